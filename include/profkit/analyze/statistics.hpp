@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace profkit {
+
+/// Mean and spread of a stream of numbers, in one pass and without storing them.
+/// Source: B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962).
+class running_statistics {
+ public:
+  void add(double value) noexcept {
+    ++count_;
+    total_ += value;
+    double const delta = value - mean_;
+    mean_ += delta / static_cast<double>(count_);
+    squares_ += delta * (value - mean_);
+    min_ = count_ == 1 ? value : std::min(min_, value);
+    max_ = count_ == 1 ? value : std::max(max_, value);
+  }
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] double total() const noexcept { return total_; }
+
+  /// n/a without samples.
+  [[nodiscard]] std::optional<double> mean() const noexcept { return if_any(mean_); }
+  [[nodiscard]] std::optional<double> min() const noexcept { return if_any(min_); }
+  [[nodiscard]] std::optional<double> max() const noexcept { return if_any(max_); }
+
+  /// Sample standard deviation (divides by n - 1); n/a with fewer than two samples.
+  [[nodiscard]] std::optional<double> standard_deviation() const noexcept {
+    if (count_ < 2) return std::nullopt;
+    return std::sqrt(std::max(0.0, squares_) / static_cast<double>(count_ - 1));
+  }
+
+ private:
+  [[nodiscard]] std::optional<double> if_any(double value) const noexcept {
+    if (count_ == 0) return std::nullopt;
+    return value;
+  }
+
+  std::uint64_t count_ = 0;
+  double total_ = 0.0;
+  double mean_ = 0.0;
+  double squares_ = 0.0;
+  double min_ = 0.0;
+  double max_ = 0.0;
+};
+
+/// The q-quantile of sorted samples, linear between neighbours; n/a without samples.
+/// Source: definition 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
+/// (1996); NumPy's default.
+/// @param sorted ascending.
+/// @param q from 0 to 1.
+[[nodiscard]] inline std::optional<double> quantile(std::vector<double> const& sorted, double q) {
+  if (sorted.empty()) return std::nullopt;
+  double const position = q * static_cast<double>(sorted.size() - 1);
+  auto const below = static_cast<std::size_t>(position);
+  std::size_t const above = std::min(below + 1, sorted.size() - 1);
+  double const fraction = position - static_cast<double>(below);
+  return sorted[below] + fraction * (sorted[above] - sorted[below]);
+}
+
+}  // namespace profkit

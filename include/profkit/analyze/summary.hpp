@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+
+namespace profkit {
+
+/// Statistics of durations. A figure that has too few samples to exist is n/a.
+struct duration_summary {
+  std::uint64_t count = 0;
+  milliseconds total{};
+  std::optional<milliseconds> mean;
+  std::optional<milliseconds> standard_deviation;  ///< of the sample: divides by count - 1
+  std::optional<milliseconds> min;
+  std::optional<milliseconds> median;
+  std::optional<milliseconds> p95;
+  std::optional<milliseconds> max;
+};
+
+/// The measured steps; warm-up steps are counted and excluded from everything else.
+struct step_summary {
+  std::uint64_t warmup = 0;
+  duration_summary host;                   ///< `host.count` is the number of measured steps
+  std::optional<duration_summary> gpu;     ///< between CUDA events; n/a without a step timer
+  std::vector<milliseconds> host_samples;  ///< in the order of the steps
+  std::vector<milliseconds> gpu_samples;
+  std::uint64_t items = 0;
+  std::string item_name;
+  /// Items over the longer of total host time and total GPU time: a host that runs ahead of its device is not a fast step.
+  std::optional<double> items_per_second;
+  std::string items_per_second_basis;  ///< "host step time" or "GPU step time"
+};
+
+/// One row of the tree of scopes: all scopes with the same path, of any thread.
+struct scope_summary {
+  std::string path;  ///< such as "step/forward/layer_3/attention"
+  std::string name;  ///< such as "layer_3"
+  std::uint32_t depth = 0;
+  std::optional<std::size_t> parent;  ///< position in `summary::scopes`
+  std::string source;                 ///< "file:line" of the first place that opened it
+  duration_summary host;              ///< median and p95 are n/a here
+  milliseconds host_self{};           ///< `host.total` less that of its children
+  std::optional<duration_summary> gpu_events;    ///< between CUDA events (`PROF_GPU_SCOPE`); n/a where none was timed
+  std::optional<double> share_of_parent;         ///< of the parent's host total
+  std::optional<double> share_of_steps;          ///< of the measured steps' host total
+};
+
+/// One quantity of one memory source over the measured steps.
+struct memory_summary {
+  std::string source;
+  std::string quantity;
+  std::uint64_t samples = 0;
+  std::uint64_t first_bytes = 0;  ///< at the end of the first measured step
+  std::uint64_t last_bytes = 0;   ///< at the end of the last
+  std::uint64_t highest_sample_bytes = 0;
+  std::optional<std::uint64_t> peak_bytes;  ///< as the source itself keeps it
+  std::string peak_note;                    ///< over what the source keeps its peak
+};
+
+struct counter_summary {
+  std::string name;
+  std::uint64_t count = 0;
+  double last = 0.0;  ///< in time
+  double mean = 0.0;
+  double min = 0.0;
+  double max = 0.0;
+};
+
+/// What a profile comes to. It covers the measured steps, or the whole session where there was no step at all.
+struct summary {
+  environment_record environment;
+  bool covers_steps = true;  ///< false: no step was made, everything below covers the whole session
+  step_summary steps;
+  std::vector<scope_summary> scopes;  ///< depth first, children in the order of their first appearance
+  std::vector<memory_summary> memory;
+  std::vector<counter_summary> counters;
+  std::vector<collector_record> collectors;
+  quality_record quality;
+  std::uint64_t scopes_recorded = 0;  ///< in the measured steps, of every thread
+};
+
+}  // namespace profkit

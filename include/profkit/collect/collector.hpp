@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../profile/profile.hpp"
+
+namespace profkit {
+
+/// Whether a collector collects, and if not, why.
+struct collector_status {
+  bool works = true;
+  std::string reason;
+};
+
+/// One outside party that a session listens to. A session calls it from the thread that runs the steps, never inside a step.
+///
+/// A collector that cannot work says so with `fail` and stays silent; the session and the program go on. What its functions throw
+/// comes to the same.
+class collector {
+ public:
+  virtual ~collector() = default;
+
+  /// As it stands in the report, such as "cuda memory".
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+  /// Called once, when the session takes the collector. May fill `profile::environment`.
+  virtual void start(profile& into) { static_cast<void>(into); }
+  /// Called before a step begins.
+  virtual void before_step(step_record const& step) { static_cast<void>(step); }
+  /// Called after a step ended.
+  virtual void after_step(step_record const& step) { static_cast<void>(step); }
+  /// Moves what is complete into the profile; called between steps, and with `last` when the session ends.
+  virtual void drain(profile& into, bool last) {
+    static_cast<void>(into);
+    static_cast<void>(last);
+  }
+  /// Called once, after the last `drain`.
+  virtual void stop() {}
+
+  [[nodiscard]] collector_status const& status() const noexcept { return status_; }
+
+  /// From now on the collector does not collect.
+  void fail(std::string reason) { status_ = {false, std::move(reason)}; }
+
+ private:
+  collector_status status_;
+};
+
+}  // namespace profkit

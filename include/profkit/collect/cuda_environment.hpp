@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "../profile/profile.hpp"
+#include "cuda_error.hpp"
+
+namespace profkit::detail {
+
+/// `13000` -> "13.0"
+inline std::string cuda_version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+/// Says which device this is. Initialises CUDA on the current device if nothing has yet.
+/// @return the current device.
+/// @throws profkit::error if there is no usable device or driver.
+inline int describe_cuda(environment_record& into) {
+  int device = 0;
+  int driver = 0;
+  int runtime = 0;
+  cudaDeviceProp properties{};
+  cuda_check(::cudaGetDevice(&device), "cudaGetDevice");
+  cuda_check(::cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  cuda_check(::cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  cuda_check(::cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  into.gpu = properties.name;
+  into.driver = cuda_version_text(driver);
+  into.cuda = cuda_version_text(runtime);
+  return device;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "../profile/error.hpp"
+
+namespace profkit::detail {
+
+/// @throws profkit::error with the status, the call and CUDA's own words, unless the call succeeded. Clears the error.
+inline void cuda_check(cudaError_t status, char const* call) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(::cudaGetLastError());
+  throw error{std::string{call} + ": " + ::cudaGetErrorString(status) + " (" + ::cudaGetErrorName(status) + ")", static_cast<int>(status)};
+}
+
+/// Whether work on the stream is being captured into a graph, so that it does not run now. A stream that cannot be asked counts.
+inline bool is_capturing(cudaStream_t stream) noexcept {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
+  if (::cudaStreamIsCapturing(stream, &status) == cudaSuccess) return status != cudaStreamCaptureStatusNone;
+  static_cast<void>(::cudaGetLastError());
+  return true;
+}
+
+/// Whether the program has an error of its own that it has not looked at yet. A failing call of ours, or one that is merely not
+/// ready, would take its place.
+inline bool has_unseen_cuda_error() noexcept {
+  cudaError_t const status = ::cudaPeekAtLastError();
+  return status != cudaSuccess && status != cudaErrorNotReady;
+}
+
+/// While it lives, calls of this thread that a capture elsewhere would forbid (querying and creating events) are allowed.
+/// Source: CUDA runtime API, `cudaThreadExchangeStreamCaptureMode`.
+class relaxed_capture_mode {
+ public:
+  relaxed_capture_mode() noexcept { exchange(); }
+  ~relaxed_capture_mode() { exchange(); }
+  relaxed_capture_mode(relaxed_capture_mode const&) = delete;
+  relaxed_capture_mode& operator=(relaxed_capture_mode const&) = delete;
+
+ private:
+  void exchange() noexcept {
+    if (::cudaThreadExchangeStreamCaptureMode(&mode_) != cudaSuccess) static_cast<void>(::cudaGetLastError());
+  }
+
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+}  // namespace profkit::detail

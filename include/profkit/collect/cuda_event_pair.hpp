@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <optional>
+#include <ratio>
+#include <utility>
+
+#include "cuda_error.hpp"
+
+namespace profkit::detail {
+
+/// Owns a CUDA event with timing, of the device that is current when it is made.
+class cuda_event {
+ public:
+  /// @throws profkit::error
+  cuda_event() { cuda_check(::cudaEventCreateWithFlags(&event_, cudaEventDefault), "cudaEventCreateWithFlags"); }
+  cuda_event(cuda_event&& other) noexcept : event_{std::exchange(other.event_, nullptr)} {}
+  cuda_event& operator=(cuda_event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  /// Fails quietly once the driver has shut down.
+  ~cuda_event() {
+    if (event_ != nullptr && ::cudaEventDestroy(event_) != cudaSuccess) static_cast<void>(::cudaGetLastError());
+  }
+
+  [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
+
+  /// @return whether it could be recorded.
+  [[nodiscard]] bool record(cudaStream_t stream) const noexcept {
+    if (::cudaEventRecord(event_, stream) == cudaSuccess) return true;
+    static_cast<void>(::cudaGetLastError());
+    return false;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+/// The beginning and the end of something on a stream.
+struct cuda_event_pair {
+  cuda_event begin;
+  cuda_event end;
+
+  enum class state { pending, ready, failed };
+
+  /// Never blocks. `duration` is set when ready. Resolution about 0.5 microseconds (CUDA runtime API, `cudaEventElapsedTime`).
+  [[nodiscard]] state query(std::chrono::nanoseconds& duration) const noexcept {
+    cudaError_t const status = ::cudaEventQuery(end.get());
+    float elapsed = 0.0F;
+    if (status == cudaSuccess && ::cudaEventElapsedTime(&elapsed, begin.get(), end.get()) == cudaSuccess) {
+      duration = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>{elapsed});
+      return state::ready;
+    }
+    static_cast<void>(::cudaGetLastError());  // cudaErrorNotReady is kept as the last error, too
+    return status == cudaErrorNotReady ? state::pending : state::failed;
+  }
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "cuda_environment.hpp"
+#include "cuda_error.hpp"
+#include "memory_source.hpp"
+
+namespace profkit {
+
+/// Memory in use on the current device, by this process and by all others: `cudaMemGetInfo` knows only the whole device.
+/// It keeps no peak; the report gives the highest of the readings after each step.
+class cuda_memory final : public memory_source {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "cuda device"; }
+
+  /// @throws profkit::error if there is no usable device.
+  void start(profile& into) override { detail::describe_cuda(into.environment); }
+
+  /// @throws profkit::error if the device cannot be asked.
+  [[nodiscard]] std::vector<memory_reading> read() override {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    detail::cuda_check(::cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+    return {{"used (device-wide)", total_bytes - free_bytes, std::nullopt, {}}};
+  }
+};
+
+}  // namespace profkit

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../record/recorder.hpp"
+#include "cuda_event_pair.hpp"
+
+namespace profkit::detail {
+
+struct gpu_timing_log;
+
+/// The events of one GPU scope, used again for the next one on the same thread and device.
+struct gpu_timing : scope_note {
+  cuda_event_pair events;
+  int device = 0;
+  std::uint32_t session = 0;
+  bool is_timed = false;  ///< both events were recorded
+  gpu_timing_log* owner = nullptr;
+  gpu_timing* next = nullptr;
+};
+
+/// A stack that any thread may push to and one thread takes as a whole, so that it needs no lock.
+class gpu_timing_stack {
+ public:
+  void push(gpu_timing& timing) noexcept {
+    timing.next = __atomic_load_n(&top_, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&top_, &timing.next, &timing, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+  }
+  [[nodiscard]] gpu_timing* take_all() noexcept { return __atomic_exchange_n(&top_, static_cast<gpu_timing*>(nullptr), __ATOMIC_ACQ_REL); }
+
+ private:
+  gpu_timing* top_ = nullptr;
+};
+
+/// The GPU scopes of one thread. Goes to another thread when its own ends; never freed.
+struct gpu_timing_log {
+  gpu_timing* free = nullptr;  ///< of the owning thread alone
+  gpu_timing_stack finished;   ///< from the thread to the session
+  gpu_timing_stack returned;   ///< from the session to the thread
+  bool is_owned = true;
+  gpu_timing_log* next = nullptr;
+};
+
+/// What all threads share.
+struct gpu_timing_state {
+  gpu_timing_log* logs = nullptr;
+  std::uint64_t untimed = 0;
+  bool is_listed = false;
+  side_log side;
+  std::vector<gpu_timing*> pending;  ///< of the session: finished and not yet readable
+};
+
+inline gpu_timing_state gpu_timings{};
+
+inline void drain_gpu_timings(profile& into, bool last);
+inline void reset_gpu_timings();
+
+/// The first GPU scope of the process makes the session drain these logs, too.
+inline void list_gpu_timings() noexcept {
+  if (__atomic_exchange_n(&gpu_timings.is_listed, true, __ATOMIC_ACQ_REL)) return;
+  gpu_timings.side = {drain_gpu_timings, reset_gpu_timings, __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
+  while (!__atomic_compare_exchange_n(&recorder.side_logs, &gpu_timings.side.next, &gpu_timings.side, true, __ATOMIC_RELEASE,
+                                      __ATOMIC_RELAXED)) {
+  }
+}
+
+inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
+  struct ownership {
+    gpu_timing_log* log = nullptr;
+    ~ownership() {
+      if (log != nullptr) __atomic_store_n(&log->is_owned, false, __ATOMIC_RELEASE);
+    }
+  };
+  static thread_local ownership mine;
+  if (mine.log != nullptr) return mine.log;
+  list_gpu_timings();
+  for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
+    if (!__atomic_exchange_n(&log->is_owned, true, __ATOMIC_ACQ_REL)) return mine.log = log;
+  }
+  auto* const log = new (std::nothrow) gpu_timing_log;
+  if (log == nullptr) return nullptr;
+  log->next = __atomic_load_n(&gpu_timings.logs, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&gpu_timings.logs, &log->next, log, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+  }
+  return mine.log = log;
+}
+
+/// Back to the thread that made it.
+inline void give_back_gpu_timing(gpu_timing& timing) noexcept { timing.owner->returned.push(timing); }
+
+inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, int device) noexcept {
+  if (log.free == nullptr) log.free = log.returned.take_all();
+  for (gpu_timing** link = &log.free; *link != nullptr; link = &(*link)->next) {
+    gpu_timing* const timing = *link;
+    if (timing->device != device) continue;
+    *link = timing->next;
+    return timing;
+  }
+  return nullptr;
+}
+
+/// Makes several at once, so that a device that lags behind the host finds enough of them after warm-up.
+inline void make_gpu_timings(gpu_timing_log& log, int device) noexcept {
+  constexpr int batch = 64;
+  relaxed_capture_mode const relaxed;
+  for (int i = 0; i < batch; ++i) {
+    try {
+      auto* const timing = new gpu_timing;
+      timing->device = device;
+      timing->owner = &log;
+      timing->next = log.free;
+      log.free = timing;
+    } catch (...) {  // no memory, no device: the scope has no GPU time
+      return;
+    }
+  }
+}
+
+/// @return null if work on this stream cannot be timed now; that is counted.
+inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
+  gpu_timing_log* const log = gpu_timing_log_of_this_thread();
+  int device = 0;
+  bool can_time = log != nullptr && !is_capturing(stream);
+  if (can_time && ::cudaGetDevice(&device) != cudaSuccess) {
+    static_cast<void>(::cudaGetLastError());
+    can_time = false;
+  }
+  gpu_timing* timing = nullptr;
+  if (can_time) {
+    timing = take_free_gpu_timing(*log, device);
+    if (timing == nullptr) {
+      make_gpu_timings(*log, device);
+      timing = take_free_gpu_timing(*log, device);
+    }
+  }
+  if (timing == nullptr) {
+    __atomic_fetch_add(&gpu_timings.untimed, 1, __ATOMIC_RELAXED);
+    return nullptr;
+  }
+  timing->resolved = false;
+  timing->session = __atomic_load_n(&recorder.session, __ATOMIC_RELAXED);
+  return timing;
+}
+
+inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept {
+  timing.is_timed = timing.is_timed && !is_capturing(stream) && timing.events.end.record(stream);
+  timing.owner->finished.push(timing);
+}
+
+/// @return whether the session is done with it.
+inline bool read_gpu_timing(gpu_timing& timing, profile& into) {
+  if (timing.session != recorder.session) return true;  // of a session that has ended
+  if (!timing.resolved) return false;                   // its scope is still in the log of its thread
+  std::chrono::nanoseconds duration{};
+  auto const state = timing.is_timed ? timing.events.query(duration) : cuda_event_pair::state::failed;
+  if (state == cuda_event_pair::state::pending) return false;
+  if (state == cuda_event_pair::state::ready) {
+    into.gpu_scopes.push_back({timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, duration});
+  } else {
+    ++into.quality.untimed_gpu_scopes;
+  }
+  return true;
+}
+
+inline void read_gpu_timings(profile& into) {
+  auto& pending = gpu_timings.pending;
+  for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
+    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr; timing = timing->next) pending.push_back(timing);
+  }
+  if (has_unseen_cuda_error()) return;
+  relaxed_capture_mode const relaxed;
+  std::size_t kept = 0;
+  for (gpu_timing* const timing : pending) {
+    if (read_gpu_timing(*timing, into)) {
+      give_back_gpu_timing(*timing);
+    } else {
+      pending[kept++] = timing;
+    }
+  }
+  pending.resize(kept);
+}
+
+/// Never blocks, except that it waits up to 5 seconds for the device if the session ends.
+inline void drain_gpu_timings(profile& into, bool last) {
+  read_gpu_timings(into);
+  if (!last) return;
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+  auto const waits = [](gpu_timing const* timing) { return timing->resolved; };  // the others were finished just now: too late
+  auto const& pending = gpu_timings.pending;
+  while (std::any_of(pending.begin(), pending.end(), waits) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds{100});
+    read_gpu_timings(into);
+  }
+  into.quality.unread_gpu_scopes = pending.size();
+  into.quality.untimed_gpu_scopes += __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
+}
+
+inline void reset_gpu_timings() { __atomic_store_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED); }
+
+}  // namespace profkit::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "../profile/profile.hpp"
+
+namespace profkit::detail {
+
+/// The name of this machine and the command line of this process (`/proc/self/cmdline`).
+inline environment_record describe_host() {
+  environment_record result;
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) == 0) result.host = host;
+  std::ifstream command{"/proc/self/cmdline", std::ios::binary};
+  for (std::string argument; std::getline(command, argument, '\0');) result.command.push_back(argument);
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "../profile/error.hpp"
+#include "memory_source.hpp"
+
+namespace profkit {
+
+/// Resident memory of this process. Sources: `/proc/self/statm` and `getrusage` (`ru_maxrss`).
+class host_memory final : public memory_source {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "host"; }
+
+  /// @throws profkit::error if `/proc/self/statm` cannot be read.
+  [[nodiscard]] std::vector<memory_reading> read() override {
+    std::FILE* const file = std::fopen("/proc/self/statm", "re");
+    if (file == nullptr) throw error{"cannot open /proc/self/statm", errno};
+    unsigned long long total_pages = 0;
+    unsigned long long resident_pages = 0;
+    int const fields = std::fscanf(file, "%llu %llu", &total_pages, &resident_pages);
+    std::fclose(file);
+    if (fields != 2) throw error{"cannot read two numbers from /proc/self/statm"};
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return {{"resident", resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
+             static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U, "since the process began"}};
+  }
+};
+
+}  // namespace profkit

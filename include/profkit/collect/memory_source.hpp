@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector.hpp"
+
+namespace profkit {
+
+/// One figure of a memory source.
+struct memory_reading {
+  std::string quantity;  ///< such as "allocated"
+  std::uint64_t current_bytes = 0;
+  std::optional<std::uint64_t> peak_bytes;  ///< as the source keeps it; n/a where it keeps none
+  std::string peak_note;                    ///< over what the source keeps its peak, such as "measured steps"
+};
+
+/// A source of memory figures, read after each step. Derive from it to add an allocator's statistics to the report.
+class memory_source : public collector {
+ public:
+  /// Called after each step, outside its time.
+  [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
+  /// Called before the first measured step. A source that can restarts its peaks here.
+  virtual void reset_peak() {}
+
+  void before_step(step_record const& step) final {
+    if (step.warmup || was_reset_) return;
+    was_reset_ = true;
+    reset_peak();
+  }
+
+  void after_step(step_record const& step) final {
+    for (memory_reading& reading : read()) {
+      records_.push_back({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
+                          std::move(reading.peak_note)});
+    }
+  }
+
+  void drain(profile& into, bool) final {
+    into.memory.insert(into.memory.end(), std::make_move_iterator(records_.begin()), std::make_move_iterator(records_.end()));
+    records_.clear();
+  }
+
+ private:
+  std::vector<memory_record> records_;
+  bool was_reset_ = false;
+};
+
+}  // namespace profkit

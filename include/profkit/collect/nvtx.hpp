@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "../record/recorder.hpp"
+
+// Without a CUDA toolkit there are no NVTX headers, and no tool that would listen.
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define PROFKIT_HAS_NVTX 1
+#else
+#define PROFKIT_HAS_NVTX 0
+#endif
+
+namespace profkit::detail {
+
+/// Whether the environment says `PROFKIT=...,nvtx=off,...`. Scopes may open before any session reads the options.
+inline bool nvtx_is_wanted() noexcept {
+  char const* const text = ::secure_getenv("PROFKIT");
+  std::string_view rest = text == nullptr ? "" : text;
+  while (!rest.empty()) {
+    std::size_t const comma = rest.find(',');
+    std::string_view const item = rest.substr(0, comma);
+    if (item == "nvtx=off" || item == "off") return false;
+    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+  }
+  return true;
+}
+
+#if PROFKIT_HAS_NVTX
+
+/// Registered strings of indexed scopes (`layer_3`), by site and index. Entries are never removed. Open addressing without locks:
+/// whoever sets `where` first owns the entry and publishes `name` when the tool has given it.
+struct nvtx_indexed_name {
+  site const* where;
+  std::int64_t index;
+  nvtxStringHandle_t name;
+};
+
+struct nvtx_state {
+  static constexpr std::uint64_t table_size = 1U << 14U;
+  nvtxDomainHandle_t domain = nullptr;
+  nvtx_indexed_name table[table_size] = {};
+};
+
+inline nvtx_state nvtx{};
+
+inline void push_nvtx(nvtxStringHandle_t registered, char const* text) noexcept {
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  attributes.payload.ullValue = __atomic_load_n(&recorder.step, __ATOMIC_RELAXED);
+  if (registered != nullptr) {
+    attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    attributes.message.registered = registered;
+  } else {
+    attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    attributes.message.ascii = text;
+  }
+  nvtxDomainRangePushEx(nvtx.domain, &attributes);
+}
+
+/// Two threads may register the same name at once; a tool gives the same string for both.
+inline nvtxStringHandle_t registered_name(site& where) noexcept {
+  void* known = __atomic_load_n(&where.nvtx_name, __ATOMIC_ACQUIRE);
+  if (known == nullptr) {
+    known = nvtxDomainRegisterStringA(nvtx.domain, where.name);
+    __atomic_store_n(&where.nvtx_name, known, __ATOMIC_RELEASE);
+  }
+  return static_cast<nvtxStringHandle_t>(known);
+}
+
+/// Null if another thread is registering the same name just now, or the table is full: then the text itself has to do.
+inline nvtxStringHandle_t registered_name(site const& where, std::int64_t index, char const* text) noexcept {
+  std::uint64_t hash = reinterpret_cast<std::uint64_t>(&where) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(index);
+  hash = (hash ^ (hash >> 29U)) * 0xbf58476d1ce4e5b9U;
+  for (std::uint64_t probe = 0; probe < 64; ++probe) {
+    nvtx_indexed_name& entry = nvtx.table[(hash + probe) % nvtx_state::table_size];
+    site const* owner = __atomic_load_n(&entry.where, __ATOMIC_ACQUIRE);
+    if (owner == nullptr && __atomic_compare_exchange_n(&entry.where, &owner, &where, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      entry.index = index;
+      nvtxStringHandle_t const name = nvtxDomainRegisterStringA(nvtx.domain, text);
+      __atomic_store_n(&entry.name, name, __ATOMIC_RELEASE);
+      return name;
+    }
+    if (owner != &where) continue;
+    nvtxStringHandle_t const name = __atomic_load_n(&entry.name, __ATOMIC_ACQUIRE);
+    if (name == nullptr) return nullptr;
+    if (entry.index == index) return name;
+  }
+  return nullptr;
+}
+
+inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
+  if (index == nullptr) {
+    push_nvtx(registered_name(where), where.name);
+    return;
+  }
+  char text[256];
+  std::snprintf(text, sizeof text, "%s_%lld", where.name, static_cast<long long>(*index));
+  push_nvtx(registered_name(where, *index, text), text);
+}
+
+inline void pop_nvtx_range() noexcept { nvtxDomainRangePop(nvtx.domain); }
+
+/// Makes every scope of the program an NVTX range in the domain `profkit`, if a tool listens.
+inline bool install_nvtx() noexcept {
+  bool const is_there = (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) != 0;
+  if (is_there || !nvtx_is_wanted()) return false;
+  nvtx.domain = nvtxDomainCreateA("profkit");
+  if (nvtx.domain == nullptr) return false;  // no tool
+  recorder.nvtx_push = push_nvtx_range;
+  recorder.nvtx_pop = pop_nvtx_range;
+  __atomic_fetch_or(&recorder.flags, nvtx_attached, __ATOMIC_RELEASE);
+  return true;
+}
+
+/// Initialised before `main`, once per program, in whatever translation unit includes this header.
+__attribute__((visibility("default"))) inline bool const nvtx_is_installed = install_nvtx();
+
+#endif
+
+}  // namespace profkit::detail

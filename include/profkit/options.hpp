@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "profile/error.hpp"
+
+namespace profkit {
+
+/// What a session does. The environment variable `PROFKIT` gives defaults: a comma-separated list of the keys below.
+struct options {
+  bool enabled = true;                ///< `off`: nothing is recorded, steps run as always
+  bool print_report = false;          ///< `report`: print when the session ends
+  std::uint64_t warmup_steps = 5;     ///< `warmup=N`: recorded, and excluded from statistics
+  std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
+  std::uint64_t items_per_step = 0;   ///< tokens, images, ...; 0: not counted
+  std::string item_name = "items";
+  std::string output_directory;       ///< `out=DIR`: write the reports there when the session ends
+  bool nvtx = true;                   ///< `nvtx=off`: read before `main`, so only the environment can say it
+  bool kernels = true;                ///< `kernels=off`: do not take a collector named "kernels"
+  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 20U;  ///< bound of each thread's log between two drains; a scope takes 2
+
+  /// Reads `PROFKIT` with `secure_getenv`.
+  /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
+  [[nodiscard]] static options from_env() {
+    char const* const text = ::secure_getenv("PROFKIT");
+    return parse(text == nullptr ? "" : text);
+  }
+
+  /// @param text as in `PROFKIT`: "off" or "report,warmup=3,steps=10,out=profile".
+  /// @throws profkit::error
+  [[nodiscard]] static options parse(std::string_view text) {
+    options result;
+    while (!text.empty()) {
+      std::size_t const comma = text.find(',');
+      result.set(text.substr(0, comma));
+      text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr char const* valid_keys = "off, report, warmup=N, steps=N, out=DIR, kernels=on|off, nvtx=on|off";
+
+  void set(std::string_view item) {
+    if (item.empty()) return;
+    std::size_t const equals = item.find('=');
+    std::string_view const key = item.substr(0, equals);
+    std::string_view const value = equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+    bool const has_value = equals != std::string_view::npos;
+    if (key == "off" && !has_value) {
+      enabled = false;
+    } else if (key == "report" && !has_value) {
+      print_report = true;
+    } else if (key == "warmup") {
+      warmup_steps = number(item, value);
+    } else if (key == "steps") {
+      measured_steps = number(item, value);
+    } else if (key == "out") {
+      if (value.empty()) bad_value(item, "a directory");
+      output_directory = value;
+    } else if (key == "kernels") {
+      kernels = on_or_off(item, value);
+    } else if (key == "nvtx") {
+      nvtx = on_or_off(item, value);
+    } else {
+      throw error{"PROFKIT: unknown key \"" + std::string{item} + "\"; valid are: " + valid_keys};
+    }
+  }
+
+  [[noreturn]] static void bad_value(std::string_view item, char const* wanted) {
+    throw error{"PROFKIT: bad value in \"" + std::string{item} + "\", it takes " + wanted + "; valid are: " + valid_keys};
+  }
+
+  static std::uint64_t number(std::string_view item, std::string_view value) {
+    std::uint64_t result = 0;
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
+    if (status != std::errc{} || end != value.data() + value.size()) bad_value(item, "a whole number from 0");
+    return result;
+  }
+
+  static bool on_or_off(std::string_view item, std::string_view value) {
+    if (value != "on" && value != "off") bad_value(item, "on or off");
+    return value == "on";
+  }
+};
+
+}  // namespace profkit

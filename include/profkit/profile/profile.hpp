@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "time.hpp"
+
+namespace profkit {
+
+/// Where a program ran. A text that is not known is empty.
+struct environment_record {
+  std::string host;
+  std::string gpu;     ///< name of the device that the first CUDA collector saw
+  std::string driver;  ///< highest CUDA version that the driver supports, such as "13.0"
+  std::string cuda;    ///< version of the CUDA runtime, such as "13.0"
+  std::vector<std::string> command;
+};
+
+/// One node of the tree of scopes. Scopes with the same names from the root down share a node.
+struct path_record {
+  static constexpr std::uint32_t no_parent = 0xffffffffU;
+
+  std::uint32_t parent = no_parent;   ///< position in `profile::paths`, smaller than the node's own
+  std::string name;                   ///< as written in the program
+  std::optional<std::int64_t> index;  ///< of `PROF_SCOPE_INDEXED`; shown as `name_index`
+  std::string file;                   ///< the first place in the source that opened it
+  std::uint32_t line = 0;
+};
+
+struct thread_record {
+  std::uint64_t system_id = 0;  ///< `gettid`
+  std::string name;             ///< as the kernel knew it at the thread's first scope
+};
+
+/// One scope, opened and closed on one thread.
+struct scope_record {
+  interval time;
+  std::uint32_t path = 0;    ///< position in `profile::paths`
+  std::uint32_t thread = 0;  ///< position in `profile::threads`
+};
+
+/// One iteration of the measured loop.
+struct step_record {
+  interval time;
+  std::uint64_t index = 0;  ///< from 0, warm-up included
+  bool warmup = false;
+  std::uint64_t items = 0;  ///< tokens, images, ...
+};
+
+/// Time between the two CUDA events of a scope, on the stream that it was given. Source: `cudaEventElapsedTime`.
+struct gpu_scope_record {
+  std::uint32_t path = 0;
+  timestamp begin;  ///< when the scope began, on the host
+  std::int32_t device = 0;
+  std::chrono::nanoseconds duration{};
+};
+
+/// Time between the CUDA events at the two ends of a step.
+struct gpu_step_record {
+  std::uint64_t step = 0;  ///< `step_record::index`
+  std::int32_t device = 0;
+  std::chrono::nanoseconds duration{};
+};
+
+/// One sample of `PROF_COUNTER`.
+struct counter_record {
+  timestamp time;
+  double value = 0.0;
+  std::uint32_t counter = 0;  ///< position in `profile::counter_names`
+  std::uint32_t thread = 0;
+};
+
+/// One reading of one quantity of one memory source, at the end of a step.
+struct memory_record {
+  std::string source;    ///< such as "host", "cuda", "libtorch"
+  std::string quantity;  ///< such as "resident", "used", "allocated"
+  std::uint64_t step = 0;
+  std::uint64_t current_bytes = 0;
+  std::optional<std::uint64_t> peak_bytes;  ///< as the source itself keeps it, n/a where it keeps none
+  std::string peak_note;                    ///< over what the source keeps its peak
+};
+
+/// What a collector came to.
+struct collector_record {
+  std::string name;
+  std::string status;  ///< "collected" or "not collected"
+  std::string reason;  ///< why not; empty when collected
+};
+
+/// What was lost, and what measuring cost.
+struct quality_record {
+  std::uint64_t dropped_events = 0;  ///< scopes and counters past the bound of a thread's log
+  std::uint64_t open_scopes = 0;     ///< scopes still open when the session stopped; they are not in `scopes`
+  std::uint64_t unread_gpu_scopes = 0;   ///< GPU scopes whose events were not complete when the session stopped
+  std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
+  std::uint64_t clock_changes = 0;       ///< times that the system clock was set meanwhile
+  std::chrono::nanoseconds cost_of_1000_scopes{};  ///< measured on this machine when the session started
+  std::chrono::nanoseconds bookkeeping{};          ///< between the steps: collectors, draining the logs
+  std::string clock;                               ///< what host times were read from
+};
+
+/// What was measured, as plain values. Everything that records fills it, everything that reports reads it.
+struct profile {
+  environment_record environment;
+  std::string item_name = "items";
+  interval time;  ///< of the session
+  std::vector<path_record> paths;
+  std::vector<thread_record> threads;
+  std::vector<scope_record> scopes;
+  std::vector<step_record> steps;
+  std::vector<gpu_scope_record> gpu_scopes;
+  std::vector<gpu_step_record> gpu_steps;
+  std::vector<std::string> counter_names;
+  std::vector<counter_record> counters;
+  std::vector<memory_record> memory;
+  std::vector<collector_record> collectors;
+  quality_record quality;
+};
+
+}  // namespace profkit

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "archive.hpp"
+#include "error.hpp"
+#include "profile.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+inline constexpr std::string_view profile_magic = "profkit\n";
+inline constexpr std::uint32_t profile_format = 1;
+
+/// Every position in a record must lie in the list that it points into; a path comes after its parent.
+inline void check_references(profile const& of) {
+  auto const check = [](bool is_right, char const* what) {
+    if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
+  };
+  for (std::size_t i = 0; i < of.paths.size(); ++i) {
+    check(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
+  }
+  for (auto const& each : of.scopes) check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
+  for (auto const& each : of.gpu_scopes) check(each.path < of.paths.size(), "a GPU scope without path");
+  for (auto const& each : of.counters) {
+    check(each.counter < of.counter_names.size() && each.thread < of.threads.size(), "a counter without name or thread");
+  }
+}
+
+}  // namespace detail
+
+/// Writes a profile to a file, so that it can be analysed later and elsewhere.
+/// @throws profkit::error that names the file.
+inline void save(profile const& of, std::filesystem::path const& path) {
+  detail::archive_writer archive;
+  archive(detail::profile_format);
+  archive(of);
+  std::ofstream file{path, std::ios::binary};
+  file << detail::profile_magic << archive.bytes();
+  file.close();
+  if (!file) throw error{"cannot write " + path.string()};
+}
+
+/// Reads what `save` wrote.
+/// @throws profkit::error that names the file and says whether it cannot be read, is no profile, is of another format or is damaged.
+[[nodiscard]] inline profile load(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw error{"cannot open " + path.string()};
+  std::string const bytes{std::istreambuf_iterator<char>{file}, {}};
+  std::string_view rest = bytes;
+  if (rest.substr(0, detail::profile_magic.size()) != detail::profile_magic) throw error{path.string() + " is not a profkit profile"};
+  rest.remove_prefix(detail::profile_magic.size());
+  try {
+    detail::archive_reader archive{rest};
+    std::uint32_t format = 0;
+    archive(format);
+    if (format != detail::profile_format) {
+      throw error{"it has format " + std::to_string(format) + ", this version reads format " + std::to_string(detail::profile_format)};
+    }
+    profile result;
+    archive(result);
+    if (!archive.at_end()) throw error{"the profile is damaged: it goes on behind its end"};
+    detail::check_references(result);
+    return result;
+  } catch (error const& failure) {
+    throw error{path.string() + ": " + failure.what()};
+  }
+}
+
+}  // namespace profkit

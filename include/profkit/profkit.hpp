@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Host ranges, NVTX, sessions and reports: include it in one translation unit of a program, usually that of `main`. From there it
+/// switches NVTX on for the whole program. Everywhere else `scope.hpp` is enough, and much lighter.
+
+#include "collect/host_memory.hpp"
+#include "collect/nvtx.hpp"
+#include "options.hpp"
+#include "profile/save_load.hpp"
+#include "report/report.hpp"
+#include "scope.hpp"
+#include "session.hpp"
+#include "version.hpp"

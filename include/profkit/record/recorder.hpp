@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "thread_log.hpp"
+#include "ticks.hpp"
+
+namespace profkit {
+
+struct profile;
+
+namespace detail {
+
+/// Bits of `recorder_state::flags`.
+inline constexpr std::uint32_t recording = 1;         ///< a session runs
+inline constexpr std::uint32_t nvtx_attached = 2;     ///< a tool listens to NVTX
+inline constexpr std::uint32_t use_system_clock = 4;  ///< the counter of this processor does not tick evenly
+
+/// Something that records beside the logs and is drained with them.
+struct side_log {
+  /// Moves what is complete into the profile. `last`: the session ends, take what can be had within a short wait.
+  void (*drain)(profile& into, bool last);
+  /// Forgets what earlier sessions left.
+  void (*reset)();
+  side_log* next = nullptr;
+};
+
+/// All that the shared libraries of a process share. Constant initialised and never destroyed, so that scopes work in static
+/// initialisation and destruction; no locks, so that it is whole after `fork`.
+struct recorder_state {
+  std::uint32_t flags;
+  std::uint32_t session;  ///< number of the running or last session, from 1
+  std::uint64_t step;     ///< number of the current step; the payload of NVTX ranges
+  std::uint64_t unlogged;  ///< events of threads that have no log: no memory for it, or the thread was about to end
+
+  void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
+  void (*nvtx_pop)() noexcept;
+  thread_log* (*attach_thread)() noexcept;
+
+  thread_log* logs;      ///< every log ever made
+  side_log* side_logs;   ///< every side log ever made
+  void const* owner;     ///< the running session
+};
+
+// The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
+inline namespace layout_1 {
+
+__attribute__((visibility("default"))) inline recorder_state recorder{};
+
+/// One word in the static TLS block: `initial-exec` saves shared libraries a call per scope. (nvcc does not know the attribute.)
+#ifndef __CUDACC__
+__attribute__((tls_model("initial-exec")))
+#endif
+__attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
+
+}  // namespace layout_1
+
+[[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
+  return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();
+}
+
+/// The log of this thread, attached if need be; null if it can have none.
+[[nodiscard]] inline thread_log* log_of_this_thread() noexcept {
+  thread_log* const log = this_thread_log;
+  return __builtin_expect(log != nullptr, 1) ? log : recorder.attach_thread();
+}
+
+[[nodiscard]] inline std::uint64_t tagged(site& where, event_kind kind) noexcept {
+  return reinterpret_cast<std::uint64_t>(&where) | static_cast<std::uint64_t>(kind);
+}
+
+}  // namespace detail
+}  // namespace profkit

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "recorder.hpp"
+#include "scope.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+/// What a step tells the loop that it belongs to, in ticks; the loop converts.
+struct raw_step {
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t end_ticks = 0;
+  std::uint64_t index = 0;
+  std::uint64_t items = 0;
+  bool warmup = false;
+};
+
+}  // namespace detail
+
+/// The loop that steps belong to; `session` is one.
+class step_loop {
+ public:
+  step_loop() = default;
+  step_loop(step_loop const&) = delete;
+  step_loop& operator=(step_loop const&) = delete;
+
+ protected:
+  ~step_loop() = default;
+
+ private:
+  friend class step;
+  /// Says which step it is. Throws `profkit::error` if one is open already.
+  virtual detail::raw_step begin_step() = 0;
+  virtual void end_step(detail::raw_step const& done) noexcept = 0;
+};
+
+/// One iteration of the measured loop, from construction to destruction; also the scope `step`, at the root of the tree.
+/// On the thread that made the session; one at a time. Its own bookkeeping happens before it begins and after it ended.
+class step : private scope {
+ public:
+  /// @throws profkit::error if another step of this loop is open.
+  explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
+    __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    begin_nvtx(flags, where(), nullptr);
+    raw_.begin_ticks = detail::ticks(flags);
+    if ((flags & detail::recording) == 0) return;
+    detail::thread_log* const log = detail::log_of_this_thread();
+    if (log == nullptr || !log->reserve(2)) return;
+    log->put(raw_.begin_ticks, detail::tagged(where(), detail::event_kind::enter_step));
+    opened(log);
+  }
+
+  ~step() {
+    raw_.end_ticks = detail::ticks(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
+    end_at(raw_.end_ticks);
+    loop_->end_step(raw_);
+  }
+
+  /// From 0, warm-up included.
+  [[nodiscard]] std::uint64_t index() const noexcept { return raw_.index; }
+  [[nodiscard]] bool is_warmup() const noexcept { return raw_.warmup; }
+
+  /// Overrides `options::items_per_step` for this step.
+  void set_items(std::uint64_t items) noexcept { raw_.items = items; }
+
+ private:
+  static site& where() noexcept {
+    static site value{"step", __FILE__, __LINE__};
+    return value;
+  }
+
+  step_loop* loop_;
+  detail::raw_step raw_;
+};
+
+}  // namespace profkit

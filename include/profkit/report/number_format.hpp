@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "../profile/time.hpp"
+
+namespace profkit::detail {
+
+inline constexpr char const* not_measured = "n/a";
+
+inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", value.count()); }
+
+inline std::string format_ms(std::optional<milliseconds> value) { return value ? format_ms(*value) : not_measured; }
+
+/// 0.25 -> "25.0 %"
+inline std::string format_share(std::optional<double> value) { return value ? fmt::format("{:.1f} %", 100.0 * *value) : not_measured; }
+
+inline std::string format_mib(std::optional<std::uint64_t> bytes) {
+  return bytes ? fmt::format("{:.1f}", static_cast<double>(*bytes) / (1024.0 * 1024.0)) : not_measured;
+}
+
+inline std::string format_count(std::optional<double> value) { return value ? fmt::format("{:.0f}", *value) : not_measured; }
+
+}  // namespace profkit::detail

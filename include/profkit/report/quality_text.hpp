@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "../analyze/summary.hpp"
+#include "../profile/time.hpp"
+
+namespace profkit {
+
+/// What was lost, what was not collected and why, and what measuring cost. A line each.
+[[nodiscard]] inline std::string quality_text(summary const& of) {
+  quality_record const& quality = of.quality;
+  std::string text;
+  auto const count = [&](std::uint64_t number, char const* what) {
+    if (number > 0) text += fmt::format("{} {}\n", number, what);
+  };
+  count(quality.dropped_events, "scopes and counters were dropped: a thread's log was full (log_slots_per_thread)");
+  count(quality.open_scopes, "scopes were still open at the end and are not in the report");
+  count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
+  count(quality.unread_gpu_scopes, "GPU scopes were not complete at the end and are not in the report");
+  count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
+  if (text.empty()) text = "nothing dropped, no scope left open\n";
+  for (collector_record const& each : of.collectors) {
+    text += fmt::format("{}: {}{}\n", each.name, each.status, each.reason.empty() ? "" : " (" + each.reason + ")");
+  }
+  double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
+  text += fmt::format("own cost: {:.1f} ns per scope on this machine", ns_per_scope);
+  if (of.steps.host.total.count() > 0.0) {
+    double const share = ns_per_scope * static_cast<double>(of.scopes_recorded) / (of.steps.host.total.count() * 1e6);
+    text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", of.scopes_recorded, 100.0 * share);
+  }
+  return text + fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), quality.clock);
+}
+
+}  // namespace profkit

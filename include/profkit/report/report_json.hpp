@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "../analyze/summary.hpp"
+#include "../version.hpp"
+#include "json_writer.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+inline std::optional<double> count_of(std::optional<milliseconds> value) {
+  if (!value) return std::nullopt;
+  return value->count();
+}
+
+inline std::optional<std::string> known(std::string const& text) {
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
+inline void write_environment(json_writer& json, environment_record const& of) {
+  json.key("environment");
+  json.begin_object();
+  json.member("host", known(of.host));
+  json.member("gpu", known(of.gpu));
+  json.member("driver", known(of.driver));
+  json.member("cuda", known(of.cuda));
+  json.key("command");
+  json.begin_array();
+  for (std::string const& argument : of.command) json.value(argument);
+  json.end_array();
+  json.end_object();
+}
+
+inline void write_samples(json_writer& json, char const* name, std::vector<milliseconds> const& samples) {
+  json.key(name);
+  json.begin_array();
+  for (milliseconds const sample : samples) json.value(sample.count());
+  json.end_array();
+}
+
+inline void write_steps(json_writer& json, step_summary const& of) {
+  json.key("steps");
+  json.begin_object();
+  json.member("warmup", of.warmup);
+  json.member("measured", of.host.count);
+  json.member("mean_ms", count_of(of.host.mean));
+  json.member("std_ms", count_of(of.host.standard_deviation));
+  json.member("median_ms", count_of(of.host.median));
+  json.member("min_ms", count_of(of.host.min));
+  json.member("max_ms", count_of(of.host.max));
+  json.member("p95_ms", count_of(of.host.p95));
+  json.member("item_name", of.item_name);
+  json.member("items_per_second", of.items_per_second);
+  json.member("items_per_second_basis", known(of.items_per_second_basis));
+  json.member("gpu_mean_ms", count_of(of.gpu ? of.gpu->mean : std::nullopt));
+  json.member("gpu_std_ms", count_of(of.gpu ? of.gpu->standard_deviation : std::nullopt));
+  json.member("gpu_median_ms", count_of(of.gpu ? of.gpu->median : std::nullopt));
+  json.member("gpu_min_ms", count_of(of.gpu ? of.gpu->min : std::nullopt));
+  json.member("gpu_max_ms", count_of(of.gpu ? of.gpu->max : std::nullopt));
+  json.member("gpu_p95_ms", count_of(of.gpu ? of.gpu->p95 : std::nullopt));
+  write_samples(json, "samples_ms", of.host_samples);
+  write_samples(json, "gpu_samples_ms", of.gpu_samples);
+  json.end_object();
+}
+
+inline void write_scope(json_writer& json, scope_summary const& of) {
+  json.begin_object();
+  json.member("path", of.path);
+  json.member("name", of.name);
+  json.member("depth", of.depth);
+  json.member("source", of.source);
+  json.member("count", of.host.count);
+  json.member("host_total_ms", of.host.total.count());
+  json.member("host_mean_ms", count_of(of.host.mean));
+  json.member("host_std_ms", count_of(of.host.standard_deviation));
+  json.member("host_min_ms", count_of(of.host.min));
+  json.member("host_max_ms", count_of(of.host.max));
+  json.member("host_self_ms", of.host_self.count());
+  json.member("share_of_parent", of.share_of_parent);
+  json.member("share_of_steps", of.share_of_steps);
+  json.member("gpu_event_total_ms", of.gpu_events ? std::optional{of.gpu_events->total.count()} : std::nullopt);
+  json.member("gpu_event_mean_ms", count_of(of.gpu_events ? of.gpu_events->mean : std::nullopt));
+  json.member("gpu_event_std_ms", count_of(of.gpu_events ? of.gpu_events->standard_deviation : std::nullopt));
+  json.member("gpu_event_count", of.gpu_events ? std::optional{of.gpu_events->count} : std::nullopt);
+  // No collector of kernels yet, nor one of memory by scope.
+  for (char const* const name : {"gpu_kernel_ms", "gpu_busy_ms", "gpu_self_ms", "gpu_span_ms", "kernels", "peak_bytes"}) {
+    json.member(name, std::nullopt);
+  }
+  json.end_object();
+}
+
+inline void write_memory(json_writer& json, std::vector<memory_summary> const& of) {
+  std::map<std::string, std::vector<memory_summary const*>> by_source;
+  for (memory_summary const& each : of) by_source[each.source].push_back(&each);
+  json.key("memory");
+  json.begin_object();
+  for (auto const& [source, quantities] : by_source) {
+    json.key(source);
+    json.begin_object();
+    for (memory_summary const* const each : quantities) {
+      json.key(each->quantity);
+      json.begin_object();
+      json.member("samples", each->samples);
+      json.member("first_bytes", each->first_bytes);
+      json.member("last_bytes", each->last_bytes);
+      json.member("highest_sample_bytes", each->highest_sample_bytes);
+      json.member("peak_bytes", each->peak_bytes);
+      json.member("peak_over", known(each->peak_note));
+      json.end_object();
+    }
+    json.end_object();
+  }
+  json.end_object();
+}
+
+inline void write_counters(json_writer& json, std::vector<counter_summary> const& of) {
+  json.key("counters");
+  json.begin_array();
+  for (counter_summary const& each : of) {
+    json.begin_object();
+    json.member("name", each.name);
+    json.member("count", each.count);
+    json.member("last", each.last);
+    json.member("mean", each.mean);
+    json.member("min", each.min);
+    json.member("max", each.max);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+inline void write_quality(json_writer& json, summary const& of) {
+  json.key("quality");
+  json.begin_object();
+  json.member("dropped_events", of.quality.dropped_events);
+  json.member("dropped_kernels", std::nullopt);
+  json.member("unattributed_kernels", std::nullopt);
+  json.member("open_scopes", of.quality.open_scopes);
+  json.member("untimed_gpu_scopes", of.quality.untimed_gpu_scopes);
+  json.member("unread_gpu_scopes", of.quality.unread_gpu_scopes);
+  json.member("clock_changes", of.quality.clock_changes);
+  json.member("clock", known(of.quality.clock));
+  json.key("overhead");
+  json.begin_object();
+  json.member("host_ns_per_scope", static_cast<double>(of.quality.cost_of_1000_scopes.count()) / 1000.0);
+  json.member("scopes", of.scopes_recorded);
+  json.member("between_steps_ms", milliseconds{of.quality.bookkeeping}.count());
+  json.end_object();
+  json.key("collectors");
+  json.begin_array();
+  for (collector_record const& each : of.collectors) {
+    json.begin_object();
+    json.member("name", each.name);
+    json.member("status", each.status);
+    json.member("reason", known(each.reason));
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace detail
+
+/// The summary as JSON (RFC 8259): `report.json`. A quantity that was not measured is null; times are milliseconds.
+[[nodiscard]] inline std::string report_json(summary const& of) {
+  detail::json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.key("profkit");
+  json.begin_object();
+  json.member("version", version);
+  json.end_object();
+  detail::write_environment(json, of.environment);
+  json.member("covers", of.covers_steps ? "measured steps" : "session");
+  detail::write_steps(json, of.steps);
+  json.key("scopes");
+  json.begin_array();
+  for (scope_summary const& each : of.scopes) detail::write_scope(json, each);
+  json.end_array();
+  for (char const* const name : {"kernels", "copies", "api", "budget"}) json.member(name, std::nullopt);
+  detail::write_memory(json, of.memory);
+  detail::write_counters(json, of.counters);
+  detail::write_quality(json, of);
+  json.end_object();
+  return std::move(json).take();
+}
+
+}  // namespace profkit

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace profkit {
+
+/// Rows of text under headings, written as aligned text, Markdown or CSV. The first column is aligned left, the others right.
+class table {
+ public:
+  explicit table(std::vector<std::string> headings) : headings_{std::move(headings)} {}
+
+  /// @param cells as many as there are headings; missing ones are empty.
+  void add(std::vector<std::string> cells) {
+    cells.resize(headings_.size());
+    rows_.push_back(std::move(cells));
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
+
+  [[nodiscard]] std::string to_text() const {
+    std::vector<std::size_t> const widths = column_widths();
+    std::string result = text_line(headings_, widths);
+    std::size_t total = 2 * (widths.size() - 1);
+    for (std::size_t const width : widths) total += width;
+    result += std::string(total, '-') + "\n";
+    for (auto const& row : rows_) result += text_line(row, widths);
+    return result;
+  }
+
+  [[nodiscard]] std::string to_markdown() const {
+    std::string result = markdown_line(headings_);
+    for (std::size_t column = 0; column < headings_.size(); ++column) result += column == 0 ? "|---" : "|---:";
+    result += "|\n";
+    for (auto const& row : rows_) result += markdown_line(row);
+    return result;
+  }
+
+  /// As in RFC 4180: a cell with a comma, quote or line break is quoted.
+  [[nodiscard]] std::string to_csv() const {
+    std::string result = csv_line(headings_);
+    for (auto const& row : rows_) result += csv_line(row);
+    return result;
+  }
+
+ private:
+  /// Columns on a terminal: bytes of UTF-8 that continue a character take none.
+  static std::size_t width_of(std::string_view cell) {
+    return static_cast<std::size_t>(
+        std::count_if(cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> column_widths() const {
+    std::vector<std::size_t> widths;
+    for (std::size_t column = 0; column < headings_.size(); ++column) {
+      std::size_t width = width_of(headings_[column]);
+      for (auto const& row : rows_) width = std::max(width, width_of(row[column]));
+      widths.push_back(width);
+    }
+    return widths;
+  }
+
+  static std::string text_line(std::vector<std::string> const& cells, std::vector<std::size_t> const& widths) {
+    std::string line;
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      std::string const padding(widths[column] - width_of(cells[column]), ' ');
+      line += column == 0 ? cells[column] + padding : "  " + padding + cells[column];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+  }
+
+  static std::string markdown_line(std::vector<std::string> const& cells) {
+    std::string line;
+    for (std::string const& cell : cells) {
+      line += "| ";
+      // Leading spaces, which indent the tree of scopes, would be lost.
+      std::size_t const indent = std::min(cell.find_first_not_of(' '), cell.size());
+      for (std::size_t i = 0; i < indent; ++i) line += "&nbsp;";
+      for (char const c : cell.substr(indent)) line += c == '|' ? "\\|" : std::string(1, c == '\n' ? ' ' : c);
+      line += " ";
+    }
+    return line + "|\n";
+  }
+
+  static std::string csv_line(std::vector<std::string> const& cells) {
+    std::string line;
+    for (std::size_t column = 0; column < cells.size(); ++column) {
+      std::string const& cell = cells[column];
+      if (column > 0) line += ',';
+      if (cell.find_first_of(",\"\r\n") == std::string::npos) {
+        line += cell;
+        continue;
+      }
+      line += '"';
+      for (char const c : cell) line += c == '"' ? "\"\"" : std::string(1, c);
+      line += '"';
+    }
+    return line + "\n";
+  }
+
+  std::vector<std::string> headings_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace profkit

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "number_format.hpp"
+#include "table.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+inline std::vector<std::string> step_row(char const* what, duration_summary const& of) {
+  return {what,
+          fmt::format("{}", of.count),
+          format_ms(of.mean),
+          format_ms(of.standard_deviation),
+          format_ms(of.min),
+          format_ms(of.median),
+          format_ms(of.p95),
+          format_ms(of.max)};
+}
+
+}  // namespace detail
+
+/// Host and GPU time of the measured steps, in milliseconds.
+[[nodiscard]] inline table step_table(summary const& of) {
+  table result{{"measured steps", "count", "mean ms", "std ms", "min ms", "median ms", "p95 ms", "max ms"}};
+  result.add(detail::step_row("host", of.steps.host));
+  result.add(of.steps.gpu ? detail::step_row("GPU (CUDA events)", *of.steps.gpu)
+                          : std::vector<std::string>{"GPU (CUDA events)", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"});
+  return result;
+}
+
+/// The tree of scopes: host time, and GPU time between CUDA events beside it.
+[[nodiscard]] inline table scope_table(summary const& of) {
+  table result{{"scope", "count", "host total ms", "mean ms", "std ms", "self ms", "of parent", "of steps", "GPU total ms", "GPU mean ms"}};
+  for (scope_summary const& row : of.scopes) {
+    result.add({std::string(2 * row.depth, ' ') + row.name, fmt::format("{}", row.host.count), detail::format_ms(row.host.total),
+                detail::format_ms(row.host.mean), detail::format_ms(row.host.standard_deviation), detail::format_ms(row.host_self),
+                detail::format_share(row.share_of_parent), detail::format_share(row.share_of_steps),
+                row.gpu_events ? detail::format_ms(row.gpu_events->total) : detail::not_measured,
+                row.gpu_events ? detail::format_ms(row.gpu_events->mean) : detail::not_measured});
+  }
+  return result;
+}
+
+[[nodiscard]] inline table memory_table(summary const& of) {
+  table result{{"memory", "samples", "first MiB", "last MiB", "highest sample MiB", "peak MiB", "peak over"}};
+  for (memory_summary const& row : of.memory) {
+    result.add({row.source + " " + row.quantity, fmt::format("{}", row.samples), detail::format_mib(row.first_bytes),
+                detail::format_mib(row.last_bytes), detail::format_mib(row.highest_sample_bytes), detail::format_mib(row.peak_bytes),
+                row.peak_bytes ? row.peak_note : "no peak kept"});
+  }
+  return result;
+}
+
+[[nodiscard]] inline table counter_table(summary const& of) {
+  table result{{"counter", "samples", "last", "mean", "min", "max"}};
+  for (counter_summary const& row : of.counters) {
+    result.add({row.name, fmt::format("{}", row.count), fmt::format("{:g}", row.last), fmt::format("{:g}", row.mean),
+                fmt::format("{:g}", row.min), fmt::format("{:g}", row.max)});
+  }
+  return result;
+}
+
+}  // namespace profkit

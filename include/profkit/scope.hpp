@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The macros alone: the light header for the code that is measured. It records nothing until a session runs (`profkit.hpp`).
+///
+///     PROF_SCOPE("attention");           a scope to the end of the block
+///     PROF_SCOPE_INDEXED("layer", i);    the same, shown as `layer_3`
+///     PROF_FUNCTION();                   a scope named after the function
+///     PROF_COUNTER("loss", value);       a sampled number
+///
+/// Names are string literals. With `PROFKIT_DISABLE` defined the macros are empty.
+
+#include "record/scope.hpp"
+
+#define PROFKIT_JOIN_2(a, b) a##b
+#define PROFKIT_JOIN(a, b) PROFKIT_JOIN_2(a, b)
+#define PROFKIT_VARIABLE PROFKIT_JOIN(profkit_scope_, __COUNTER__)
+
+/// The site of this place: a statement expression, so that each macro is one declaration and `__func__` is the user's function.
+#define PROFKIT_SITE(name) (*__extension__({ static ::profkit::site profkit_site{name, __FILE__, __LINE__}; &profkit_site; }))
+
+#ifndef PROFKIT_DISABLE
+
+#define PROF_SCOPE(name) ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name) }
+
+#define PROF_SCOPE_INDEXED(name, index) \
+  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
+
+#define PROF_FUNCTION() ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
+
+#define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), static_cast<double>(value))
+
+#else
+
+#define PROF_SCOPE(name) static_assert(true)
+#define PROF_SCOPE_INDEXED(name, index) static_cast<void>(sizeof(index))
+#define PROF_FUNCTION() static_assert(true)
+#define PROF_COUNTER(name, value) static_cast<void>(sizeof(value))
+
+#endif
