@@ -11,7 +11,8 @@
 #include "scope.hpp"
 
 #ifndef PROFKIT_DISABLE
-#define PROF_GPU_SCOPE(name, stream) ::profkit::gpu_scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), stream }
+#define PROF_GPU_SCOPE(name, stream) \
+  ::profkit::gpu_scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), stream }
 #else
 #define PROF_GPU_SCOPE(name, stream) static_cast<void>(sizeof(stream))
 #endif

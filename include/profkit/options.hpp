@@ -19,10 +19,10 @@ struct options {
   std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
   std::uint64_t items_per_step = 0;   ///< tokens, images, ...; 0: not counted
   std::string item_name = "items";
-  std::string output_directory;       ///< `out=DIR`: write the reports there when the session ends
-  bool nvtx = true;                   ///< `nvtx=off`: read before `main`, so only the environment can say it
-  bool kernels = true;                ///< `kernels=off`: do not take a collector named "kernels"
-  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 20U;  ///< bound of each thread's log between two drains; a scope takes 2
+  std::string output_directory;                                  ///< `out=DIR`: write the reports there when the session ends
+  bool nvtx = true;                                              ///< `nvtx=off`: read before `main`, so only the environment can say it
+  bool kernels = true;                                           ///< `kernels=off`: do not take a collector named "kernels"
+  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 22U;  ///< bound of each thread's log between two drains; a scope takes 2
 
   /// Reads `PROFKIT` with `secure_getenv`.
   /// @throws profkit::error that names the unknown key or bad value and lists what is valid.

@@ -17,16 +17,22 @@
 #define PROFKIT_VARIABLE PROFKIT_JOIN(profkit_scope_, __COUNTER__)
 
 /// The site of this place: a statement expression, so that each macro is one declaration and `__func__` is the user's function.
-#define PROFKIT_SITE(name) (*__extension__({ static ::profkit::site profkit_site{name, __FILE__, __LINE__}; &profkit_site; }))
+#define PROFKIT_SITE(name)                                         \
+  (*__extension__({                                                \
+    static ::profkit::site profkit_site{name, __FILE__, __LINE__}; \
+    &profkit_site;                                                 \
+  }))
 
 #ifndef PROFKIT_DISABLE
 
-#define PROF_SCOPE(name) ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name) }
+#define PROF_SCOPE(name) \
+  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name) }
 
 #define PROF_SCOPE_INDEXED(name, index) \
   ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
 
-#define PROF_FUNCTION() ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
+#define PROF_FUNCTION() \
+  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
 
 #define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), static_cast<double>(value))
 

@@ -107,7 +107,7 @@ class session final : public step_loop {
   std::optional<detail::log_reader> reader_;
   std::optional<detail::clock_line> clock_;
   std::vector<detail::raw_step> finished_steps_;  ///< not converted yet
-  std::uint32_t clock_flag_ = 0;                   ///< 0 or `use_system_clock`
+  std::uint32_t clock_flag_ = 0;                  ///< 0 or `use_system_clock`
   std::uint64_t next_step_ = 0;
   std::uint64_t bookkeeping_ticks_ = 0;
   std::int64_t start_ns_ = 0;
@@ -197,7 +197,11 @@ inline void session::end_step(detail::raw_step const& done) noexcept {
   step_record const record{{}, done.index, done.warmup, done.items};
   for_each_collector([&](collector& each) { each.after_step(record); });
   try {
-    finished_steps_.push_back(done);
+    if (done.is_abandoned) {
+      ++profile_.quality.abandoned_steps;
+    } else {
+      finished_steps_.push_back(done);
+    }
     auto const now = static_cast<std::int64_t>(detail::system_clock_ticks());
     if (now - clock_->newest().ns >= shortest_drain_interval.count()) drain(false);
   } catch (std::exception const& failure) {
@@ -210,8 +214,7 @@ inline void session::drain(bool last) {
   clock_->advance(detail::read_anchor(clock_flag_));
   reader_->drain(profile_, *clock_, last);
   for (detail::raw_step const& each : finished_steps_) {
-    profile_.steps.push_back(
-        {{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)}, each.index, each.warmup, each.items});
+    profile_.steps.push_back({{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)}, each.index, each.warmup, each.items});
   }
   finished_steps_.clear();
   for (detail::side_log* side = __atomic_load_n(&detail::recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {

@@ -68,9 +68,11 @@ class measured_time {
 
   [[nodiscard]] bool contains(timestamp moment) const {
     if (!has_steps_) return true;
-    auto const after = std::upper_bound(measured_.begin(), measured_.end(), moment,
-                                        [](timestamp at, interval const& step) { return at < step.begin; });
-    return after != measured_.begin() && moment <= std::prev(after)->end;
+    auto const after =
+        std::upper_bound(measured_.begin(), measured_.end(), moment, [](timestamp at, interval const& step) { return at < step.begin; });
+    if (after == measured_.begin()) return false;
+    interval const& step = *std::prev(after);
+    return moment < step.end || moment == step.begin;
   }
 
  private:
@@ -108,7 +110,8 @@ inline step_summary summarize_steps(profile const& of) {
 /// The rows of the tree, built from the paths that have scopes in the measured time.
 class scope_tree {
  public:
-  scope_tree(profile const& of, measured_time const& when) : of_{of}, host_(of.paths.size()), gpu_(of.paths.size()), rows_of_(of.paths.size()) {
+  scope_tree(profile const& of, measured_time const& when)
+      : of_{of}, host_(of.paths.size()), gpu_(of.paths.size()), rows_of_(of.paths.size()) {
     for (scope_record const& scope : of.scopes) {
       if (when.contains(scope.time.begin)) host_[scope.path].add(to_ms(scope.time.duration()).count());
     }
@@ -178,9 +181,8 @@ inline std::vector<memory_summary> summarize_memory(profile const& of) {
   for (memory_record const& reading : of.memory) {
     auto const step = warmup_of.find(reading.step);
     if (step != warmup_of.end() && step->second) continue;
-    auto row = std::find_if(result.begin(), result.end(), [&](memory_summary const& each) {
-      return each.source == reading.source && each.quantity == reading.quantity;
-    });
+    auto row = std::find_if(result.begin(), result.end(),
+                            [&](memory_summary const& each) { return each.source == reading.source && each.quantity == reading.quantity; });
     if (row == result.end()) {
       result.push_back({reading.source, reading.quantity, 0, reading.current_bytes, 0, 0, std::nullopt, reading.peak_note});
       row = std::prev(result.end());

@@ -43,13 +43,13 @@ struct scope_summary {
   std::string path;  ///< such as "step/forward/layer_3/attention"
   std::string name;  ///< such as "layer_3"
   std::uint32_t depth = 0;
-  std::optional<std::size_t> parent;  ///< position in `summary::scopes`
-  std::string source;                 ///< "file:line" of the first place that opened it
-  duration_summary host;              ///< median and p95 are n/a here
-  milliseconds host_self{};           ///< `host.total` less that of its children
-  std::optional<duration_summary> gpu_events;    ///< between CUDA events (`PROF_GPU_SCOPE`); n/a where none was timed
-  std::optional<double> share_of_parent;         ///< of the parent's host total
-  std::optional<double> share_of_steps;          ///< of the measured steps' host total
+  std::optional<std::size_t> parent;           ///< position in `summary::scopes`
+  std::string source;                          ///< "file:line" of the first place that opened it
+  duration_summary host;                       ///< median and p95 are n/a here
+  milliseconds host_self{};                    ///< `host.total` less that of its children
+  std::optional<duration_summary> gpu_events;  ///< between CUDA events (`PROF_GPU_SCOPE`); n/a where none was timed
+  std::optional<double> share_of_parent;       ///< of the parent's host total
+  std::optional<double> share_of_steps;        ///< of the measured steps' host total
 };
 
 /// One quantity of one memory source over the measured steps.

@@ -4,8 +4,8 @@
 #include <cuda_runtime_api.h>
 
 #include <chrono>
-#include <optional>
 #include <ratio>
+#include <thread>
 #include <utility>
 
 #include "cuda_error.hpp"
@@ -59,5 +59,15 @@ struct cuda_event_pair {
     return status == cudaErrorNotReady ? state::pending : state::failed;
   }
 };
+
+/// Calls `poll` until it says that nothing is pending, for at most 5 seconds: at the end of a session, where the host may be ahead of the
+/// device. Does not synchronise it.
+template <class Poll>
+void poll_at_end(Poll&& poll) {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+  while (!has_unseen_cuda_error() && poll() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds{100});
+  }
+}
 
 }  // namespace profkit::detail

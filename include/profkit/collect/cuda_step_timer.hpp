@@ -9,7 +9,6 @@
 #include <deque>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,10 +56,12 @@ class cuda_step_timer final : public collector {
 
   void drain(profile& into, bool last) override {
     poll();
-    auto const deadline = std::chrono::steady_clock::now() + longest_wait;
-    while (last && !pending_.empty() && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::microseconds{100});
-      poll();
+    if (last) {
+      detail::poll_at_end([this] {
+        poll();
+        return !pending_.empty();
+      });
+      into.quality.unread_gpu_times += pending_.size();
     }
     into.gpu_steps.insert(into.gpu_steps.end(), records_.begin(), records_.end());
     records_.clear();
@@ -74,7 +75,6 @@ class cuda_step_timer final : public collector {
 
   /// So that a device that lags a few steps behind makes no new events after the first step.
   static constexpr std::size_t pairs_at_start = 16;
-  static constexpr std::chrono::seconds longest_wait{5};
 
   void poll() {
     if (detail::has_unseen_cuda_error()) return;

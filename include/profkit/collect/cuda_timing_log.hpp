@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <thread>
 #include <vector>
 
 #include "../profile/profile.hpp"
@@ -195,14 +194,12 @@ inline void read_gpu_timings(profile& into) {
 inline void drain_gpu_timings(profile& into, bool last) {
   read_gpu_timings(into);
   if (!last) return;
-  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
-  auto const waits = [](gpu_timing const* timing) { return timing->resolved; };  // the others were finished just now: too late
-  auto const& pending = gpu_timings.pending;
-  while (std::any_of(pending.begin(), pending.end(), waits) && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::microseconds{100});
+  poll_at_end([&into] {
     read_gpu_timings(into);
-  }
-  into.quality.unread_gpu_scopes = pending.size();
+    // Those that are not resolved were finished just now, after the logs were drained: they come too late.
+    return std::any_of(gpu_timings.pending.begin(), gpu_timings.pending.end(), [](gpu_timing const* timing) { return timing->resolved; });
+  });
+  into.quality.unread_gpu_times += gpu_timings.pending.size();
   into.quality.untimed_gpu_scopes += __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
 }
 

@@ -164,7 +164,8 @@ void fields(Archive& archive, collector_record& of) {
 }
 template <class Archive>
 void fields(Archive& archive, quality_record& of) {
-  archive(of.dropped_events), archive(of.open_scopes), archive(of.unread_gpu_scopes), archive(of.untimed_gpu_scopes);
+  archive(of.dropped_events), archive(of.open_scopes), archive(of.abandoned_steps), archive(of.unread_gpu_times),
+      archive(of.untimed_gpu_scopes);
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
 }
 template <class Archive>

@@ -92,11 +92,12 @@ struct collector_record {
 
 /// What was lost, and what measuring cost.
 struct quality_record {
-  std::uint64_t dropped_events = 0;  ///< scopes and counters past the bound of a thread's log
-  std::uint64_t open_scopes = 0;     ///< scopes still open when the session stopped; they are not in `scopes`
-  std::uint64_t unread_gpu_scopes = 0;   ///< GPU scopes whose events were not complete when the session stopped
-  std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
-  std::uint64_t clock_changes = 0;       ///< times that the system clock was set meanwhile
+  std::uint64_t dropped_events = 0;                ///< scopes and counters past the bound of a thread's log
+  std::uint64_t open_scopes = 0;                   ///< scopes still open when the session stopped; they are not in `scopes`
+  std::uint64_t abandoned_steps = 0;               ///< steps that an exception left; they are not in `steps`
+  std::uint64_t unread_gpu_times = 0;              ///< of scopes and steps whose events were not complete when the session stopped
+  std::uint64_t untimed_gpu_scopes = 0;            ///< GPU scopes that could not be timed, such as under stream capture
+  std::uint64_t clock_changes = 0;                 ///< times that the system clock was set meanwhile
   std::chrono::nanoseconds cost_of_1000_scopes{};  ///< measured on this machine when the session started
   std::chrono::nanoseconds bookkeeping{};          ///< between the steps: collectors, draining the logs
   std::string clock;                               ///< what host times were read from

@@ -19,15 +19,20 @@ namespace detail {
 inline constexpr std::string_view profile_magic = "profkit\n";
 inline constexpr std::uint32_t profile_format = 1;
 
-/// Every position in a record must lie in the list that it points into; a path comes after its parent.
-inline void check_references(profile const& of) {
+/// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
+inline void check_records(profile const& of) {
   auto const check = [](bool is_right, char const* what) {
     if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
   };
+  auto const is_in_order = [](interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; };
+  check(is_in_order(of.time), "the session ends before it begins");
+  for (auto const& each : of.steps) check(is_in_order(each.time), "a step ends before it begins");
+  for (auto const& each : of.scopes) check(is_in_order(each.time), "a scope ends before it begins");
   for (std::size_t i = 0; i < of.paths.size(); ++i) {
     check(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
   }
-  for (auto const& each : of.scopes) check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
+  for (auto const& each : of.scopes)
+    check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
   for (auto const& each : of.gpu_scopes) check(each.path < of.paths.size(), "a GPU scope without path");
   for (auto const& each : of.counters) {
     check(each.counter < of.counter_names.size() && each.thread < of.threads.size(), "a counter without name or thread");
@@ -67,7 +72,7 @@ inline void save(profile const& of, std::filesystem::path const& path) {
     profile result;
     archive(result);
     if (!archive.at_end()) throw error{"the profile is damaged: it goes on behind its end"};
-    detail::check_references(result);
+    detail::check_records(result);
     return result;
   } catch (error const& failure) {
     throw error{path.string() + ": " + failure.what()};

@@ -35,9 +35,8 @@ class log_reader {
     for_each_log([&](thread_log& log) { drain(log, into, clock, last); });
     if (!last) return;
     into.quality.dropped_events = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED) - unlogged_before_;
-    for_each_log([&](thread_log& log) {
-      into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before;
-    });
+    for_each_log(
+        [&](thread_log& log) { into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before; });
     for (auto const& [log, at] : readings_) into.quality.open_scopes += at.open.size();
   }
 
@@ -58,9 +57,7 @@ class log_reader {
     std::uint32_t parent;
     site const* where;
     std::optional<std::int64_t> index;
-    bool operator==(path_key const& other) const noexcept {
-      return parent == other.parent && where == other.where && index == other.index;
-    }
+    bool operator==(path_key const& other) const noexcept { return parent == other.parent && where == other.where && index == other.index; }
   };
 
   struct path_hash {
@@ -95,6 +92,7 @@ class log_reader {
       }
       position += take(event, log.slots[(position + 1) & log.mask].ticks, at, into, clock.convert(event.ticks));
     }
+    release_read_slots(log, position);
     __atomic_store_n(&log.read, position, __ATOMIC_RELEASE);
     if (state == log_left && position == end) __atomic_store_n(&log.state, std::uint32_t{log_free}, __ATOMIC_RELEASE);
   }
@@ -137,9 +135,7 @@ class log_reader {
     return 1;
   }
 
-  static std::uint32_t parent_of(reading const& at) noexcept {
-    return at.open.empty() ? path_record::no_parent : at.open.back().path;
-  }
+  static std::uint32_t parent_of(reading const& at) noexcept { return at.open.empty() ? path_record::no_parent : at.open.back().path; }
 
   std::uint32_t path_of(std::uint32_t parent, site const* where, std::optional<std::int64_t> index, profile& into) {
     path_key const key{parent, where, index};

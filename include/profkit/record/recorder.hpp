@@ -30,17 +30,17 @@ struct side_log {
 /// initialisation and destruction; no locks, so that it is whole after `fork`.
 struct recorder_state {
   std::uint32_t flags;
-  std::uint32_t session;  ///< number of the running or last session, from 1
-  std::uint64_t step;     ///< number of the current step; the payload of NVTX ranges
+  std::uint32_t session;   ///< number of the running or last session, from 1
+  std::uint64_t step;      ///< number of the current step; the payload of NVTX ranges
   std::uint64_t unlogged;  ///< events of threads that have no log: no memory for it, or the thread was about to end
 
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
   void (*nvtx_pop)() noexcept;
   thread_log* (*attach_thread)() noexcept;
 
-  thread_log* logs;      ///< every log ever made
-  side_log* side_logs;   ///< every side log ever made
-  void const* owner;     ///< the running session
+  thread_log* logs;     ///< every log ever made
+  side_log* side_logs;  ///< every side log ever made
+  void const* owner;    ///< the running session
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.

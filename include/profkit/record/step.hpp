@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 
 #include "recorder.hpp"
 #include "scope.hpp"
@@ -17,6 +18,7 @@ struct raw_step {
   std::uint64_t index = 0;
   std::uint64_t items = 0;
   bool warmup = false;
+  bool is_abandoned = false;  ///< an exception left it
 };
 
 }  // namespace detail
@@ -39,7 +41,8 @@ class step_loop {
 };
 
 /// One iteration of the measured loop, from construction to destruction; also the scope `step`, at the root of the tree.
-/// On the thread that made the session; one at a time. Its own bookkeeping happens before it begins and after it ended.
+/// On the thread that made the session; one at a time. Its own bookkeeping happens before it begins and after it ended. A step that an
+/// exception leaves is counted as such, and neither it nor its scopes are measured.
 class step : private scope {
  public:
   /// @throws profkit::error if another step of this loop is open.
@@ -57,6 +60,7 @@ class step : private scope {
 
   ~step() {
     raw_.end_ticks = detail::ticks(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
+    raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
     end_at(raw_.end_ticks);
     loop_->end_step(raw_);
   }
@@ -76,6 +80,7 @@ class step : private scope {
 
   step_loop* loop_;
   detail::raw_step raw_;
+  int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace profkit

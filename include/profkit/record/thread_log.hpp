@@ -47,11 +47,12 @@ struct thread_log {
 
   // Written by the reader.
   alignas(64) std::uint64_t read = 0;
+  std::uint64_t released = 0;        ///< a multiple of the pieces in which memory goes back to the system
   std::uint64_t dropped_before = 0;  ///< `dropped` when the running session began
 
   // Written by whoever attaches and detaches the log.
-  alignas(64) std::uint32_t state = 0;       ///< a `log_state`
-  std::uint32_t generation = 0;              ///< how many threads have owned it
+  alignas(64) std::uint32_t state = 0;  ///< a `log_state`
+  std::uint32_t generation = 0;         ///< how many threads have owned it
   std::uint64_t thread_system_id = 0;
   char thread_name[16] = {};
   thread_log* next = nullptr;

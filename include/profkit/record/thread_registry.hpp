@@ -2,12 +2,12 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 
 #include "recorder.hpp"
@@ -21,23 +21,34 @@ enum log_state : std::uint32_t {
   log_left = 2,   ///< its thread has ended; the reader still has to look at it
 };
 
-/// Slots in the log of a thread, a power of two. Memory is touched only as far as it is used.
-inline std::uint64_t slots_per_log = std::uint64_t{1} << 20;
+/// Slots in the log of a thread, a power of two. Address space; memory is taken where it is written and given back once it is read.
+inline std::uint64_t slots_per_log = std::uint64_t{1} << 22U;
 
 inline thread_log* make_log() noexcept {
   auto* const log = new (std::nothrow) thread_log;
   if (log == nullptr) return nullptr;
-  log->slots = static_cast<log_slot*>(std::calloc(slots_per_log, sizeof(log_slot)));
-  if (log->slots == nullptr) {
+  void* const slots =
+      ::mmap(nullptr, slots_per_log * sizeof(log_slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (slots == MAP_FAILED) {
     delete log;
     return nullptr;
   }
+  log->slots = static_cast<log_slot*>(slots);
   log->mask = slots_per_log - 1;
   log->state = log_owned;
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&recorder.logs, &log->next, log, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
   return log;
+}
+
+/// Gives the memory of the slots before `position`, which the reader is done with, back to the system. The reader calls it before it
+/// publishes `position` in `thread_log::read`, so that the writer is not there yet. In large pieces, so that it is seldom a system call.
+inline void release_read_slots(thread_log& log, std::uint64_t position) noexcept {
+  constexpr std::uint64_t piece = (std::uint64_t{1} << 20U) / sizeof(log_slot);
+  for (; log.released + piece <= position && piece <= log.mask; log.released += piece) {
+    ::madvise(&log.slots[log.released & log.mask], piece * sizeof(log_slot), MADV_DONTNEED);
+  }
 }
 
 /// A log that an earlier thread has left and that the reader is done with.
@@ -50,7 +61,8 @@ inline thread_log* reuse_log() noexcept {
   return nullptr;
 }
 
-/// Hands the log back when the thread ends.
+/// Hands the log back when the thread ends. The main thread keeps its log: it still runs the destructors of static objects after its
+/// thread-local objects are gone.
 struct log_ownership {
   thread_log* log = nullptr;
   ~log_ownership() {
@@ -68,16 +80,19 @@ struct log_ownership {
 /// The slow path of a thread's first scope. Null: no memory, or the thread is ending.
 inline thread_log* attach_this_thread() noexcept {
   if (!log_ownership::ended()) {
-    static thread_local log_ownership ownership;
+    auto const thread = static_cast<std::uint64_t>(::syscall(SYS_gettid));
     thread_log* log = reuse_log();
     if (log == nullptr) log = make_log();
     if (log != nullptr) {
       log->open = 0;
-      log->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
+      log->thread_system_id = thread;
       ::prctl(PR_GET_NAME, log->thread_name);
       __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
-      ownership.log = log;
       this_thread_log = log;
+      if (thread != static_cast<std::uint64_t>(::getpid())) {
+        static thread_local log_ownership ownership;
+        ownership.log = log;
+      }
       return log;
     }
   }

@@ -21,8 +21,9 @@ namespace profkit {
   };
   count(quality.dropped_events, "scopes and counters were dropped: a thread's log was full (log_slots_per_thread)");
   count(quality.open_scopes, "scopes were still open at the end and are not in the report");
+  count(quality.abandoned_steps, "steps were left by an exception and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
-  count(quality.unread_gpu_scopes, "GPU scopes were not complete at the end and are not in the report");
+  count(quality.unread_gpu_times, "GPU times of scopes and steps were not complete at the end and are not in the report");
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {

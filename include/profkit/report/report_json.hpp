@@ -143,8 +143,9 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.member("dropped_kernels", std::nullopt);
   json.member("unattributed_kernels", std::nullopt);
   json.member("open_scopes", of.quality.open_scopes);
+  json.member("abandoned_steps", of.quality.abandoned_steps);
   json.member("untimed_gpu_scopes", of.quality.untimed_gpu_scopes);
-  json.member("unread_gpu_scopes", of.quality.unread_gpu_scopes);
+  json.member("unread_gpu_times", of.quality.unread_gpu_times);
   json.member("clock_changes", of.quality.clock_changes);
   json.member("clock", known(of.quality.clock));
   json.key("overhead");

@@ -12,10 +12,12 @@
 
 namespace profkit {
 
-/// Rows of text under headings, written as aligned text, Markdown or CSV. The first column is aligned left, the others right.
+/// Rows of text under headings, written as aligned text, Markdown or CSV.
 class table {
  public:
-  explicit table(std::vector<std::string> headings) : headings_{std::move(headings)} {}
+  /// @param text_columns the first so many columns are aligned left, the others right.
+  explicit table(std::vector<std::string> headings, std::size_t text_columns = 1)
+      : headings_{std::move(headings)}, text_columns_{text_columns} {}
 
   /// @param cells as many as there are headings; missing ones are empty.
   void add(std::vector<std::string> cells) {
@@ -37,7 +39,7 @@ class table {
 
   [[nodiscard]] std::string to_markdown() const {
     std::string result = markdown_line(headings_);
-    for (std::size_t column = 0; column < headings_.size(); ++column) result += column == 0 ? "|---" : "|---:";
+    for (std::size_t column = 0; column < headings_.size(); ++column) result += column < text_columns_ ? "|---" : "|---:";
     result += "|\n";
     for (auto const& row : rows_) result += markdown_line(row);
     return result;
@@ -67,11 +69,12 @@ class table {
     return widths;
   }
 
-  static std::string text_line(std::vector<std::string> const& cells, std::vector<std::size_t> const& widths) {
+  [[nodiscard]] std::string text_line(std::vector<std::string> const& cells, std::vector<std::size_t> const& widths) const {
     std::string line;
     for (std::size_t column = 0; column < cells.size(); ++column) {
       std::string const padding(widths[column] - width_of(cells[column]), ' ');
-      line += column == 0 ? cells[column] + padding : "  " + padding + cells[column];
+      line += column == 0 ? "" : "  ";
+      line += column < text_columns_ ? cells[column] + padding : padding + cells[column];
     }
     line.erase(line.find_last_not_of(' ') + 1);
     return line + "\n";
@@ -107,6 +110,7 @@ class table {
   }
 
   std::vector<std::string> headings_;
+  std::size_t text_columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 

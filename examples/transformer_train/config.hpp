@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainer {
+
+/// A value of the command line and the word for it. Tables of these are the only place where a word is written.
+template <class Value>
+struct named_value {
+  std::string_view name;
+  Value value;
+};
+
+template <class Value, std::size_t Count>
+using name_table = std::array<named_value<Value>, Count>;
+
+template <class Value, std::size_t Count>
+[[nodiscard]] constexpr std::optional<Value> value_of(name_table<Value, Count> const& table, std::string_view name) {
+  for (auto const& entry : table) {
+    if (entry.name == name) return entry.value;
+  }
+  return std::nullopt;
+}
+
+template <class Value, std::size_t Count>
+[[nodiscard]] constexpr std::string_view name_of(name_table<Value, Count> const& table, Value value) {
+  for (auto const& entry : table) {
+    if (entry.value == value) return entry.name;
+  }
+  return "?";
+}
+
+struct model_size {
+  std::string_view name;
+  std::int64_t d_model = 0;
+  std::int64_t d_ff = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+};
+
+inline constexpr std::array model_sizes{
+    model_size{"tiny", 512, 1344, 4, 16},    model_size{"small", 768, 3072, 12, 12}, model_size{"medium", 1024, 4096, 24, 16},
+    model_size{"large", 1280, 5120, 36, 20}, model_size{"xl", 1600, 6400, 48, 25},   model_size{"2.7B", 2560, 10240, 32, 32},
+};
+
+[[nodiscard]] constexpr std::optional<model_size> find_model_size(std::string_view name) {
+  for (model_size const& size : model_sizes) {
+    if (size.name == name) return size;
+  }
+  return std::nullopt;
+}
+
+inline constexpr std::int64_t vocabulary = 10'000;
+
+[[nodiscard]] constexpr std::int64_t parameter_count(model_size const& size) {
+  std::int64_t const attention = 4 * size.d_model * size.d_model;
+  std::int64_t const feed_forward = 3 * size.d_model * size.d_ff;
+  std::int64_t const norms = (2 * size.layers + 1) * size.d_model;
+  return 2 * vocabulary * size.d_model + size.layers * (attention + feed_forward) + norms;
+}
+
+enum class run_mode { forward, forward_backward, train };
+inline constexpr name_table<run_mode, 3> run_modes{
+    {{"fwd", run_mode::forward}, {"fwd_bwd", run_mode::forward_backward}, {"train", run_mode::train}}};
+
+/// `tf32` computes in fp32 and lets the tensor cores round the inputs of matrix products; `bf16` and `fp16` are autocast.
+enum class precision_kind { fp32, tf32, bf16, fp16 };
+inline constexpr name_table<precision_kind, 4> precisions{
+    {{"fp32", precision_kind::fp32}, {"tf32", precision_kind::tf32}, {"bf16", precision_kind::bf16}, {"fp16", precision_kind::fp16}}};
+
+/// `naive` is written out operation by operation; `sdpa` is `scaled_dot_product_attention`.
+enum class attention_kind { naive, sdpa };
+inline constexpr name_table<attention_kind, 2> attentions{{{"naive", attention_kind::naive}, {"sdpa", attention_kind::sdpa}}};
+
+/// `adamw` is LibTorch's, one parameter after the other; `fused_adamw` updates all of them in a few kernels.
+enum class optimizer_kind { adamw, fused_adamw };
+inline constexpr name_table<optimizer_kind, 2> optimizers{{{"adamw", optimizer_kind::adamw}, {"fused_adamw", optimizer_kind::fused_adamw}}};
+
+enum class device_kind { automatic, cpu, cuda };
+inline constexpr name_table<device_kind, 3> devices{
+    {{"auto", device_kind::automatic}, {"cpu", device_kind::cpu}, {"cuda", device_kind::cuda}}};
+
+/// One run, as the command line describes it.
+struct run_config {
+  model_size size = model_sizes[1];
+  std::int64_t ctx = 256;
+  std::int64_t batch = 4;
+  run_mode mode = run_mode::train;
+  precision_kind precision = precision_kind::fp32;
+  attention_kind attention = attention_kind::naive;
+  optimizer_kind optimizer = optimizer_kind::adamw;
+  double learning_rate = 1e-3;
+  device_kind device = device_kind::automatic;
+  std::string data_file;  ///< empty: random tokens
+  std::uint64_t seed = 0;
+  bool synchronise_phases = false;
+
+  [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }
+};
+
+}  // namespace trainer

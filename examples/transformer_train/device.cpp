@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
+
+#include <ATen/Parallel.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "errors.hpp"
+
+#if TRAINER_WITH_CUDA
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
+#endif
+
+namespace trainer {
+
+namespace {
+
+/// Bytes behind "key:" in a file of /proc that lists kibibytes.
+std::optional<std::uint64_t> bytes_in(char const* path, std::string_view key) {
+  std::ifstream file{path};
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.starts_with(key)) return std::stoull(line.substr(key.size())) * 1024;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> private_bytes() { return bytes_in("/proc/self/status", "VmData:"); }
+
+#if TRAINER_WITH_CUDA
+std::string describe_gpu() {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return "GPU";
+  constexpr std::size_t gibibyte = std::size_t{1} << 30U;
+  std::size_t const tenths = properties.totalGlobalMem * 10 / gibibyte;
+  return properties.name + (" (" + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10)) + " GiB)";
+}
+#endif
+
+}  // namespace
+
+compute_device::compute_device(device_kind wanted) : description_{"CPU (" + std::to_string(at::get_num_threads()) + " threads)"} {
+#if TRAINER_WITH_CUDA
+  bool const has_gpu = c10::cuda::device_count() > 0;
+  if (wanted == device_kind::cuda && !has_gpu) {
+    throw input_error{"--device cuda: there is no usable CUDA device here; use --device cpu, or --device auto to take what there is"};
+  }
+  if (wanted == device_kind::cpu || !has_gpu) return;
+  is_cuda_ = true;
+  description_ = describe_gpu();
+  stream_ = c10::cuda::getCurrentCUDAStream(0).stream();
+#else
+  if (wanted == device_kind::cuda) {
+    throw input_error{
+        "--device cuda: this program was built without CUDA; build it with a CUDA LibTorch and a CUDA toolkit, or use --device cpu"};
+  }
+#endif
+}
+
+void compute_device::synchronize() const {
+#if TRAINER_WITH_CUDA
+  if (is_cuda_) c10::cuda::stream_synchronize(*stream_);
+#endif
+}
+
+std::optional<std::uint64_t> available_host_bytes() {
+  auto const available = bytes_in("/proc/meminfo", "MemAvailable:");
+  rlimit limit{};
+  auto const used = private_bytes();
+  if (!available || !used || ::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return available;
+  return std::min<std::uint64_t>(*available, limit.rlim_cur > *used ? limit.rlim_cur - *used : 0);
+}
+
+void limit_host_memory() {
+  auto const available = available_host_bytes();
+  auto const used = private_bytes();
+  rlimit limit{};
+  if (!available || !used || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, *used + *available);
+  ::setrlimit(RLIMIT_DATA, &limit);
+}
+
+}  // namespace trainer

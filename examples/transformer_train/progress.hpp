@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace trainer {
+
+/// A line on stderr every few seconds, so that a long run shows that it lives and a short one stays quiet.
+class progress {
+ public:
+  explicit progress(std::uint64_t steps) : steps_{steps} {}
+
+  [[nodiscard]] bool is_due() const { return clock::now() - last_line_ >= between_lines; }
+
+  /// @param losses of the steps that the device has completed; the host may be some steps ahead of it.
+  void print(std::vector<float> const& losses) {
+    last_line_ = clock::now();
+    if (losses.empty()) return;
+    auto const done = static_cast<double>(losses.size());
+    double const elapsed = std::chrono::duration<double>{last_line_ - begin_}.count();
+    double const left = elapsed / done * (static_cast<double>(steps_) - done);
+    fmt::print(stderr, "step {}/{}: loss {:.4f}, {:.0f} s elapsed, about {:.0f} s left\n", losses.size(), steps_, losses.back(), elapsed,
+               left);
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds between_lines{5};
+
+  std::uint64_t steps_;
+  clock::time_point begin_ = clock::now();
+  clock::time_point last_line_ = begin_;
+};
+
+}  // namespace trainer

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times PyTorch eager on the trainer's model, with the trainer's protocol: nothing waits for the device inside the run. Prints JSON."""
+
+import argparse
+import contextlib
+import json
+import statistics
+import time
+
+import torch
+
+from model import SIZES, VOCABULARY, Transformer, loss_of
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--ctx", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--mode", choices=["fwd", "fwd_bwd", "train"], default="train")
+    parser.add_argument("--precision", choices=["fp32", "tf32", "bf16", "fp16"], default="fp32")
+    parser.add_argument("--attention", choices=["naive", "sdpa"], default="naive")
+    parser.add_argument("--optimizer", choices=["adamw", "fused_adamw"], default="adamw")
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--warmup", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tuned", action="store_true", help="use the operations that the trainer uses")
+    return parser.parse_args()
+
+
+def make_step(arguments, device):
+    cuda = device.type == "cuda"
+    torch.manual_seed(arguments.seed)
+    torch.set_float32_matmul_precision("high" if arguments.precision == "tf32" else "highest")
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(arguments.precision)
+    with device:
+        model = Transformer(SIZES[arguments.size], arguments.ctx, fused=arguments.attention == "sdpa", tuned=arguments.tuned)
+    # PyTorch's defaults; on a GPU that is the multi-tensor implementation.
+    fused = True if arguments.optimizer == "fused_adamw" else None
+    optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, fused=fused) if arguments.mode == "train" else None
+    parameters = list(model.parameters())
+
+    def step():
+        both = torch.randint(VOCABULARY, (arguments.batch, arguments.ctx + 1))
+        both = torch.stack((both[:, :-1], both[:, 1:]))
+        if cuda:
+            both = both.pin_memory()
+        tokens, targets = both.to(device, non_blocking=True)
+        with torch.autocast(device.type, dtype=half) if half else contextlib.nullcontext():
+            loss = loss_of(model(tokens), targets)
+        if arguments.mode == "fwd":
+            return
+        loss.backward()
+        if optimizer:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        else:
+            for parameter in parameters:
+                parameter.grad = None
+
+    return step
+
+
+def time_on_cuda(step, warmup, steps):
+    for _ in range(warmup):
+        step()
+    torch.cuda.reset_peak_memory_stats()
+    events = []
+    for _ in range(steps):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        step()
+        end.record()
+        events.append((begin, end))
+    torch.cuda.synchronize()
+    return [begin.elapsed_time(end) for begin, end in events]
+
+
+def time_on_cpu(step, warmup, steps):
+    for _ in range(warmup):
+        step()
+    times = []
+    for _ in range(steps):
+        begin = time.perf_counter()
+        step()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times
+
+
+def main():
+    arguments = parse_arguments()
+    cuda = arguments.device == "cuda" or (arguments.device == "auto" and torch.cuda.is_available())
+    device = torch.device("cuda" if cuda else "cpu")
+    result = vars(arguments) | {"device": device.type, "torch": torch.__version__, "status": "ok"}
+    try:
+        with torch.set_grad_enabled(arguments.mode != "fwd"):
+            times = (time_on_cuda if cuda else time_on_cpu)(make_step(arguments, device), arguments.warmup, arguments.steps)
+        result["mean_ms"] = statistics.mean(times)
+        result["std_ms"] = statistics.stdev(times) if len(times) > 1 else None
+        result["median_ms"] = statistics.median(times)
+        result["tokens_per_second"] = 1e3 * arguments.batch * arguments.ctx / result["mean_ms"]
+        if cuda:
+            result["peak_allocated_MiB"] = torch.cuda.max_memory_allocated() / 2**20
+            result["peak_reserved_MiB"] = torch.cuda.max_memory_reserved() / 2**20
+    except torch.OutOfMemoryError:
+        result["status"] = "OOM"
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

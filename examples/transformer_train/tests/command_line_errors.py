@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannot work ends with one line on stderr that names it, and with the documented exit code."""
+
+import csv
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+
+BAD_INPUT, OUT_OF_MEMORY = 2, 3
+
+# As on a machine with little memory, wherever the test runs.
+LITTLE_MEMORY = 3 << 30
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_DATA, (LITTLE_MEMORY, LITTLE_MEMORY))
+
+
+def run(program, arguments, profkit="", **settings):
+    # No GPU, also where there is one.
+    environment = os.environ | {"PROFKIT": profkit, "OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, env=environment, **settings)
+
+
+def check(done, code, words, prints_tables=False):
+    what = f"{' '.join(done.args[1:])}: exit code {done.returncode}, stderr: {done.stderr!r}"
+    print(what)
+    assert done.returncode == code, f"{what}; expected exit code {code}"
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("transformer_train: "), f"{what}; expected one line"
+    for word in words:
+        assert word in lines[0], f"{what}; expected {word!r} in it"
+    assert ("T1." in done.stdout) == prints_tables, f"{what}; stdout: {done.stdout!r}"
+
+
+def check_bad_input(program, folder):
+    (folder / "short.txt").write_text("too short")
+    (folder / "file").write_text("")
+    cases = [
+        (["--size", "huge"], ["--size", "huge", "tiny", "2.7B"]),
+        (["--mode", "sideways"], ["--mode", "fwd_bwd"]),
+        (["--precision", "fp8"], ["--precision", "bf16"]),
+        (["--ctx", "0"], ["--ctx", "0"]),
+        (["--batch", "-1"], ["--batch", "-1"]),
+        (["--batch", "many"], ["--batch", "many"]),
+        (["--steps", "-3"], ["--steps", "-3"]),
+        (["--lr", "0"], ["--lr", "above 0"]),
+        (["--no-such-option"], ["--no-such-option"]),
+        (["--device", "cpu", "--precision", "tf32"], ["--precision tf32", "fp32"]),
+        (["--data", str(folder / "absent.txt")], ["--data", "absent.txt", "cannot be read"]),
+        (["--data", str(folder)], ["--data", "directory"]),
+        (["--data", str(folder / "short.txt"), "--ctx", "16"], ["--data", "short.txt", "9 bytes", "--ctx 16", "170"]),
+        (["--out", str(folder / "file" / "below")], ["--out", "below", "directory"]),
+    ]
+    for arguments, words in cases:
+        check(run(program, ["--device", "cpu", *arguments] if "--device" not in arguments else arguments), BAD_INPUT, words)
+    check(run(program, [], profkit="stepz=3"), BAD_INPUT, ["PROFKIT", "stepz", "steps=N"])
+    check(run(program, ["--device", "cuda"]), BAD_INPUT, ["--device cuda", "--device cpu"])
+
+
+def check_out_of_memory(program, folder):
+    words = ["out of memory", "--batch", "--ctx", "--size"]
+    small = ["--device", "cpu", "--warmup", "1", "--steps", "1"]
+    check(run(program, ["--size", "2.7B", *small], preexec_fn=limit_memory), OUT_OF_MEMORY, [*words, "2.7B"], prints_tables=True)
+
+    # The weights fit, the scores of the first attention do not: 8 x 16 x 4096 x 4096 numbers. What there is is written all the same.
+    out = folder / "out_of_memory"
+    large = ["--size", "tiny", "--batch", "8", "--ctx", "4096", "--mode", "fwd", *small, "--out", str(out)]
+    check(run(program, large, preexec_fn=limit_memory), OUT_OF_MEMORY, [*words, "4096"], prints_tables=True)
+    with open(out / "t1.csv") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["steps"], row["avg_ms"], row["tokens/s"]) == ("0", "n/a", "n/a"), row
+    assert json.loads((out / "report.json").read_text())["steps"]["mean_ms"] is None
+
+
+def main():
+    (program,) = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        check_bad_input(program, pathlib.Path(name))
+        check_out_of_memory(program, pathlib.Path(name))
+
+
+if __name__ == "__main__":
+    main()

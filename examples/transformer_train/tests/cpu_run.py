@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short runs of the tiny model on the CPU: the tree of scopes, the tables, and a loss that falls."""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+LAYERS = 4
+NAIVE_PARTS = ["attention projections", "rope q", "rope k", "attention scores + mask", "softmax", "attention x value", "output projection"]
+FUSED_PARTS = ["attention projections", "rope q", "rope k", "scaled dot product attention", "output projection"]
+
+
+def run(program, out, arguments, profkit=""):
+    environment = os.environ | {"PROFKIT": profkit, "OMP_WAIT_POLICY": "passive"}
+    command = [program, "--size", "tiny", "--device", "cpu", "--out", str(out), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
+    assert done.returncode == 0, f"{command}: exit code {done.returncode}, stderr: {done.stderr}"
+    print(done.stdout)
+    report = json.loads((out / "report.json").read_text())
+    tables = {}
+    for name in ("t1", "t2"):
+        with open(out / f"{name}.csv") as file:
+            tables[name] = list(csv.DictReader(file))
+    text = (out / "tables.md").read_text()
+    assert "T1." in text and "T2." in text and "T1." in done.stdout and "T2." in done.stdout
+    return done.stdout, report, tables
+
+
+def expected_paths(parts, phases):
+    paths = ["step", "step/data", "step/forward", "step/forward/embedding"]
+    for layer in (f"step/forward/layer_{i}" for i in range(LAYERS)):
+        paths += [layer, f"{layer}/attention_sublayer", *(f"{layer}/attention_sublayer/{part}" for part in parts), f"{layer}/ffn_sublayer"]
+    return paths + ["step/forward/final_norm", "step/forward/lm_head", "step/forward/loss"] + [f"step/{phase}" for phase in phases]
+
+
+def check_scopes(report, parts, phases, steps):
+    scopes = {scope["path"]: scope for scope in report["scopes"]}
+    assert list(scopes) == expected_paths(parts, phases), list(scopes)
+    for path, scope in scopes.items():
+        assert scope["count"] == steps, (path, scope["count"])
+        assert scope["gpu_kernel_ms"] is None, (path, "a kernel time without a GPU")
+        inside = [other["host_total_ms"] for name, other in scopes.items() if name.rpartition("/")[0] == path]
+        assert sum(inside) <= scope["host_total_ms"] * (1 + 1e-9), (path, inside, scope["host_total_ms"])
+    assert report["quality"]["dropped_events"] == 0 and report["quality"]["open_scopes"] == 0
+    return scopes
+
+
+def check_section_table(rows, scopes, parts, steps):
+    cells = {(row["section"], row["metric"]): row for row in rows}
+
+    def close(row, column, expected):
+        assert abs(float(row[column].removesuffix(" %")) - expected) <= 0.051, (row, column, expected)
+
+    def total(name):
+        return sum(scope["host_total_ms"] for path, scope in scopes.items() if path.endswith(name))
+
+    step, forward = scopes["step"]["host_total_ms"], scopes["step/forward"]["host_total_ms"]
+    row = cells["run", "FORWARD inclusive"]
+    assert row["share_of"] == "step" and row["gpu_total_ms"] == "n/a"
+    close(row, "host_total_ms", forward)
+    close(row, "host_ms/step", forward / steps)
+    close(row, "host_share", 100 * forward / step)
+    mha = cells["attention", "MHA total"]
+    assert mha["share_of"] == "FORWARD"
+    close(mha, "host_total_ms", total("/attention_sublayer"))
+    close(mha, "host_share", 100 * total("/attention_sublayer") / forward)
+    softmax_row = cells["attention", "softmax" if "softmax" in parts else "scaled dot product attention"]
+    assert softmax_row["share_of"] == "MHA total"
+    close(softmax_row, "host_total_ms", total("/softmax") + total("/scaled dot product attention"))
+    close(cells["attention", "MHA residual (total - parts)"], "host_total_ms", total("/attention_sublayer") - sum(total(f"/{part}") for part in parts))
+    close(cells["forward", "non-attention forward"], "host_total_ms", forward - total("/attention_sublayer"))
+    kernels = [row for row in rows if row["section"] == "GPU kernels"]
+    assert kernels and all(row["gpu_total_ms"] == "n/a" for row in kernels), kernels
+    return cells
+
+
+def check_training_step(program, folder):
+    _, report, tables = run(program, folder, ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"])
+    steps = report["steps"]
+    assert (steps["warmup"], steps["measured"], steps["item_name"]) == (1, 2, "tokens"), steps
+    assert steps["gpu_mean_ms"] is None and len(steps["samples_ms"]) == 2, steps
+    scopes = check_scopes(report, NAIVE_PARTS, ["backward", "optimizer"], 2)
+    cells = check_section_table(tables["t2"], scopes, NAIVE_PARTS, 2)
+    assert cells["run", "OPTIMIZER inclusive"]["host_total_ms"] == cells["run", "OPTIMIZER exclusive"]["host_total_ms"]
+    (row,) = tables["t1"]
+    described = {"size": "tiny", "ctx": "16", "batch": "2", "mode": "train", "precision": "fp32", "warmup": "1", "steps": "2"}
+    assert described.items() <= row.items(), row
+    assert row["avg_ms"] == row["host_ms"] and row["gpu_ms"] == "n/a" and row["peak_allocated_MiB"] == "n/a", row
+    assert abs(float(row["avg_ms"]) - steps["mean_ms"]) < 1e-3, (row, steps)
+    assert abs(float(row["tokens/s"]) - 2 * 16 / steps["mean_ms"] * 1e3) < 1, (row, steps)
+
+
+def check_forward_only(program, folder):
+    """Also: the number of steps from the environment, the fused attention, autocast, and a deviation that does not exist."""
+    arguments = ["--ctx", "16", "--batch", "1", "--mode", "fwd", "--attention", "sdpa", "--precision", "bf16"]
+    _, report, tables = run(program, folder, arguments, profkit="warmup=0,steps=1")
+    scopes = check_scopes(report, FUSED_PARTS, [], 1)
+    cells = check_section_table(tables["t2"], scopes, FUSED_PARTS, 1)
+    assert cells["run", "BACKWARD inclusive"]["host_total_ms"] == "n/a", cells["run", "BACKWARD inclusive"]
+    assert tables["t1"][0]["std_ms"] == "n/a", tables["t1"]
+
+
+def learn(program, folder, optimizer):
+    folder.mkdir()
+    data = folder / "text.txt"
+    data.write_text("The quick brown fox jumps over the lazy dog; the dog does not mind, and the fox does it again.\n" * 60)
+    arguments = ["--ctx", "32", "--batch", "8", "--warmup", "0", "--steps", "12", "--lr", "3e-4", "--data", str(data)]
+    output, _, _ = run(program, folder, [*arguments, "--optimizer", optimizer])
+    patterns = [
+        r"loss, nats per token: (\S+) \(mean of the first 6 of 12 steps\), (\S+) \(mean of the last 6\)",
+        r"held-out loss, nats per byte: (\S+) before training, (\S+) after",
+    ]
+    return [float(number) for pattern in patterns for number in re.search(pattern, output).groups()]
+
+
+def check_learning(program, folder):
+    losses = learn(program, folder / "adamw", "adamw")
+    first, last, before, after = losses
+    assert 8 < before < 11, f"before training any token is about as likely as any other (ln 10,000 = 9.2): {before}"
+    assert last < first - 1 and after < before - 3, f"the loss does not fall: {first} to {last}, held out {before} to {after}"
+    fused = learn(program, folder / "fused_adamw", "fused_adamw")
+    assert all(abs(a - b) < 1e-2 for a, b in zip(losses, fused)), f"the optimizers disagree: {losses}, fused {fused}"
+
+
+def main():
+    (program,) = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        check_training_step(program, folder / "train")
+        check_forward_only(program, folder / "forward")
+        check_learning(program, folder)
+
+
+if __name__ == "__main__":
+    main()
