@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Trains a small Transformer on the text of this repository and shows where each step went: on the GPU if there is one, else on the CPU.
+# Installs what is missing and builds the trainer first; the first time with a download of about 3 GiB. Training takes about two minutes.
+#   usage: scripts/demo.sh [OPTION]...     options of transformer_train, instead of those below: --data FILE, --steps N, --size small, ...
+#   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+source "$root/scripts/lib/install.sh"
+
+build=$root/build/demo
+given=("$@")
+arguments=()
+
+# default OPTION VALUE: unless it is given
+default() {
+  local each
+  for each in "${given[@]}"; do
+    case $each in "$1" | "$1"=*) return ;; esac
+  done
+  arguments+=("$1" "$2")
+}
+
+# The text files of this repository, one after the other
+write_text() {
+  (
+    cd "$root"
+    find LICENSE ./*.md docs include examples tests scripts cmake -type f \
+      \( -name LICENSE -o -name '*.md' -o -name '*.hpp' -o -name '*.cpp' -o -name '*.cmake' -o -name '*.py' -o -name '*.sh' \) -print0 |
+      LC_ALL=C sort -z | xargs -0 cat
+  ) >"$1"
+}
+
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 libfmt-dev libcli11-dev
+need_cmake
+need_torch
+need_nvcc
+
+configure=(cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$libtorch" -DPROFKIT_BUILD_TESTS=OFF
+  -DPROFKIT_BUILD_BENCHMARKS=OFF)
+! have ccache || configure+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+must_log "configuring" "$logs/demo-configure.log" "${configure[@]}"
+must_log "building the trainer" "$logs/demo-build.log" cmake --build "$build" -j "$jobs" --target transformer_train
+
+write_text "$build/text.txt"
+default --size tiny
+default --mode train
+default --precision fp32
+default --optimizer fused_adamw
+default --device auto
+default --data "$build/text.txt"
+default --seed 1
+default --out "$build/out"
+default --warmup 5
+if have nvidia-smi && nvidia-smi -L 2>/dev/null | grep -q GPU; then
+  say "GPU: $(nvidia-smi --query-gpu=name --format=csv,noheader | sed -n 1p)"
+  default --ctx 256
+  default --batch 16
+  default --lr 0.001
+  default --steps 500
+else
+  say "no GPU: training on $(nproc) CPU cores"
+  default --ctx 128
+  default --batch 4
+  default --lr 0.001
+  default --steps 100
+fi
+
+trainer=$build/examples/transformer_train/transformer_train
+arguments+=("${given[@]}")
+say "${trainer#"$root"/} ${arguments[*]}"
+echo
+status=0
+"$trainer" "${arguments[@]}" || status=$?
+echo
+((status == 0)) || die "the trainer ended with exit code $status"
+
+out=
+previous=
+for each in "${arguments[@]}"; do
+  case $each in --out=*) out=${each#--out=} ;; esac
+  [ "$previous" != --out ] || out=$each
+  previous=$each
+done
+say "done. The same figures as files, in ${out#"$root"/}:"
+ls -l "$out" | awk 'NR > 1 { printf "    %10d bytes  %s\n", $5, $9 }'

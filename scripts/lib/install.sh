@@ -1,0 +1,152 @@
+# Sourced after common.sh: installs what the machine lacks. What is there already is used as it is.
+
+torch_version=2.11.0
+catch2_version=3.7.1
+catch2_suite=trixie # the release of Debian whose source package is Catch2 $catch2_version
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif have sudo; then
+    sudo "$@"
+  else
+    die "this needs root, and there is no sudo: $*"
+  fi
+}
+
+# need_packages NAME...: a Debian package, or "COMMAND=PACKAGE": the package unless there is such a command
+need_packages() {
+  local each missing=()
+  for each in "$@"; do
+    case $each in
+      *=*) have "${each%%=*}" || missing+=("${each#*=}") ;;
+      *) ! have dpkg-query || dpkg-query -W -f '${Status}\n' "$each" 2>/dev/null | grep -q 'ok installed' || missing+=("$each") ;;
+    esac
+  done
+  ((${#missing[@]} > 0)) || return 0
+  have apt-get || die "not found: ${missing[*]}. These are the names of Debian packages; install what your system has instead."
+  logged "updating the package lists" "$logs/apt-update.log" as_root apt-get -q -o DPkg::Lock::Timeout=300 update || true
+  must_log "installing ${missing[*]}" "$logs/apt-install.log" \
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
+}
+
+need_cmake() {
+  local version
+  version=$(cmake --version | sed -n 's/^cmake version //p')
+  [ "$(printf '3.25\n%s\n' "$version" | sort -V | head -n 1)" = 3.25 ] || die "CMake 3.25 or newer is needed, this is $version"
+}
+
+has_catch2() {
+  local probe
+  probe=$(mktemp -d)
+  printf 'cmake_minimum_required(VERSION 3.25)\nproject(probe LANGUAGES NONE)\nfind_package(Catch2 3.3 REQUIRED)\n' >"$probe/CMakeLists.txt"
+  local found=0
+  cmake -S "$probe" -B "$probe/build" -DCMAKE_PREFIX_PATH="$catch2" >/dev/null 2>&1 || found=1
+  rm -rf "$probe"
+  return "$found"
+}
+
+# Debian's archive, from the machine's own configuration of apt; nothing if it has none
+debian_archive() {
+  local file
+  for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+    [ ! -r "$file" ] || sed -nE 's/^URIs: *([^ ]+).*/\1/p; s/^deb (\[[^]]*\] )?([^ ]+).*/\2/p' "$file"
+  done | awk '/\/debian\/?$/ && !found { print; found = 1 }'
+}
+
+# Downloads Catch2's source package, with package lists of its own so that the machine's stay as they are, and builds it.
+build_catch2() {
+  local archive=$1 work
+  work=$(mktemp -d)
+  mkdir -p "$work/lists/partial" "$work/source"
+  printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
+    "$archive" "$catch2_suite" >"$work/suite.sources"
+  local apt=(apt-get -q -o Dir::State::Lists="$work/lists" -o Dir::Etc::sourcelist="$work/suite.sources" -o Dir::Etc::sourceparts=/dev/null
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User="$(id -un)")
+  "${apt[@]}" update &&
+    (cd "$work" && "${apt[@]}" source --download-only catch2) &&
+    tar -xf "$work"/catch2_*.orig.tar.* -C "$work/source" --strip-components=1 &&
+    cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=17 -DBUILD_TESTING=OFF \
+      -DCATCH_INSTALL_DOCS=OFF -DCMAKE_INSTALL_PREFIX="$catch2.part" &&
+    cmake --build "$work/build" --target install &&
+    rm -rf "$catch2" && mv "$catch2.part" "$catch2"
+  local status=$?
+  rm -rf "$work"
+  return "$status"
+}
+
+# Sets catch2: a folder for CMAKE_PREFIX_PATH.
+need_catch2() {
+  catch2=$cache/catch2-$catch2_version
+  has_catch2 && return
+  local archive
+  archive=$(debian_archive)
+  if have apt-get && [ -n "$archive" ]; then
+    logged "building Catch2 $catch2_version, once (about a minute)" "$logs/catch2.log" build_catch2 "$archive" && has_catch2 && return
+    show_failure "$logs/catch2.log"
+  fi
+  say "no Catch2 3 is installed or can be built from a Debian package; CMake will try to fetch it"
+}
+
+# version_in_venv PACKAGE: empty if it is not there
+version_in_venv() {
+  "$python" -c 'import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]).split("+")[0])' "$1" 2>/dev/null || true
+}
+
+make_venv() {
+  local base=python3
+  if ! "$base" -c 'import ensurepip, venv' 2>/dev/null; then
+    need_packages python3-venv
+    base=/usr/bin/python3
+  fi
+  "$base" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || die "torch $torch_version needs Python 3.10 or newer"
+  "$base" -m venv "$venv" || die "cannot make a virtual environment in $venv"
+}
+
+# Sets python, of a virtual environment with torch, and libtorch, a folder for CMAKE_PREFIX_PATH. PROFKIT_VENV names an environment to
+# use instead of one in the cache.
+need_torch() {
+  venv=${PROFKIT_VENV:-$cache/venv}
+  python=$venv/bin/python
+  if [ "$(version_in_venv torch)" != "$torch_version" ] || [ -z "$(version_in_venv numpy)" ]; then
+    [ -z "${PROFKIT_VENV:-}" ] || die "PROFKIT_VENV=$venv has no torch $torch_version with numpy"
+    local free_gib
+    free_gib=$(($(df -Pk "$cache" | awk 'NR == 2 { print $4 }') / 1048576))
+    ((free_gib >= 12)) || die "torch needs about 12 GiB of disk with its downloads, $cache has $free_gib GiB"
+    "$python" -m pip --version >/dev/null 2>&1 || make_venv
+    must_log "installing torch $torch_version into $venv, once (a download of about 3 GiB)" "$logs/torch.log" \
+      "$python" -m pip install --progress-bar off --disable-pip-version-check "torch==$torch_version" numpy
+  fi
+  libtorch=$("$python" -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("torch").origin))')/share/cmake
+  say "torch $torch_version in $venv"
+}
+
+# LibTorch's CMake files need nvcc of the CUDA release that it was built for. Where the machine has none, NVIDIA's Python packages serve as
+# a toolkit: they hold the same files. Only the names of libraries that a linker looks for have to be added.
+need_nvcc() {
+  local lib major at
+  lib=$(dirname "$(dirname "$libtorch")")/lib
+  [ -e "$lib/libtorch_cuda.so" ] || return 0
+  major=$(version_in_venv cuda-toolkit)
+  major=${major%%.*}
+  for at in "$(command -v nvcc || true)" "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc"; do
+    if [ -x "$at" ] && "$at" --version | grep -q "release ${major:-}"; then
+      PATH=$(dirname "$at"):$PATH
+      return
+    fi
+  done
+
+  local toolkit
+  toolkit=$(dirname "$(dirname "$lib")")/nvidia/cu$major
+  if [ ! -x "$toolkit/bin/nvcc" ] || [ ! -x "$toolkit/nvvm/bin/cicc" ]; then
+    must_log "no nvcc $major on this machine: installing NVIDIA's compiler into $venv (about 100 MiB)" "$logs/nvcc.log" \
+      "$python" -m pip install --progress-bar off --disable-pip-version-check "cuda-toolkit[nvcc,nvvm,crt,cccl]==$(version_in_venv cuda-toolkit)"
+  fi
+  ln -sfn lib "$toolkit/lib64"
+  for at in "$toolkit"/lib/lib*.so.*; do
+    [ -e "${at%%.so.*}.so" ] || ln -s "$(basename "$at")" "${at%%.so.*}.so"
+  done
+  export CUDA_HOME=$toolkit CUDA_PATH=$toolkit CUDAToolkit_ROOT=$toolkit CUDACXX=$toolkit/bin/nvcc
+  PATH=$toolkit/bin:$PATH
+  say "CUDA toolkit: Python packages in $toolkit"
+}

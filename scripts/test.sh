@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything and runs all the tests. Takes about 20 minutes on two cores, the first time with a download
+# of about 3 GiB.
+#   usage: scripts/test.sh [STAGE]...      stages: release clang asan-ubsan tsan headers (default: all)
+#   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+source "$root/scripts/lib/install.sh"
+
+stages=(release clang asan-ubsan tsan headers)
+wanted=("$@")
+((${#wanted[@]} > 0)) || wanted=("${stages[@]}")
+for stage in "${wanted[@]}"; do
+  [[ " ${stages[*]} " == *" $stage "* ]] || die "no stage '$stage'; there are: ${stages[*]}"
+done
+
+passed=0
+failed=0
+skipped=0
+summary=()
+
+# count STAGE PASSED FAILED SKIPPED [REMARK]
+count() {
+  passed=$((passed + $2))
+  failed=$((failed + $3))
+  skipped=$((skipped + $4))
+  summary+=("$(printf '  %-12s %4d passed %4d failed %4d skipped  %s' "$1" "$2" "$3" "$4" "${5:-}")")
+}
+
+# The passed, failed and skipped tests of a JUnit file of ctest. A test that could not be run has failed.
+read_results() {
+  python3 - "$1" <<'PYTHON'
+import sys
+import xml.etree.ElementTree
+
+counts = {"passed": 0, "failed": 0, "skipped": 0}
+for case in xml.etree.ElementTree.parse(sys.argv[1]).getroot().iter("testcase"):
+    skip = case.find("skipped")
+    if case.get("status") == "run":
+        counts["passed"] += 1
+    elif skip is not None and skip.get("message", "").startswith("SKIP_"):
+        counts["skipped"] += 1
+        print("skipped: " + case.get("name"), file=sys.stderr)
+    else:
+        counts["failed"] += 1
+        print("failed: " + case.get("name"), file=sys.stderr)
+print(counts["passed"], counts["failed"], counts["skipped"])
+PYTHON
+}
+
+# stage NAME PRESET [CONFIGURE ARGUMENT]...
+stage() {
+  local name=$1 preset=$2 begin=$SECONDS step results counts line command status=0
+  shift 2
+  local log=$logs/$name
+  for step in configure build test; do
+    case $step in
+      configure) command=(cmake --preset "$preset" "${common[@]}" "$@") ;;
+      build) command=(cmake --build --preset "$preset" -j "$jobs" -- -k 0) ;;
+      test)
+        results=$root/build/$preset/results.xml
+        rm -f "$results"
+        command=(ctest --preset "$preset" -j "$jobs" --output-junit "$results")
+        ;;
+    esac
+    logged "$name: $step" "$log-$step.log" "${wrapper[@]}" "${command[@]}" && continue
+    status=1
+    show_failure "$log-$step.log"
+    if [ "$step" != test ] || [ ! -s "$results" ]; then
+      count "$name" 0 1 0 "$step failed, see ${log#"$root"/}-$step.log"
+      return
+    fi
+  done
+  counts=$(read_results "$results" 2>"$log-results.txt") || counts="0 1 0"
+  ((status == 0)) || counts=${counts/ 0 / 1 } # ctest itself failed
+  while read -r line; do say "    $line"; done <"$log-results.txt"
+  # shellcheck disable=SC2086 # three words
+  count "$name" $counts "$((SECONDS - begin)) s"
+}
+
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils clang++=clang libfmt-dev libcli11-dev nlohmann-json3-dev
+need_cmake
+need_catch2
+prefixes=$catch2
+if [[ " ${wanted[*]} " == *" release "* ]]; then
+  need_torch
+  need_nvcc
+  prefixes="$catch2;$libtorch"
+fi
+have nsys || say "no nsys on PATH: its tests are skipped"
+
+cd "$root"
+common=("-DCMAKE_PREFIX_PATH=$prefixes")
+! have ccache || common+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+wrapper=()
+
+for stage in "${wanted[@]}"; do
+  case $stage in
+    release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" ;;
+    clang) stage clang ci-clang ;;
+    asan-ubsan) stage asan-ubsan asan-ubsan ;;
+    tsan)
+      # Its runtime cannot cope with the address space layout of some kernels.
+      ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
+      stage tsan tsan
+      wrapper=()
+      ;;
+    headers) stage headers ci-cxx20 ;;
+  esac
+done
+
+echo
+say "summary"
+printf '%s\n' "${summary[@]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0 && passed > 0))

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <vector>
+
+#include "../support/made_profile.hpp"
+#include "../support/profile_of.hpp"
+
+using Catch::Approx;
+
+TEST_CASE("warm-up steps are excluded from every figure of the steps", "[analyze]") {
+  profkit::step_summary const steps = profkit::analyze(made_profile()).steps;
+  CHECK(steps.warmup == 1);
+  CHECK(steps.host.count == 2);
+  CHECK(steps.host.mean->count() == Approx(15.0));
+  CHECK(steps.host.standard_deviation->count() == Approx(7.0710678));
+  CHECK(steps.host.median->count() == Approx(15.0));
+  CHECK(steps.host.p95->count() == Approx(19.5));
+  CHECK(steps.host.min->count() == Approx(10.0));
+  CHECK(steps.host.max->count() == Approx(20.0));
+  CHECK(steps.host_samples.size() == 2);
+  CHECK(steps.gpu->mean->count() == Approx(22.5));
+  CHECK(steps.items == 120);
+}
+
+TEST_CASE("items per second are counted over the slower of host and GPU", "[analyze]") {
+  profkit::profile profile = made_profile();
+  profkit::step_summary steps = profkit::analyze(profile).steps;
+  CHECK(*steps.items_per_second == Approx(60.0 / 0.0225));
+  CHECK(steps.items_per_second_basis == "GPU step time");
+  profile.gpu_steps.clear();
+  steps = profkit::analyze(profile).steps;
+  CHECK(*steps.items_per_second == Approx(60.0 / 0.015));
+  CHECK(steps.items_per_second_basis == "host step time");
+  CHECK_FALSE(steps.gpu);
+}
+
+TEST_CASE("a mean over zero measured steps is n/a, and so is everything else", "[analyze]") {
+  profkit::profile profile = made_profile();
+  for (profkit::step_record& step : profile.steps) step.warmup = true;
+  profkit::summary const summary = profkit::analyze(profile);
+  CHECK(summary.steps.warmup == 3);
+  CHECK(summary.steps.host.count == 0);
+  CHECK_FALSE(summary.steps.host.mean);
+  CHECK_FALSE(summary.steps.host.p95);
+  CHECK_FALSE(summary.steps.gpu);
+  CHECK_FALSE(summary.steps.items_per_second);
+  CHECK(summary.scopes.empty());
+  CHECK(summary.counters.empty());
+  CHECK(summary.memory.empty());
+}
+
+TEST_CASE("scopes count in the step in which they began, on any thread, and nowhere else", "[analyze]") {
+  profkit::summary const summary = profkit::analyze(made_profile());
+  REQUIRE(find_row(summary, "load") != nullptr);
+  CHECK(find_row(summary, "load")->host.count == 2);  // not the one in warm-up, nor the one between the steps
+  CHECK(find_row(summary, "step/forward")->host.count == 2);
+  CHECK(summary.scopes_recorded == 10);
+}
+
+TEST_CASE("the tree has parents before children, with depth, self time and shares", "[analyze]") {
+  profkit::summary const summary = profkit::analyze(made_profile());
+  std::vector<std::string> paths;
+  for (auto const& row : summary.scopes) paths.push_back(row.path);
+  CHECK(paths == std::vector<std::string>{"step", "step/forward", "step/forward/layer_0", "step/forward/layer_1", "load"});
+  profkit::scope_summary const& forward = summary.scopes[1];
+  CHECK(forward.name == "forward");
+  CHECK(forward.depth == 1);
+  CHECK(forward.parent == 0);
+  CHECK(forward.source == "train.cpp:10");
+  CHECK(forward.host.total.count() == Approx(15.0));
+  CHECK(forward.host.mean->count() == Approx(7.5));
+  CHECK(forward.host_self.count() == Approx(6.0));
+  CHECK(*forward.share_of_parent == Approx(0.5));
+  CHECK(*forward.share_of_steps == Approx(0.5));
+  CHECK(forward.gpu_events->mean->count() == Approx(11.25));
+  CHECK(forward.gpu_events->count == 2);
+  CHECK_FALSE(summary.scopes[2].gpu_events);
+  CHECK(summary.scopes[2].depth == 2);
+  CHECK_FALSE(summary.scopes[0].share_of_parent);
+  CHECK(*summary.scopes[0].share_of_steps == Approx(1.0));
+}
+
+TEST_CASE("self times of a tree sum to the total of its root", "[analyze]") {
+  profkit::summary const summary = profkit::analyze(made_profile());
+  double self = 0.0;
+  for (auto const& row : summary.scopes) {
+    if (row.path.rfind("step", 0) == 0) self += row.host_self.count();
+  }
+  CHECK(self == Approx(summary.scopes[0].host.total.count()));
+}
+
+TEST_CASE("memory is of the measured steps, a missing peak stays n/a", "[analyze]") {
+  profkit::summary const summary = profkit::analyze(made_profile());
+  REQUIRE(summary.memory.size() == 2);
+  profkit::memory_summary const& allocated = summary.memory[0];
+  CHECK(allocated.samples == 2);
+  CHECK(allocated.first_bytes == 2000);
+  CHECK(allocated.last_bytes == 3000);
+  CHECK(allocated.highest_sample_bytes == 3000);
+  CHECK(allocated.peak_bytes == 15000);
+  CHECK(summary.memory[1].highest_sample_bytes == 6999);
+  CHECK_FALSE(summary.memory[1].peak_bytes);
+}
+
+TEST_CASE("counters are of the measured steps", "[analyze]") {
+  profkit::summary const summary = profkit::analyze(made_profile());
+  REQUIRE(summary.counters.size() == 1);
+  CHECK(summary.counters[0].count == 2);
+  CHECK(summary.counters[0].last == 5.0);
+  CHECK(summary.counters[0].mean == Approx(6.0));
+  CHECK(summary.counters[0].min == 5.0);
+  CHECK(summary.counters[0].max == 7.0);
+}
+
+TEST_CASE("without any step everything of the session counts", "[analyze]") {
+  profkit::profile profile = made_profile();
+  profile.steps.clear();
+  profkit::summary const summary = profkit::analyze(profile);
+  CHECK_FALSE(summary.covers_steps);
+  CHECK(find_row(summary, "load")->host.count == 4);
+  CHECK_FALSE(find_row(summary, "load")->share_of_steps);
+}
+
+TEST_CASE("an empty profile has an empty summary", "[analyze]") {
+  profkit::summary const summary = profkit::analyze({});
+  CHECK(summary.scopes.empty());
+  CHECK_FALSE(summary.steps.host.mean);
+}

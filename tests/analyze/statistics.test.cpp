@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/statistics.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+using Catch::Approx;
+
+TEST_CASE("without samples every figure is n/a", "[statistics]") {
+  profkit::running_statistics const none;
+  CHECK(none.count() == 0);
+  CHECK_FALSE(none.mean());
+  CHECK_FALSE(none.min());
+  CHECK_FALSE(none.max());
+  CHECK_FALSE(none.standard_deviation());
+  CHECK_FALSE(profkit::quantile({}, 0.5));
+}
+
+TEST_CASE("one sample has a mean and no standard deviation", "[statistics]") {
+  profkit::running_statistics one;
+  one.add(-4.0);
+  CHECK(one.mean() == -4.0);
+  CHECK(one.min() == -4.0);
+  CHECK(one.max() == -4.0);
+  CHECK_FALSE(one.standard_deviation());
+}
+
+TEST_CASE("the standard deviation is that of the sample", "[statistics]") {
+  profkit::running_statistics statistics;
+  for (double const value : {2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0}) statistics.add(value);
+  CHECK(statistics.mean() == Approx(5.0));
+  CHECK(statistics.total() == Approx(40.0));
+  CHECK(*statistics.standard_deviation() == Approx(2.138089935));  // sqrt(32 / 7); of the population it would be 2
+}
+
+TEST_CASE("a small spread around a large mean is not lost", "[statistics]") {
+  profkit::running_statistics statistics;
+  for (int i = 0; i < 1000; ++i) statistics.add(1e9 + (i % 2 == 0 ? 0.5 : -0.5));
+  CHECK(*statistics.standard_deviation() == Approx(0.50025).epsilon(1e-4));
+}
+
+TEST_CASE("quantiles are linear between neighbours, as in NumPy", "[statistics]") {
+  std::vector<double> const sorted{1.0, 2.0, 3.0, 10.0};
+  CHECK(profkit::quantile(sorted, 0.0) == 1.0);
+  CHECK(profkit::quantile(sorted, 0.5) == 2.5);
+  CHECK(profkit::quantile(sorted, 0.95) == Approx(8.95));  // numpy.quantile([1, 2, 3, 10], 0.95)
+  CHECK(profkit::quantile(sorted, 1.0) == 10.0);
+  CHECK(profkit::quantile({7.0}, 0.95) == 7.0);
+}

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the table of docs/architecture.md against the #include lines of include/profkit.
+
+usage: check_architecture.py --source DIR --file-sets FILE
+
+FILE has a line "target header" for each header in a CMake file set. Prints "file:line: what is wrong" for each violation and exits with 1
+if there is one.
+"""
+
+import argparse
+import collections
+import pathlib
+import re
+import sys
+
+# Which rooms a room may include. Headers at the top may include every room. No room includes the top, but for the version number.
+ROOMS = {
+    "profile": {"profile"},
+    "record": {"profile", "record"},
+    "collect": {"profile", "record", "collect"},
+    "analyze": {"profile", "analyze"},
+    "report": {"profile", "analyze", "report"},
+}
+TOP = ""
+VERSION = "version.hpp"
+
+# Who may include what is not ours: kind -> (which includes, which of our headers may have them).
+FOREIGN = {
+    "NVTX": (r"nvtx3/.*", r"collect/nvtx\w*\.hpp"),
+    "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"cupti\.hpp|collect/cupti_\w+\.hpp"),
+    "the CUDA runtime": (r"cuda\w*\.h|driver_types\.h|vector_types\.h", r"(cuda|cupti)\.hpp|collect/(cuda|cupti)_\w+\.hpp"),
+    "fmt": (r"fmt/.*", r"[^/]+|report/.*"),
+    "the operating system": (
+        r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
+        r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdlib|string|stdint|stddef)\.h",
+        r"[^/]+|(record|collect|report)/.*",
+    ),
+    "input and output": (r"fstream|iostream|istream|ostream|iosfwd|sstream|cstdio|filesystem", r"(?!analyze/).*"),
+    "the standard library": (r"[a-z_0-9]+", r".*"),
+}
+
+# device code is for .cu files; every header of ours compiles with the host compiler
+FORBIDDEN = {"cuda_runtime.h": "include <cuda_runtime_api.h> instead: this one is for nvcc"}
+
+# scope.hpp is included in a thousand files: what it includes, directly or not, comes from this list.
+LIGHT = "scope.hpp"
+LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime"}
+
+# The CMake targets from the bottom up, and the headers that belong to each.
+TARGETS = {
+    "profkit": r"(?!cuda|cupti)[^/]+|\w+/(?!cuda_|cupti).*",
+    "profkit_cuda": r"cuda\.hpp|collect/cuda_\w+\.hpp",
+    "profkit_cupti": r"cupti\.hpp|collect/cupti\w*\.hpp",
+}
+
+MOST_PUBLIC_MACROS = 6
+
+Include = collections.namedtuple("Include", "line text target")  # target: the path in include/profkit, None if it is not ours
+
+
+def without_comments(text):
+    blank = lambda match: "\n" * match.group().count("\n")
+    return re.sub(r"/\*.*?\*/", blank, text, flags=re.S)
+
+
+class Checker:
+    def __init__(self, source, file_sets):
+        self.source = pathlib.Path(source)
+        self.root = self.source / "include" / "profkit"
+        self.violations = []
+        self.file_sets = file_sets
+        self.headers = sorted(path.relative_to(self.root).as_posix() for path in self.root.rglob("*.hpp"))
+        self.texts = {header: (self.root / header).read_text(encoding="utf-8") for header in self.headers}
+        self.includes = {header: list(self.includes_of(header)) for header in self.headers}
+
+    def complain(self, header, line, what):
+        self.violations.append(f"include/profkit/{header}:{line}: {what}")
+
+    def includes_of(self, header):
+        for number, line in enumerate(without_comments(self.texts[header]).split("\n"), 1):
+            match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not match:
+                if re.match(r"\s*#\s*include\b", line):
+                    self.complain(header, number, "an include that is not a plain name")
+                continue
+            quote, text = match.groups()
+            target = None
+            if quote == '"':
+                path = (self.root / header).parent / text
+                if not path.is_file() or self.root.resolve() not in path.resolve().parents:
+                    self.complain(header, number, f'"{text}" is not a header of include/profkit')
+                    continue
+                target = path.resolve().relative_to(self.root.resolve()).as_posix()
+            elif text.startswith("profkit/"):
+                target = text[len("profkit/"):]
+                if target not in self.texts:
+                    self.complain(header, number, f"<{text}> does not exist")
+                    continue
+            yield Include(number, text, target)
+
+    @staticmethod
+    def room_of(header):
+        return header.split("/")[0] if "/" in header else TOP
+
+    def check_rooms(self):
+        for header in self.headers:
+            room = self.room_of(header)
+            if room != TOP and room not in ROOMS:
+                self.complain(header, 1, f"{room}/ is not one of the rooms {', '.join(ROOMS)}")
+                continue
+            for include in self.includes[header]:
+                if header == VERSION:
+                    self.complain(header, include.line, f"{VERSION} may include nothing: every room may include it")
+                if include.target in (None, VERSION) or room == TOP:
+                    continue
+                other = self.room_of(include.target)
+                if other == TOP:
+                    self.complain(header, include.line, f"{room}/ may not include {include.target}: it is at the top")
+                elif other not in ROOMS[room]:
+                    self.complain(header, include.line, f"{room}/ may not include {other}/, only {', '.join(sorted(ROOMS[room]))}")
+
+    def check_foreign(self):
+        for header in self.headers:
+            for include in self.includes[header]:
+                if include.target is not None:
+                    continue
+                if include.text in FORBIDDEN:
+                    self.complain(header, include.line, f"<{include.text}>: {FORBIDDEN[include.text]}")
+                    continue
+                for kind, (what, who) in FOREIGN.items():
+                    if re.fullmatch(what, include.text):
+                        if not re.fullmatch(who, header):
+                            self.complain(header, include.line, f"<{include.text}>: this header may not include {kind}")
+                        break
+                else:
+                    self.complain(header, include.line, f"<{include.text}>: no room may include this; see FOREIGN in {__file__}")
+
+    def check_light(self):
+        if LIGHT not in self.texts:
+            return
+        reached = {LIGHT}
+        todo = [LIGHT]
+        while todo:
+            header = todo.pop()
+            for include in self.includes[header]:
+                if include.target is None:
+                    if include.text not in LIGHT_MAY_INCLUDE:
+                        self.complain(header, include.line, f"<{include.text}>: too heavy, {LIGHT} includes this header")
+                elif include.target not in reached:
+                    reached.add(include.target)
+                    todo.append(include.target)
+
+    def check_cycles(self):
+        done = set()
+
+        def visit(header, path):
+            if header in path:
+                return path[path.index(header):] + [header]
+            if header in done:
+                return None
+            for include in self.includes[header]:
+                if include.target is not None:
+                    cycle = visit(include.target, path + [header])
+                    if cycle:
+                        return cycle
+            done.add(header)
+            return None
+
+        for header in self.headers:
+            cycle = visit(header, [])
+            if cycle:
+                line = next(include.line for include in self.includes[cycle[0]] if include.target == cycle[1])
+                self.complain(cycle[0], line, "a cycle: " + " -> ".join(cycle))
+                done.update(cycle)
+
+    def check_text(self):
+        public_macros = []
+        for header in self.headers:
+            text = self.texts[header]
+            if text.split("\n", 1)[0] != "// SPDX-License-Identifier: Apache-2.0":
+                self.complain(header, 1, 'the first line is not "// SPDX-License-Identifier: Apache-2.0"')
+            if not re.search(r"^#pragma once$", text, flags=re.M):
+                self.complain(header, 1, "no #pragma once")
+            for number, line in enumerate(without_comments(text).split("\n"), 1):
+                macro = re.match(r"\s*#\s*define\s+(\w+)", line)
+                if macro and not re.match(r"PROF(KIT)?_", macro.group(1)):
+                    self.complain(header, number, f"the macro {macro.group(1)} does not begin with PROF_ or PROFKIT_")
+                elif macro and macro.group(1).startswith("PROF_") and macro.group(1) not in public_macros:
+                    public_macros.append(macro.group(1))
+                    if len(public_macros) > MOST_PUBLIC_MACROS:
+                        self.complain(header, number, f"public macro number {len(public_macros)}, at most {MOST_PUBLIC_MACROS}")
+
+    def check_file_sets(self):
+        order = list(TARGETS)
+        targets_of = collections.defaultdict(list)
+        for target, header in self.file_sets:
+            targets_of[header.removeprefix("profkit/")].append(target)
+        for header in self.headers:
+            targets = targets_of[header]
+            if len(targets) != 1:
+                where = "no file set" if not targets else "several file sets: " + ", ".join(targets)
+                self.complain(header, 1, f"is in {where} (cmake/headers.cmake)")
+            elif not re.fullmatch(TARGETS[targets[0]], header):
+                self.complain(header, 1, f"belongs to another target than {targets[0]} (cmake/headers.cmake)")
+            for include in self.includes[header]:
+                if include.target is None or not targets or not targets_of[include.target]:
+                    continue
+                if order.index(targets_of[include.target][0]) > order.index(targets[0]):
+                    self.complain(header, include.line, f"{targets[0]} may not include {include.target} of {targets_of[include.target][0]}")
+        for header in sorted(set(targets_of) - set(self.headers)):
+            self.violations.append(f"cmake/headers.cmake:1: {header} does not exist")
+
+    def check_tests_are_built(self):
+        tests = self.source / "tests"
+        lists = [*tests.glob("CMakeLists.txt"), *tests.glob("*.cmake")]
+        if not lists:
+            return
+        named = {name for path in lists for name in re.findall(r"[\w./-]+\.test\.cpp", path.read_text(encoding="utf-8"))}
+        for path in sorted(tests.rglob("*.test.cpp")):
+            name = path.relative_to(tests).as_posix()
+            if name not in named:
+                self.violations.append(f"tests/{name}:1: is built by no list of tests/")
+
+    def check(self):
+        for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
+                      self.check_tests_are_built):
+            check()
+        return self.violations
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--file-sets", required=True)
+    arguments = parser.parse_args()
+    with open(arguments.file_sets, encoding="utf-8") as file:
+        file_sets = [tuple(line.split()) for line in file if line.strip()]
+    checker = Checker(arguments.source, file_sets)
+    violations = checker.check()
+    for violation in violations:
+        print(violation)
+    print(f"{len(checker.headers)} headers, {sum(map(len, checker.includes.values()))} includes, {len(violations)} violations")
+    if not checker.headers:
+        print("no header was found")
+    return 1 if violations or not checker.headers else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

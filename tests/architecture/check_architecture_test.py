@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_architecture.py accepts a good tree and names each fault of a bad one."""
+
+import pathlib
+import tempfile
+import unittest
+
+from check_architecture import Checker
+
+PREAMBLE = "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
+
+GOOD = {
+    "scope.hpp": '#include "record/scope.hpp"\n',
+    "profkit.hpp": '#include <fmt/format.h>\n#include "collect/nvtx.hpp"\n#include "report/report.hpp"\n#include "scope.hpp"\n',
+    "cuda.hpp": '#include "collect/cuda_timer.hpp"\n',
+    "profile/profile.hpp": "#include <fstream>\n#include <vector>\n",
+    "record/scope.hpp": "#include <cstdint>\n",
+    "record/clock.hpp": '#include <unistd.h>\n#include "../profile/profile.hpp"\n',
+    "collect/nvtx.hpp": '#include <nvtx3/nvtx3.hpp>\n#include "../record/scope.hpp"\n',
+    "collect/cuda_timer.hpp": "#include <cuda_runtime_api.h>\n",
+    "analyze/analyze.hpp": '#include <profkit/profile/profile.hpp>\n#include <algorithm>\n',
+    "report/report.hpp": '#include <fmt/format.h>\n#include "../analyze/analyze.hpp"\n',
+}
+
+
+def target_of(header):
+    return "profkit_cuda" if header == "cuda.hpp" or "/cuda_" in header else "profkit"
+
+
+class CheckArchitecture(unittest.TestCase):
+    def violations(self, changes=None, file_sets=None, tests=None, raw=None):
+        files = {name: PREAMBLE + body for name, body in {**GOOD, **(changes or {})}.items()}
+        files.update(raw or {})
+        if file_sets is None:
+            file_sets = [(target_of(name), f"profkit/{name}") for name in files]
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {**{f"include/profkit/{name}": text for name, text in files.items()}, **(tests or {})}.items():
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return Checker(folder, file_sets).check()
+
+    def expect(self, where, what, **tree):
+        found = self.violations(**tree)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(where + ": "), found)
+        self.assertIn(what, found[0])
+
+    def test_accepts_a_good_tree(self):
+        self.assertEqual(self.violations(), [])
+
+    def test_wrong_direction(self):
+        self.expect("include/profkit/analyze/bad.hpp:4", "analyze/ may not include record/",
+                    changes={"analyze/bad.hpp": '#include <vector>\n#include "../record/scope.hpp"\n'})
+        self.expect("include/profkit/collect/bad.hpp:3", "collect/ may not include report/",
+                    changes={"collect/bad.hpp": "#include <profkit/report/report.hpp>\n"})
+        self.expect("include/profkit/profile/bad.hpp:3", "profile/ may not include analyze/",
+                    changes={"profile/bad.hpp": '#include "../analyze/analyze.hpp"\n'})
+
+    def test_a_room_includes_the_top(self):
+        self.expect("include/profkit/record/bad.hpp:3", "it is at the top", changes={"record/bad.hpp": '#include "../scope.hpp"\n'})
+
+    def test_the_version_is_for_every_room(self):
+        self.assertEqual(self.violations(changes={"version.hpp": "", "report/json.hpp": '#include "../version.hpp"\n'}), [])
+        self.expect("include/profkit/version.hpp:3", "may include nothing", changes={"version.hpp": "#include <string>\n"})
+
+    def test_unknown_room(self):
+        self.expect("include/profkit/util/bad.hpp:1", "not one of the rooms", changes={"util/bad.hpp": ""})
+
+    def test_cycle(self):
+        self.expect("include/profkit/analyze/a.hpp:3", "a cycle: analyze/a.hpp -> analyze/b.hpp -> analyze/a.hpp",
+                    changes={"analyze/a.hpp": '#include "b.hpp"\n', "analyze/b.hpp": '#include "a.hpp"\n'})
+
+    def test_header_that_includes_itself(self):
+        self.expect("include/profkit/analyze/a.hpp:3", "a cycle", changes={"analyze/a.hpp": '#include "a.hpp"\n'})
+
+    def test_third_party_in_the_wrong_place(self):
+        for header, include in (("record/bad.hpp", "nvtx3/nvToolsExt.h"), ("collect/memory.hpp", "cuda_runtime_api.h"),
+                                ("collect/memory.hpp", "cupti.h"), ("profile/bad.hpp", "fmt/format.h"), ("analyze/bad.hpp", "unistd.h"),
+                                ("collect/nvtx_more.hpp", "cuda_runtime_api.h"), ("report/bad.hpp", "nvtx3/nvtx3.hpp"),
+                                ("analyze/bad.hpp", "iostream"), ("collect/bad.hpp", "fmt/core.h")):
+            with self.subTest(header=header, include=include):
+                self.expect(f"include/profkit/{header}:3", "this header may not include", changes={header: f"#include <{include}>\n"})
+
+    def test_unknown_third_party(self):
+        self.expect("include/profkit/report/bad.hpp:3", "no room may include this", changes={"report/bad.hpp": "#include <boost/any.hpp>\n"})
+
+    def test_cuda_runtime_h(self):
+        self.expect("include/profkit/collect/cuda_bad.hpp:3", "cuda_runtime_api.h", changes={"collect/cuda_bad.hpp": "#include <cuda_runtime.h>\n"})
+
+    def test_heavy_header_under_scope(self):
+        for include in ("string", "vector", "atomic", "mutex", "x86intrin.h"):
+            with self.subTest(include=include):
+                self.expect("include/profkit/record/site.hpp:3", "too heavy",
+                            changes={"record/scope.hpp": '#include "site.hpp"\n', "record/site.hpp": f"#include <{include}>\n"})
+
+    def test_heavy_header_beside_scope_is_fine(self):
+        self.assertEqual(self.violations(changes={"record/step.hpp": "#include <mutex>\n"}), [])
+
+    def test_missing_header(self):
+        self.expect("include/profkit/report/bad.hpp:3", "is not a header of include/profkit", changes={"report/bad.hpp": '#include "none.hpp"\n'})
+        self.expect("include/profkit/report/bad.hpp:3", "does not exist", changes={"report/bad.hpp": "#include <profkit/none.hpp>\n"})
+
+    def test_include_in_a_comment_does_not_count(self):
+        self.assertEqual(self.violations(changes={"analyze/good.hpp": '/*\n#include "../report/report.hpp"\n*/\n// #include <cupti.h>\n'}), [])
+
+    def test_line_is_right_after_a_comment(self):
+        self.expect("include/profkit/analyze/bad.hpp:6", "may not include", changes={"analyze/bad.hpp": "/*\n\n*/\n#include <unistd.h>\n"})
+
+    def test_spdx_and_pragma(self):
+        self.expect("include/profkit/report/bad.hpp:1", "SPDX", raw={"report/bad.hpp": "#pragma once\n"})
+        self.expect("include/profkit/report/bad.hpp:1", "#pragma once", raw={"report/bad.hpp": "// SPDX-License-Identifier: Apache-2.0\n"})
+
+    def test_macro_names(self):
+        self.expect("include/profkit/report/bad.hpp:3", "the macro MAX", changes={"report/bad.hpp": "#define MAX 1\n"})
+        macros = "".join(f"#define PROF_{i}\n#define PROFKIT_{i}\n" for i in range(7))
+        self.expect("include/profkit/scope.hpp:15", "public macro number 7", changes={"scope.hpp": macros})
+
+    def test_file_sets(self):
+        good = [(target_of(name), f"profkit/{name}") for name in GOOD]
+        self.expect("include/profkit/scope.hpp:1", "no file set", file_sets=[pair for pair in good if pair[1] != "profkit/scope.hpp"])
+        self.expect("include/profkit/scope.hpp:1", "several", file_sets=good + [("profkit_cuda", "profkit/scope.hpp")])
+        self.expect("cmake/headers.cmake:1", "report/none.hpp does not exist", file_sets=good + [("profkit", "profkit/report/none.hpp")])
+        self.expect("include/profkit/report/report.hpp:1", "belongs to another target",
+                    changes={"profkit.hpp": ""},
+                    file_sets=[("profkit_cuda" if "report" in header else target, header) for target, header in good])
+
+    def test_target_includes_one_above_it(self):
+        self.expect("include/profkit/session.hpp:3", "profkit may not include cuda.hpp of profkit_cuda",
+                    changes={"session.hpp": '#include "cuda.hpp"\n'})
+
+    def test_test_that_is_not_built(self):
+        self.expect("tests/record/a.test.cpp:1", "is built by no list",
+                    tests={"tests/units.cmake": "record/b.test.cpp", "tests/CMakeLists.txt": "c.test.cpp", "tests/record/a.test.cpp": "",
+                           "tests/record/b.test.cpp": "", "tests/c.test.cpp": ""})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_cudart.hpp"
+
+#include <cstring>
+#include <utility>
+
+// The functions of the CUDA runtime that profkit calls, with a clock that the test moves by hand. Work on a stream is complete when the
+// test says so. Device `device` exists; nothing else of a GPU is imitated.
+
+fake_cuda fake{};
+
+struct CUevent_st {
+  double recorded_ms = 0.0;
+  double due_ms = 0.0;
+  bool is_recorded = false;
+};
+
+namespace {
+
+cudaError_t returned(cudaError_t status) {
+  if (status != cudaSuccess) fake.last_error = status;
+  return status;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+  cudaError_t const result = fake.last_error;
+  fake.last_error = cudaSuccess;
+  return result;
+}
+cudaError_t cudaPeekAtLastError() { return fake.last_error; }
+char const* cudaGetErrorString(cudaError_t) { return "no CUDA-capable device is detected"; }
+char const* cudaGetErrorName(cudaError_t) { return "cudaErrorNoDevice"; }
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = fake.device;
+  return returned(fake.has_device ? cudaSuccess : cudaErrorNoDevice);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::strcpy(properties->name, "fake GPU");
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  *free_bytes = 600;
+  *total_bytes = 1000;
+  return returned(fake.has_device ? cudaSuccess : cudaErrorNoDevice);
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, fake.capture_mode);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  *status = fake.is_capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return returned(fake.has_device ? cudaSuccess : cudaErrorNoDevice);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  if (!fake.has_device) return returned(cudaErrorNoDevice);
+  *event = new CUevent_st;
+  ++fake.events_created;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  if (fake.is_capturing) ++fake.records_in_capture;
+  ++fake.records;
+  *event = {fake.now_ms, fake.now_ms + fake.lag_ms, true};
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (fake.capture_mode != cudaStreamCaptureModeRelaxed) ++fake.unsafe_queries;
+  return returned(event->is_recorded && fake.now_ms >= event->due_ms ? cudaSuccess : cudaErrorNotReady);
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+  *ms = static_cast<float>(end->recorded_ms - begin->recorded_ms);
+  return cudaSuccess;
+}
+
+// What profkit must never call while it records.
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return ++fake.synchronisations, cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return ++fake.synchronisations, cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return ++fake.synchronisations, cudaSuccess; }
+
+}  // extern "C"

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+/// The state of the imitated CUDA runtime.
+struct fake_cuda {
+  bool has_device = true;
+  int device = 0;
+  double now_ms = 0.0;
+  double lag_ms = 0.0;  ///< from recording an event to its completion
+  bool is_capturing = false;
+  cudaError_t last_error = cudaSuccess;
+  cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+
+  int events_created = 0;
+  int records = 0;
+  int records_in_capture = 0;
+  int unsafe_queries = 0;  ///< that would break a capture elsewhere
+  int synchronisations = 0;
+};
+
+extern fake_cuda fake;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tool that listens to NVTX as Nsight Systems does (NVTX_INJECTION64_PATH) and keeps what it hears as text.
+#include <nvtx3/nvToolsExt.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+std::mutex mutex;
+std::vector<std::string> entries;
+std::map<void const*, std::string> domains;
+std::map<void const*, std::string> strings;
+
+nvtxDomainHandle_t create_domain(char const* name) {
+  std::lock_guard const lock{mutex};
+  auto* const handle = new char;
+  domains[handle] = name;
+  entries.push_back("domain " + std::string{name});
+  return reinterpret_cast<nvtxDomainHandle_t>(handle);
+}
+
+nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, char const* text) {
+  std::lock_guard const lock{mutex};
+  auto* const handle = new char;
+  strings[handle] = text;
+  entries.push_back("register " + std::string{text} + " in " + domains[domain]);
+  return reinterpret_cast<nvtxStringHandle_t>(handle);
+}
+
+int push(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  std::lock_guard const lock{mutex};
+  bool const is_registered = attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED;
+  std::string const text =
+      is_registered ? strings[attributes->message.registered] : "unregistered " + std::string{attributes->message.ascii};
+  std::string const payload =
+      attributes->payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 ? std::to_string(attributes->payload.ullValue) : "none";
+  entries.push_back("push " + text + " in " + domains[domain] + " payload " + payload);
+  return 0;
+}
+
+int pop(nvtxDomainHandle_t domain) {
+  std::lock_guard const lock{mutex};
+  entries.push_back("pop in " + domains[domain]);
+  return 0;
+}
+
+template <class Function>
+void set(NvtxFunctionTable table, unsigned size, unsigned index, Function* function) {
+  if (index < size && table[index] != nullptr) *table[index] = reinterpret_cast<NvtxFunctionPointer>(function);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+  auto const* const callbacks = static_cast<NvtxExportTableCallbacks const*>(get_export_table(NVTX_ETID_CALLBACKS));
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;
+  if (callbacks == nullptr || callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) == 0) return 0;
+  set(table, size, NVTX_CBID_CORE2_DomainCreateA, create_domain);
+  set(table, size, NVTX_CBID_CORE2_DomainRegisterStringA, register_string);
+  set(table, size, NVTX_CBID_CORE2_DomainRangePushEx, push);
+  set(table, size, NVTX_CBID_CORE2_DomainRangePop, pop);
+  return 1;
+}
+
+/// What was heard since the last call.
+extern "C" __attribute__((visibility("default"))) std::vector<std::string>* take_nvtx_entries() {
+  std::lock_guard const lock{mutex};
+  return new std::vector<std::string>{std::exchange(entries, {})};
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The twin of without_scopes.cpp, with every macro of scope.hpp.
+
+#include <profkit/scope.hpp>
+
+int work(int) noexcept;
+
+int straight(int x) {
+  PROF_FUNCTION();
+  return x * 3 + 1;
+}
+
+int calls(int x) {
+  PROF_SCOPE("calls");
+  int const y = work(x);
+  {
+    PROF_SCOPE("inner");
+    return work(y) + 1;
+  }
+}
+
+int loop(int const* values, int count) {
+  int sum = 0;
+  for (int i = 0; i < count; ++i) {
+    PROF_SCOPE_INDEXED("value", i);
+    sum += work(values[i]);
+    PROF_COUNTER("sum", sum);
+  }
+  return sum;
+}
+
+template <class T>
+T twice(T x) {
+  PROF_FUNCTION();
+  return x + x;
+}
+
+double instantiated(double x) { return twice(x); }
+
+int lambda(int x) {
+  auto const add = [x](int y) {
+    PROF_SCOPE("lambda");
+    return x + work(y);
+  };
+  return add(1) + add(2);
+}

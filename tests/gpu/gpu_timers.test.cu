@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPU timers on a real device, compiled by nvcc.
+#include <profkit/cuda.hpp>
+#include <profkit/session.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+void check(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error{cudaGetErrorString(status)};
+}
+
+/// Keeps one multiprocessor busy for so long.
+__global__ void busy(std::uint64_t ns) {
+  std::uint64_t begin = 0;
+  std::uint64_t now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < ns);
+}
+
+void launch_busy(int ms, cudaStream_t stream) {
+  busy<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(ms) * 1'000'000U);
+  check(cudaGetLastError());
+}
+
+/// Work that is not complete when the step ends, so that asking for its events says "not ready", which is an error of its own.
+void launch_slowly(cudaStream_t stream) {
+  busy<<<1, 1, 0, stream>>>(std::uint64_t{40'000'000});
+  std::this_thread::sleep_for(std::chrono::milliseconds{11});
+}
+
+struct stream {
+  stream() { check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
+  ~stream() { cudaStreamDestroy(handle); }
+  stream(stream const&) = delete;
+  stream& operator=(stream const&) = delete;
+  cudaStream_t handle = nullptr;
+};
+
+void need_gpu() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
+  check(cudaFree(nullptr));
+}
+
+double gpu_ms(profkit::summary const& of, char const* path) {
+  profkit::scope_summary const* const row = find_row(of, path);
+  if (row == nullptr || !row->gpu_events) throw std::runtime_error{std::string{path} + " has no GPU time"};
+  return row->gpu_events->total.count();
+}
+
+}  // namespace
+
+TEST_CASE("a kernel is seen in the scope on its stream and not in that on another", "[gpu]") {
+  need_gpu();
+  stream const busy_stream;
+  stream const idle_stream;
+  launch_busy(1, busy_stream.handle);
+  check(cudaDeviceSynchronize());
+  profkit::session session{plain_options()};
+  {
+    PROF_GPU_SCOPE("idle", idle_stream.handle);
+    PROF_GPU_SCOPE("busy", busy_stream.handle);
+    launch_busy(50, busy_stream.handle);
+  }
+  profkit::summary const summary = session.report().summary();
+  CHECK(gpu_ms(summary, "idle/busy") >= 50.0);
+  CHECK(gpu_ms(summary, "idle/busy") < 60.0);
+  CHECK(gpu_ms(summary, "idle") < 10.0);
+}
+
+TEST_CASE("recording never waits for the device", "[gpu]") {
+  need_gpu();
+  stream const work;
+  profkit::session session{plain_options(0, 10)};
+  session.collect(profkit::cuda_step_timer{work.handle});
+  auto const begin = std::chrono::steady_clock::now();
+  for (profkit::step step : session) {
+    PROF_GPU_SCOPE("forward", work.handle);
+    launch_busy(50, work.handle);
+  }
+  auto const host_time = std::chrono::steady_clock::now() - begin;
+  CHECK(host_time < std::chrono::milliseconds{400});  // the device takes 500
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.steps.gpu->count == 10);
+  CHECK(summary.steps.gpu->min->count() >= 50.0);
+  CHECK(summary.steps.gpu->max->count() < 60.0);
+  CHECK(summary.quality.unread_gpu_times == 0);
+}
+
+TEST_CASE("a capture goes on undisturbed, and what is captured has no time", "[gpu]") {
+  need_gpu();
+  stream const work;
+  stream const captured;
+  profkit::session session{plain_options(0, 4)};
+  session.collect(profkit::cuda_step_timer{work.handle});
+  cudaGraph_t graph = nullptr;
+  for (profkit::step step : session) {
+    // Global mode: a forbidden call of any thread would end the capture. It spans steps 1 and 2 with their draining.
+    if (step.index() == 1) check(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeGlobal));
+    if (step.index() == 1 || step.index() == 2) {
+      PROF_GPU_SCOPE("captured", captured.handle);
+      launch_busy(1, captured.handle);
+    }
+    {
+      PROF_GPU_SCOPE("timed", work.handle);
+      launch_busy(20, work.handle);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{30});
+    if (step.index() == 2) check(cudaStreamEndCapture(captured.handle, &graph));
+  }
+  profkit::summary const summary = session.report().summary();
+  REQUIRE(graph != nullptr);
+  std::size_t nodes = 0;
+  check(cudaGraphGetNodes(graph, nullptr, &nodes));
+  CHECK(nodes == 2);  // the kernels, no event
+  check(cudaGraphDestroy(graph));
+  CHECK(find_row(summary, "step/captured")->host.count == 2);
+  CHECK_FALSE(find_row(summary, "step/captured")->gpu_events);
+  CHECK(find_row(summary, "step/timed")->gpu_events->count == 4);
+  CHECK(summary.steps.gpu->count == 4);
+  CHECK(summary.quality.untimed_gpu_scopes == 2);
+}
+
+TEST_CASE("device memory grows by an allocation", "[gpu]") {
+  need_gpu();
+  constexpr std::size_t bytes = 256U << 20U;
+  profkit::session session{plain_options(0, 2)};
+  session.collect(profkit::cuda_memory{});
+  void* block = nullptr;
+  for (profkit::step step : session) {
+    if (step.index() == 1) check(cudaMalloc(&block, bytes));
+  }
+  check(cudaFree(block));
+  profkit::summary const summary = session.report().summary();
+  REQUIRE(summary.memory.size() == 1);
+  CHECK(summary.memory[0].last_bytes - summary.memory[0].first_bytes >= bytes);
+  CHECK_FALSE(summary.environment.gpu.empty());
+}
+
+TEST_CASE("an error of the program is still there after a step", "[gpu]") {
+  need_gpu();
+  stream const work;
+  profkit::session session{plain_options(0, 3)};
+  session.collect(profkit::cuda_step_timer{work.handle});
+  cudaError_t own = cudaSuccess;
+  for (profkit::step step : session) {
+    PROF_GPU_SCOPE("forward", work.handle);
+    if (step.index() == 1) {
+      busy<<<1, 4096, 0, work.handle>>>(1);  // too many threads in a block
+      own = cudaPeekAtLastError();
+    }
+    launch_slowly(work.handle);
+  }
+  REQUIRE(own != cudaSuccess);
+  CHECK(cudaGetLastError() == own);
+}

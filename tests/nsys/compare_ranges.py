@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program under nsys and compares its NVTX ranges in the domain "profkit" with what the program says that it opened.
+
+usage: compare_ranges.py NSYS PROGRAM     exit code: 0 equal, 1 different, 4 nsys cannot run here
+"""
+import collections
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+
+def ranges_of(database):
+    """Number of push/pop ranges by name, of those whose name is a registered string of the domain profkit."""
+    rows = sqlite3.connect(database).execute(
+        """SELECT string.value, COUNT(*), COUNT(DISTINCT event.globalTid), MIN(event.end IS NOT NULL)
+           FROM NVTX_EVENTS AS event
+           JOIN StringIds AS string ON string.id = event.textId
+           JOIN NVTX_EVENTS AS domain ON domain.domainId = event.domainId AND domain.eventType = 75
+           WHERE event.eventType = 59 AND domain.text = 'profkit'
+           GROUP BY string.value"""
+    )
+    return {name: (count, bool(all_ended)) for name, count, _, all_ended in rows}
+
+
+def main():
+    nsys, program = sys.argv[1:]
+    if shutil.which(nsys) is None:
+        print(f"skipped: no nsys ({nsys})")
+        return 4
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "ranges")
+        profile = subprocess.run(
+            [nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", f"--output={report}", program],
+            capture_output=True, text=True, check=False)
+        files = list(pathlib.Path(folder).glob("ranges.nsys-rep"))
+        if not files:
+            print("skipped: nsys makes no report here\n" + profile.stdout + profile.stderr)
+            return 4
+        database = pathlib.Path(folder, "ranges.sqlite")
+        subprocess.run([nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", str(files[0])],
+                       capture_output=True, text=True, check=True)
+        seen = ranges_of(database)
+    opened = collections.Counter()
+    for line in profile.stdout.splitlines():
+        count, _, name = line.partition(" ")
+        if count.isdigit():
+            opened[name] = int(count)
+    if not opened:
+        print("the program printed no counts:\n" + profile.stdout + profile.stderr)
+        return 1
+    failures = 0
+    for name in sorted(set(opened) | set(seen)):
+        count, all_ended = seen.get(name, (0, True))
+        is_right = count == opened[name] and all_ended
+        failures += not is_right
+        print(f"{'ok  ' if is_right else 'FAIL'} {name}: opened {opened[name]}, nsys has {count}{'' if all_ended else ', not all ended'}")
+    return 1 if failures else 0
+
+
+sys.exit(main())

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/options.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <string>
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+TEST_CASE("every key sets its option", "[options]") {
+  profkit::options const options = profkit::options::parse("report,warmup=3,steps=12,out=some/dir,kernels=off,nvtx=off");
+  CHECK(options.enabled);
+  CHECK(options.print_report);
+  CHECK(options.warmup_steps == 3);
+  CHECK(options.measured_steps == 12);
+  CHECK(options.output_directory == "some/dir");
+  CHECK_FALSE(options.kernels);
+  CHECK_FALSE(options.nvtx);
+  CHECK_FALSE(profkit::options::parse("off").enabled);
+}
+
+TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
+  for (char const* const text : {"", ",", ",,"}) {
+    profkit::options const options = profkit::options::parse(text);
+    CHECK(options.enabled);
+    CHECK(options.kernels);
+    CHECK_FALSE(options.print_report);
+  }
+}
+
+TEST_CASE("an unknown key is named, and the valid ones are listed", "[options]") {
+  std::string const bad = GENERATE("warmups=3", "Report", "off=1", "report=yes", "stepss", " report");
+  CHECK_THROWS_MATCHES(profkit::options::parse("report," + bad), profkit::error,
+                       MessageMatches(ContainsSubstring("unknown key \"" + bad + "\"") && ContainsSubstring("warmup=N") &&
+                                      ContainsSubstring("nvtx=on|off")));
+}
+
+TEST_CASE("a bad value is named, with what it takes", "[options]") {
+  std::string const bad =
+      GENERATE("warmup=", "warmup", "warmup=-1", "steps=3x", "steps=99999999999999999999999", "out=", "nvtx=0", "kernels");
+  CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
+                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("it takes")));
+}
+
+TEST_CASE("the environment is read at the call", "[options]") {
+  ::setenv("PROFKIT", "warmup=7", 1);
+  CHECK(profkit::options::from_env().warmup_steps == 7);
+  ::unsetenv("PROFKIT");
+  CHECK(profkit::options::from_env().warmup_steps == profkit::options{}.warmup_steps);
+}

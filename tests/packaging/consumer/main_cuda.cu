@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/profkit.hpp>
+
+#include <fmt/format.h>
+
+__global__ void never_launched(int* out) { *out = 1; }
+
+// Host code that nvcc compiles. It makes no CUDA call.
+int main() {
+  profkit::session session;
+  for (profkit::step step : session) {
+    PROF_SCOPE("consumed");
+  }
+  fmt::print("{}\n", session.report());
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/scope.hpp>
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+std::atomic<std::uint64_t> allocations{0};
+
+void* counted(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc{};
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void* operator new(std::size_t size, std::nothrow_t const&) noexcept { return ++allocations, std::malloc(size); }
+void* operator new[](std::size_t size, std::nothrow_t const&) noexcept { return ++allocations, std::malloc(size); }
+void* operator new(std::size_t size, std::align_val_t alignment, std::nothrow_t const&) noexcept {
+  return ++allocations, std::aligned_alloc(static_cast<std::size_t>(alignment), size);
+}
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+TEST_CASE("after the first, a million scopes allocate nothing", "[allocation]") {
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = std::uint64_t{1} << 22U;
+  constexpr std::uint64_t scopes = 1'000'000;
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  std::uint64_t at_first = 0;
+  profkit::session session{options};
+  // A thread of its own: its first scope makes a log of the size that all of them need.
+  std::thread{[&] {
+    std::uint64_t const start = allocations;
+    { PROF_SCOPE("first"); }
+    at_first = allocations - start;
+    before = allocations;
+    for (std::uint64_t i = 0; i < scopes / 2; ++i) {
+      PROF_SCOPE("scope");
+      PROF_SCOPE_INDEXED("indexed", i % 12);
+      if (i % 1024 == 0) PROF_COUNTER("counter", i);
+    }
+    after = allocations;
+  }}.join();
+  CHECK(after - before == 0);
+  CHECK(at_first > 0);  // so this test does count
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == scopes + 1);
+  CHECK(profile.quality.dropped_events == 0);
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/record/clock.hpp>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+using namespace profkit::detail;
+
+TEST_CASE("between two anchors the counter converts to the system clock within a microsecond", "[clock]") {
+  if (!counter_is_invariant()) SKIP("the counter of this machine is not invariant");
+  struct sample {
+    std::int64_t before;
+    std::uint64_t ticks;
+    std::int64_t after;
+  };
+  clock_line line{read_anchor(0)};
+  std::vector<sample> samples;
+  for (int i = 0; i < 500; ++i) {
+    auto const before = static_cast<std::int64_t>(system_clock_ticks());
+    std::uint64_t const ticks = counter_ticks();
+    auto const after = static_cast<std::int64_t>(system_clock_ticks());
+    samples.push_back({before, ticks, after});
+    std::this_thread::sleep_for(std::chrono::microseconds{100});
+  }
+  line.advance(read_anchor(0));
+  std::vector<std::int64_t> errors;
+  for (sample const& each : samples) {
+    std::int64_t const converted = line.convert(each.ticks).time_since_epoch().count();
+    errors.push_back(std::max<std::int64_t>({each.before - converted, converted - each.after, 0}));
+  }
+  std::sort(errors.begin(), errors.end());
+  CHECK(errors.back() < 1000);
+  CHECK(errors[errors.size() / 2] < 100);
+}
+
+TEST_CASE("the line goes through its anchors", "[clock]") {
+  clock_line line{{1000, 50}};
+  line.advance({3000, 1050});
+  CHECK(line.convert(1000).time_since_epoch().count() == 50);
+  CHECK(line.convert(2000).time_since_epoch().count() == 550);
+  CHECK(line.convert(3000).time_since_epoch().count() == 1050);
+  line.advance({5000, 2051});
+  CHECK(line.convert(3000).time_since_epoch().count() == 1050);
+  CHECK(line.convert(5000).time_since_epoch().count() == 2051);
+  CHECK(line.times_set() == 0);
+}
+
+TEST_CASE("when the system clock is set, durations keep the rate and the change is counted", "[clock]") {
+  clock_line line{{0, 0}};
+  line.advance({1'000'000, 500'000});
+  line.advance({2'000'000, 900'000'000});  // someone set the clock
+  CHECK(line.times_set() == 1);
+  auto const duration = line.convert(1'500'000) - line.convert(1'400'000);
+  CHECK(duration == std::chrono::nanoseconds{50'000});
+  line.advance({3'000'000, 900'500'000});
+  CHECK(line.times_set() == 1);
+  CHECK(line.convert(3'000'000).time_since_epoch().count() == 900'500'000);
+}
+
+TEST_CASE("without an invariant counter the system clock is the counter", "[clock]") {
+  clock_anchor const anchor = read_anchor(use_system_clock);
+  CHECK(static_cast<std::int64_t>(anchor.ticks) == anchor.ns);
+  clock_line line{anchor};
+  line.advance({anchor.ticks + 20'000'000, anchor.ns + 20'000'000});
+  CHECK(line.convert(anchor.ticks + 777).time_since_epoch().count() == anchor.ns + 777);
+}
+
+TEST_CASE("a recorded scope lies between readings of the system clock around it", "[clock]") {
+  profkit::session session{plain_options()};
+  auto const before = static_cast<std::int64_t>(system_clock_ticks());
+  {
+    PROF_SCOPE("sleep");
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  }
+  auto const after = static_cast<std::int64_t>(system_clock_ticks());
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.scopes.size() == 1);
+  CHECK(profile.scopes[0].time.begin.time_since_epoch().count() >= before - 1000);
+  CHECK(profile.scopes[0].time.end.time_since_epoch().count() <= after + 1000);
+  CHECK(profile.scopes[0].time.duration() >= std::chrono::milliseconds{20});
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/scope.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+static_assert(!std::is_copy_constructible_v<profkit::scope>);
+static_assert(!std::is_move_constructible_v<profkit::scope>);
+static_assert(!std::is_copy_assignable_v<profkit::scope>);
+static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&>);
+static_assert(std::is_nothrow_destructible_v<profkit::scope>);
+
+namespace {
+
+void a_function() { PROF_FUNCTION(); }
+
+void inner() { PROF_SCOPE("inner"); }
+
+void outer() {
+  PROF_SCOPE("outer");
+  inner();
+  inner();
+}
+
+template <class Work>
+profkit::profile record(Work&& work) {
+  profkit::session session{plain_options()};
+  work();
+  return session.report().profile();
+}
+
+}  // namespace
+
+TEST_CASE("scopes are recorded under the scope that is open around them", "[scope]") {
+  profkit::profile const profile = record([] { outer(); });
+  CHECK(scope_names(profile) == std::vector<std::string>{"outer/inner", "outer/inner", "outer"});
+}
+
+TEST_CASE("the same function under two parents gives two paths", "[scope]") {
+  profkit::profile const profile = record([] {
+    inner();
+    outer();
+  });
+  CHECK(count_scopes(profile, "inner") == 1);
+  CHECK(count_scopes(profile, "outer/inner") == 2);
+}
+
+TEST_CASE("an inner scope lies within its outer scope, and ends before it", "[scope]") {
+  profkit::profile const profile = record([] { outer(); });
+  REQUIRE(profile.scopes.size() == 3);
+  profkit::interval const whole = profile.scopes[2].time;
+  CHECK(whole.begin <= profile.scopes[0].time.begin);
+  CHECK(profile.scopes[0].time.end <= profile.scopes[1].time.begin);
+  CHECK(profile.scopes[1].time.end <= whole.end);
+}
+
+TEST_CASE("a scope says where in the source it is", "[scope]") {
+  profkit::profile const profile = record([] { inner(); });
+  REQUIRE(profile.paths.size() == 1);
+  CHECK(profile.paths[0].file.find("scope.test.cpp") != std::string::npos);
+  CHECK(profile.paths[0].line > 0);
+}
+
+TEST_CASE("the index of a scope is a number of any size", "[scope]") {
+  profkit::profile const profile = record([] {
+    for (std::int64_t const index : {std::int64_t{0}, std::int64_t{11}, std::int64_t{-1}, INT64_MAX}) {
+      PROF_SCOPE_INDEXED("layer", index);
+      inner();
+    }
+    unsigned char const small = 3;
+    PROF_SCOPE_INDEXED("layer", small);
+  });
+  CHECK(count_scopes(profile, "layer_0/inner") == 1);
+  CHECK(count_scopes(profile, "layer_11") == 1);
+  CHECK(count_scopes(profile, "layer_-1") == 1);
+  CHECK(count_scopes(profile, "layer_9223372036854775807") == 1);
+  CHECK(count_scopes(profile, "layer_3") == 1);
+}
+
+TEST_CASE("PROF_FUNCTION is named after the function", "[scope]") {
+  CHECK(scope_names(record([] { a_function(); })) == std::vector<std::string>{"a_function"});
+}
+
+TEST_CASE("PROF_COUNTER keeps every sample with its time", "[scope]") {
+  profkit::profile const profile = record([] {
+    for (int i = 0; i < 3; ++i) PROF_COUNTER("loss", 2.5 - i);
+    PROF_COUNTER("other", 7U);
+  });
+  REQUIRE(profile.counters.size() == 4);
+  CHECK(profile.counter_names == std::vector<std::string>{"loss", "other"});
+  CHECK(profile.counters[0].value == 2.5);
+  CHECK(profile.counters[2].value == 0.5);
+  CHECK(profile.counters[3].value == 7.0);
+  CHECK(profile.counters[3].counter == 1);
+  CHECK(profile.counters[0].time <= profile.counters[1].time);
+}
+
+TEST_CASE("without a session nothing is recorded", "[scope]") {
+  outer();
+  profkit::profile const profile = record([] { inner(); });
+  CHECK(scope_names(profile) == std::vector<std::string>{"inner"});
+}
+
+TEST_CASE("a scope that is open when the session ends is counted, not recorded", "[scope]") {
+  profkit::session session{plain_options()};
+  PROF_SCOPE("open");
+  inner();
+  profkit::profile const profile = session.report().profile();
+  CHECK(scope_names(profile) == std::vector<std::string>{"open/inner"});
+  CHECK(profile.quality.open_scopes == 1);
+}
+
+TEST_CASE("a scope that was opened in an earlier session does not disturb the next", "[scope]") {
+  {
+    profkit::session first{plain_options()};
+    PROF_SCOPE("across");
+    CHECK(first.report().profile().quality.open_scopes == 1);
+    profkit::session second{plain_options()};
+    inner();
+    CHECK(scope_names(second.report().profile()) == std::vector<std::string>{"inner"});
+  }
+  profkit::session third{plain_options()};
+  outer();
+  profkit::profile const profile = third.report().profile();
+  CHECK(scope_names(profile) == std::vector<std::string>{"outer/inner", "outer/inner", "outer"});
+  CHECK(profile.quality.open_scopes == 0);
+}
+
+TEST_CASE("a scope on another thread starts at the root, and its thread is named", "[scope]") {
+  profkit::profile const profile = record([] {
+    PROF_SCOPE("main work");
+    std::thread{[] { inner(); }}.join();
+  });
+  CHECK(count_scopes(profile, "inner") == 1);
+  CHECK(count_scopes(profile, "main work") == 1);
+  REQUIRE(profile.threads.size() == 2);
+  CHECK(profile.threads[0].system_id != profile.threads[1].system_id);
+  CHECK_FALSE(profile.threads[0].name.empty());
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/record/step.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+static_assert(!std::is_copy_constructible_v<profkit::step>);
+static_assert(!std::is_move_constructible_v<profkit::step>);
+
+TEST_CASE("the range-for makes warm-up and measured steps in order", "[step]") {
+  profkit::session session{plain_options(2, 3)};
+  std::vector<std::uint64_t> indices;
+  std::vector<bool> warmups;
+  for (profkit::step step : session) {
+    indices.push_back(step.index());
+    warmups.push_back(step.is_warmup());
+  }
+  CHECK(indices == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+  CHECK(warmups == std::vector<bool>{true, true, false, false, false});
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.steps.warmup == 2);
+  CHECK(summary.steps.host.count == 3);
+}
+
+TEST_CASE("a loop of one's own makes one step per iteration", "[step]") {
+  profkit::session session{plain_options(1, 0)};
+  for (int i = 0; i < 4; ++i) {
+    profkit::step step{session};
+    step.set_items(static_cast<std::uint64_t>(10 * i));
+    PROF_SCOPE("work");
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.steps.size() == 4);
+  CHECK(profile.steps[0].warmup);
+  CHECK_FALSE(profile.steps[1].warmup);
+  CHECK(profile.steps[3].items == 30);
+  CHECK(count_scopes(profile, "step/work") == 4);
+}
+
+TEST_CASE("the scope named step is exactly as long as the step", "[step]") {
+  profkit::session session{plain_options(0, 3)};
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::profile const profile = session.report().profile();
+  std::vector<profkit::interval> scopes;
+  for (auto const& scope : profile.scopes) {
+    if (path_name(profile, scope.path) == "step") scopes.push_back(scope.time);
+  }
+  REQUIRE(scopes.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(scopes[i].begin == profile.steps[i].time.begin);
+    CHECK(scopes[i].end == profile.steps[i].time.end);
+  }
+}
+
+TEST_CASE("a step is the root of its tree even inside another scope", "[step]") {
+  profkit::session session{plain_options(0, 2)};
+  {
+    PROF_SCOPE("training");
+    for (profkit::step step : session) PROF_SCOPE("work");
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "step/work") == 2);
+  CHECK(count_scopes(profile, "training") == 1);
+}
+
+TEST_CASE("steps do not nest", "[step]") {
+  profkit::session session{plain_options()};
+  profkit::step outer{session};
+  CHECK_THROWS_MATCHES(profkit::step{session}, profkit::error, MessageMatches(ContainsSubstring("cannot nest")));
+  CHECK_THROWS_MATCHES(session.report(), profkit::error, MessageMatches(ContainsSubstring("inside a step")));
+}
+
+TEST_CASE("a loop that is left early has the steps that it made", "[step]") {
+  profkit::session session{plain_options(1, 10)};
+  for (profkit::step step : session) {
+    if (step.index() == 4) break;
+  }
+  CHECK(session.report().summary().steps.host.count == 4);
+}
+
+TEST_CASE("a step that an exception leaves is counted and not measured", "[step]") {
+  profkit::session session{plain_options(0, 3)};
+  try {
+    for (profkit::step step : session) {
+      PROF_SCOPE("work");
+      if (step.index() == 2) throw std::runtime_error{"out of memory"};
+    }
+  } catch (std::runtime_error const&) {
+    profkit::step const after{session};  // within the handler no exception is on its way
+  }
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.steps.host.count == 3);
+  CHECK(summary.quality.abandoned_steps == 1);
+  CHECK(find_row(summary, "step/work")->host.count == 2);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/scope.hpp>
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+void nest(int depth) {
+  PROF_SCOPE("level");
+  if (depth > 1) nest(depth - 1);
+}
+
+}  // namespace
+
+TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
+  constexpr int threads = 8;
+  constexpr int rounds = 20000;
+  profkit::session session{plain_options(0, 1000)};
+  std::atomic<int> running{threads};
+  std::vector<std::thread> workers;
+  for (int thread = 0; thread < threads; ++thread) {
+    workers.emplace_back([&running, thread] {
+      for (int i = 0; i < rounds; ++i) {
+        PROF_SCOPE_INDEXED("thread", thread);
+        PROF_SCOPE("inside");
+        PROF_COUNTER("round", i);
+        if (i % 64 == 0) std::this_thread::yield();
+      }
+      --running;
+    });
+  }
+  while (running > 0) {  // each step drains the logs that the others are writing
+    profkit::step const step{session};
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  }
+  for (std::thread& worker : workers) worker.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.quality.dropped_events == 0);
+  CHECK(profile.quality.open_scopes == 0);
+  for (int thread = 0; thread < threads; ++thread) {
+    std::string const name = "thread_" + std::to_string(thread);
+    CHECK(count_scopes(profile, name) == rounds);
+    CHECK(count_scopes(profile, name + "/inside") == rounds);
+  }
+  CHECK(profile.counters.size() == threads * rounds);
+}
+
+TEST_CASE("past the bound of a log every dropped event is counted and the rest is whole", "[log]") {
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = 1024;
+  constexpr std::uint64_t opened = 5000;
+  profkit::session session{options};
+  // A thread of its own: the log of this one may exist already, with another bound.
+  std::thread{[] {
+    for (std::uint64_t i = 0; i < opened / 2; ++i) {
+      PROF_SCOPE("outer");
+      PROF_SCOPE("inner");
+    }
+  }}.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == 512);
+  CHECK(profile.scopes.size() + profile.quality.dropped_events == opened);
+  CHECK(profile.quality.open_scopes == 0);
+  CHECK(count_scopes(profile, "outer/inner") == 256);
+}
+
+TEST_CASE("deep nesting past the bound keeps every end of what it began", "[log]") {
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = 64;
+  profkit::session session{options};
+  std::thread{[] { nest(100); }}.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == 32);
+  CHECK(profile.quality.dropped_events == 68);
+  CHECK(profile.quality.open_scopes == 0);
+}
+
+TEST_CASE("once drained, a log that was full records again", "[log]") {
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = 64;
+  profkit::session session{options};
+  std::thread{[&session] {
+    for (int i = 0; i < 100; ++i) PROF_SCOPE("before");
+    {
+      profkit::step const step{session};
+      std::this_thread::sleep_for(std::chrono::milliseconds{11});
+    }
+    for (int i = 0; i < 10; ++i) PROF_SCOPE("after");
+  }}.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "before") == 32);
+  CHECK(count_scopes(profile, "after") == 10);
+}
+
+TEST_CASE("threads that come and go use the same memory again", "[log]") {
+  auto const count_logs = [] {
+    int count = 0;
+    for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) ++count;
+    return count;
+  };
+  profkit::session session{plain_options(0, 50)};
+  int after_first = 0;
+  std::uint64_t joined = 0;
+  for (profkit::step const step : session) {
+    std::thread{[] { PROF_SCOPE("short"); }}.join();
+    ++joined;
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+    if (step.index() == 1) after_first = count_logs();
+  }
+  CHECK(count_logs() == after_first);
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "short") == joined);
+  CHECK(profile.threads.size() == joined + 1);
+}
+
+TEST_CASE("a scope in the destructor of a thread-local object is counted, even after the log is gone", "[log]") {
+  struct late {
+    ~late() { PROF_SCOPE("late"); }
+    void touch() const noexcept {}
+  };
+  profkit::session session{plain_options()};
+  std::thread{[] {
+    static thread_local late const object;
+    object.touch();  // constructed before the thread's log, so destroyed after it
+    PROF_SCOPE("early");
+  }}.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "early") == 1);
+  CHECK(count_scopes(profile, "late") + profile.quality.dropped_events == 1);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/report.hpp>
+
+#include <unistd.h>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../support/made_profile.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+using nlohmann::json;
+
+namespace {
+
+profkit::report made_report() { return profkit::report{std::make_shared<profkit::profile const>(made_profile())}; }
+
+}  // namespace
+
+TEST_CASE("report.json has the fields of the interface with the summary's figures", "[report]") {
+  json const report = json::parse(profkit::report_json(made_report().summary()));
+  CHECK(report["schema"] == 1);
+  CHECK(report["profkit"]["version"] == "0.1.0");
+  CHECK(report["environment"]["gpu"] == "NVIDIA H200");
+  CHECK(report["environment"]["command"] == json{"train", "--size", "tiny"});
+  CHECK(report["steps"]["warmup"] == 1);
+  CHECK(report["steps"]["measured"] == 2);
+  CHECK(report["steps"]["mean_ms"].get<double>() == Approx(15.0));
+  CHECK(report["steps"]["std_ms"].get<double>() == Approx(7.0710678));
+  CHECK(report["steps"]["gpu_mean_ms"].get<double>() == Approx(22.5));
+  CHECK(report["steps"]["samples_ms"].size() == 2);
+  CHECK(report["steps"]["item_name"] == "tokens");
+  REQUIRE(report["scopes"].size() == 5);
+  json const& layer = report["scopes"][3];
+  CHECK(layer["path"] == "step/forward/layer_1");
+  CHECK(layer["name"] == "layer_1");
+  CHECK(layer["depth"] == 2);
+  CHECK(layer["count"] == 2);
+  CHECK(layer["host_total_ms"].get<double>() == Approx(6.0));
+  CHECK(layer["host_self_ms"].get<double>() == Approx(6.0));
+  CHECK(report["scopes"][1]["gpu_event_total_ms"].get<double>() == Approx(22.5));
+  CHECK(report["memory"]["libtorch"]["allocated"]["peak_bytes"] == 15000);
+  CHECK(report["quality"]["dropped_events"] == 0);
+  CHECK(report["quality"]["overhead"]["host_ns_per_scope"].get<double>() == Approx(25.0));
+  CHECK(report["quality"]["collectors"][1]["reason"] == "no libcupti");
+}
+
+TEST_CASE("in report.json what was not measured is null, never 0", "[report]") {
+  json const report = json::parse(profkit::report_json(made_report().summary()));
+  for (char const* const name : {"kernels", "copies", "api", "budget"}) CHECK(report.at(name).is_null());
+  for (char const* const name : {"gpu_kernel_ms", "gpu_busy_ms", "gpu_self_ms", "gpu_span_ms", "kernels", "peak_bytes"}) {
+    CHECK(report["scopes"][0].at(name).is_null());
+  }
+  CHECK(report["memory"]["cuda device"]["used"]["peak_bytes"].is_null());
+  CHECK(report["quality"]["dropped_kernels"].is_null());
+  json const empty = json::parse(profkit::report_json(profkit::analyze({})));
+  for (char const* const name : {"mean_ms", "std_ms", "median_ms", "min_ms", "max_ms", "p95_ms", "items_per_second", "gpu_mean_ms"}) {
+    CHECK(empty["steps"].at(name).is_null());
+  }
+  CHECK(empty["scopes"].empty());
+  CHECK(empty["environment"]["gpu"].is_null());
+}
+
+TEST_CASE("JSON holds names of any bytes", "[report]") {
+  profkit::profile profile = made_profile();
+  profile.paths[1].name =
+      "quote \" backslash \\ newline \n control \x01 valid \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 broken \xff\xc3 \xed\xa0\x80";
+  json const report = json::parse(profkit::report_json(profkit::analyze(profile)));
+  CHECK(report["scopes"][1]["name"] ==
+        "quote \" backslash \\ newline \n control \x01 valid \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80 broken "
+        "\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST_CASE("a number that is not finite becomes null", "[report]") {
+  profkit::summary summary = profkit::analyze(made_profile());
+  summary.steps.items_per_second = 1.0 / 0.0;
+  CHECK(json::parse(profkit::report_json(summary))["steps"]["items_per_second"].is_null());
+}
+
+TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for what was not measured", "[report]") {
+  std::string const text = fmt::format("{}", made_report());
+  CHECK_THAT(text, ContainsSubstring("    layer_1      2"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "  forward        2         15.000    7.500   3.536    6.000     50.0 %    50.0 %        22.500       11.250"));
+  CHECK_THAT(text, ContainsSubstring("1 warm-up steps excluded"));
+  CHECK_THAT(text, ContainsSubstring("2667 tokens/s by GPU step time"));
+  CHECK_THAT(text, ContainsSubstring("kernels: not collected (no libcupti)"));
+  CHECK_THAT(text, ContainsSubstring("own cost: 25.0 ns per scope"));
+  CHECK_THAT(text, ContainsSubstring("n/a"));
+  CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
+}
+
+TEST_CASE("what was lost is said with its number", "[report]") {
+  profkit::profile profile = made_profile();
+  profile.quality.dropped_events = 17;
+  profile.quality.untimed_gpu_scopes = 4;
+  std::string const text = profkit::quality_text(profkit::analyze(profile));
+  CHECK_THAT(text, ContainsSubstring("17 scopes and counters were dropped"));
+  CHECK_THAT(text, ContainsSubstring("4 GPU scopes could not be timed"));
+  CHECK_THAT(text, !ContainsSubstring("nothing dropped"));
+}
+
+TEST_CASE("write makes the directory and its files", "[report]") {
+  std::filesystem::path const directory =
+      std::filesystem::temp_directory_path() / ("profkit-report-" + std::to_string(::getpid())) / "deep";
+  made_report().write(directory);
+  std::ifstream file{directory / "report.json"};
+  CHECK(json::parse(file)["steps"]["measured"] == 2);
+  for (char const* const name : {"report.md", "scopes.csv", "steps.csv"}) CHECK(std::filesystem::file_size(directory / name) > 100);
+  std::filesystem::remove_all(directory.parent_path());
+}
+
+TEST_CASE("write names what it cannot write", "[report]") {
+  CHECK_THROWS_MATCHES(made_report().write("/dev/null/out"), profkit::error, MessageMatches(ContainsSubstring("/dev/null/out")));
+}

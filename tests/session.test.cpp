@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/session.hpp>
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/profile_of.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// Writes down what it is asked to do.
+class diary final : public profkit::collector {
+ public:
+  explicit diary(std::vector<std::string>& entries) : entries_{&entries} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "diary"; }
+  void start(profkit::profile&) override { entries_->push_back("start"); }
+  void before_step(profkit::step_record const& step) override { entries_->push_back("before " + std::to_string(step.index)); }
+  void after_step(profkit::step_record const& step) override { entries_->push_back("after " + std::to_string(step.index)); }
+  void drain(profkit::profile&, bool last) override {
+    if (last) entries_->push_back("last drain");
+  }
+  void stop() override { entries_->push_back("stop"); }
+
+ private:
+  std::vector<std::string>* entries_;
+};
+
+/// Throws where it is told to.
+class broken final : public profkit::collector {
+ public:
+  explicit broken(std::string where, int& calls) : where_{std::move(where)}, calls_{&calls} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "broken"; }
+  void start(profkit::profile&) override { fail_in("start"); }
+  void before_step(profkit::step_record const&) override { fail_in("before"); }
+  void after_step(profkit::step_record const&) override { fail_in("after"); }
+  void drain(profkit::profile&, bool) override { fail_in("drain"); }
+
+ private:
+  void fail_in(char const* where) {
+    if (where != where_) return;
+    ++*calls_;
+    throw std::runtime_error{std::string{"it broke in "} + where};
+  }
+  std::string where_;
+  int* calls_;
+};
+
+class kernels final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
+};
+
+}  // namespace
+
+TEST_CASE("a collector is called around every step, drained once more at the end, and stopped", "[session]") {
+  std::vector<std::string> entries;
+  profkit::session session{plain_options(1, 1)};
+  session.collect(diary{entries});
+  for (profkit::step step : session) entries.push_back("in " + std::to_string(step.index()));
+  profkit::report const report = session.report();
+  CHECK(entries == std::vector<std::string>{"start", "before 0", "in 0", "after 0", "before 1", "in 1", "after 1", "last drain", "stop"});
+  CHECK(report.summary().collectors.at(0).status == "collected");
+}
+
+TEST_CASE("a collector that breaks says why, is left alone, and the session goes on", "[session]") {
+  for (char const* const where : {"start", "before", "after", "drain"}) {
+    int calls = 0;
+    profkit::session session{plain_options(0, 3)};
+    session.collect(broken{where, calls});
+    for (profkit::step step : session) PROF_SCOPE("work");
+    profkit::summary const summary = session.report().summary();
+    CHECK(calls == 1);
+    CHECK(summary.collectors.at(0).status == "not collected");
+    CHECK(summary.collectors.at(0).reason == std::string{"it broke in "} + where);
+    CHECK(find_row(summary, "step/work")->host.count == 3);
+  }
+}
+
+TEST_CASE("kernels=off switches the collector of kernels off", "[session]") {
+  profkit::options options = plain_options();
+  options.kernels = false;
+  profkit::session session{options};
+  session.collect(kernels{});
+  CHECK(session.report().summary().collectors.at(0).reason == "switched off by kernels=off");
+}
+
+TEST_CASE("there is one session at a time", "[session]") {
+  profkit::session first{plain_options()};
+  CHECK_THROWS_MATCHES(profkit::session{plain_options()}, profkit::error, MessageMatches(ContainsSubstring("one per process")));
+  static_cast<void>(first.report());
+  CHECK_NOTHROW(profkit::session{plain_options()});
+}
+
+TEST_CASE("report() ends the session and can be asked again", "[session]") {
+  profkit::session session{plain_options(0, 2)};
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::report const report = session.report();
+  { PROF_SCOPE("too late"); }
+  { profkit::step const step{session}; }
+  CHECK(session.report().text() == report.text());
+  CHECK(find_row(report.summary(), "too late") == nullptr);
+  CHECK(report.summary().steps.host.count == 2);
+}
+
+TEST_CASE("switched off, steps run and nothing is recorded", "[session]") {
+  std::vector<std::string> entries;
+  profkit::options options = plain_options(1, 2);
+  options.enabled = false;
+  profkit::session session{options};
+  session.collect(diary{entries});
+  int steps = 0;
+  for (profkit::step step : session) {
+    CHECK(step.is_warmup() == (steps == 0));
+    ++steps;
+    PROF_SCOPE("work");
+  }
+  profkit::summary const summary = session.report().summary();
+  CHECK(steps == 3);
+  CHECK(entries.empty());
+  CHECK(summary.scopes.empty());
+  CHECK(summary.steps.host.count == 0);
+  CHECK(summary.collectors.at(0).reason == "profkit is off");
+}
+
+TEST_CASE("two sessions can be there when one is off", "[session]") {
+  profkit::options off = plain_options();
+  off.enabled = false;
+  profkit::session const running{plain_options()};
+  CHECK_NOTHROW(profkit::session{off});
+}
+
+TEST_CASE("the output directory of the options is written when the session ends", "[session]") {
+  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-session-" + std::to_string(::getpid()));
+  profkit::options options = plain_options();
+  options.output_directory = directory.string();
+  {
+    profkit::session session{options};
+    for (profkit::step step : session) PROF_SCOPE("work");
+  }
+  CHECK(std::filesystem::exists(directory / "report.json"));
+  std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("a bound of the logs that is no power of two is refused", "[session]") {
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = 1000;
+  CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error,
+                       MessageMatches(ContainsSubstring("1000") && ContainsSubstring("power of two")));
+  CHECK_NOTHROW(profkit::session{plain_options()});
+}
+
+TEST_CASE("the cost of a scope on this machine is measured and leaves no trace", "[session]") {
+  profkit::session session{plain_options()};
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.quality.cost_of_1000_scopes > std::chrono::nanoseconds{0});
+  CHECK(profile.quality.cost_of_1000_scopes < std::chrono::milliseconds{10});
+  CHECK(profile.scopes.empty());
+  CHECK(profile.quality.dropped_events == 0);
+}

@@ -1,0 +1,75 @@
+# The unit tests of the library, a program for each room; and programs that have to stand alone.
+
+profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp)
+profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/scope.test.cpp record/step.test.cpp
+                                      record/thread_log.test.cpp)
+profkit_add_unit_tests(collect SOURCES collect/memory_source.test.cpp)
+profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
+profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/statistics.test.cpp)
+if(nlohmann_json_FOUND)
+  profkit_add_unit_tests(report SOURCES report/report.test.cpp report/table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+else()
+  message(STATUS "profkit: no nlohmann_json, report.json is not tested")
+endif()
+
+# It replaces operator new, for the whole program.
+profkit_add_test_program(NAME allocation SOURCES record/allocation.test.cpp)
+
+# Scopes before and after main.
+profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.test.cpp NO_CATCH)
+
+# One executable, two libraries that it links and two that it opens.
+foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b)
+  add_library(profkit_${plugin} SHARED shared_library/plugin.cpp)
+  target_compile_definitions(profkit_${plugin} PRIVATE PLUGIN_FUNCTION=${plugin})
+  target_link_libraries(profkit_${plugin} PRIVATE profkit::profkit profkit_warnings)
+  set_target_properties(profkit_${plugin} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+endforeach()
+profkit_add_test_program(NAME shared_library SOURCES shared_library/shared_library.test.cpp LIBRARIES profkit_linked_a profkit_linked_b)
+target_compile_definitions(profkit_shared_library PRIVATE OPENED_A="$<TARGET_FILE:profkit_opened_a>" OPENED_B="$<TARGET_FILE:profkit_opened_b>")
+add_dependencies(profkit_shared_library profkit_opened_a profkit_opened_b)
+
+if(TARGET CUDA::nvtx3)
+  # A library that NVTX loads as it would load Nsight Systems.
+  add_library(profkit_nvtx_injection MODULE collect/nvtx_injection.cpp)
+  target_link_libraries(profkit_nvtx_injection PRIVATE CUDA::nvtx3 profkit_warnings)
+  set(injection "NVTX_INJECTION64_PATH=$<TARGET_FILE:profkit_nvtx_injection>")
+  profkit_add_test_program(NAME nvtx SOURCES collect/nvtx.test.cpp collect/nvtx_light_unit.cpp ENVIRONMENT ${injection})
+  profkit_add_test_program(NAME nvtx_off SOURCES collect/nvtx_off.test.cpp ENVIRONMENT ${injection} PROFKIT=nvtx=off)
+  add_dependencies(profkit_nvtx profkit_nvtx_injection)
+endif()
+
+# Nsight Systems counts the same ranges. On PATH, or -DPROFKIT_NSYS=.
+profkit_add_test_program(
+  NAME nsys
+  SOURCES nsys/scopes_program.cpp
+  NO_CATCH
+  COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}" "$<TARGET_FILE:profkit_nsys>"
+  LABELS nsys)
+
+if(TARGET CUDA::cudart)
+  # The GPU timers, on an imitated CUDA runtime: no GPU is needed, and no real libcudart is linked.
+  profkit_add_unit_tests(cuda SOURCES collect/cuda_timers.test.cpp collect/fake_cudart.cpp)
+  target_include_directories(profkit_cuda_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+
+include(CheckLanguage)
+check_language(CUDA)
+if(TARGET CUDA::cudart AND CMAKE_CUDA_COMPILER)
+  # The same on a real device, where there is one; built everywhere, as host code of nvcc.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90)
+  endif()
+  enable_language(CUDA)
+  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu LIBRARIES profkit::cuda)
+  target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
+endif()
+
+# What the documentation shows is compiled.
+profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)
+if(TARGET CUDA::cudart)
+  add_library(profkit_snippets OBJECT docs/snippets.cpp)
+  target_link_libraries(profkit_snippets PRIVATE profkit::cuda profkit_warnings)
+endif()
+add_test(NAME docs.snippets COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_snippets.py" "${PROJECT_SOURCE_DIR}")
+set_tests_properties(docs.snippets PROPERTIES LABELS docs)
