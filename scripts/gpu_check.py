@@ -17,13 +17,16 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 Run = collections.namedtuple("Run", "size ctx mode precision")
+# AdamW in fused kernels on both sides, beside the defaults.
+FUSED = ["--optimizer", "fused_adamw"]
 # The runs that are timed against PyTorch eager, and how often the two take turns.
 SPEED = [
-    (Run("small", 512, "fwd", "fp32"), 3),
-    (Run("small", 128, "train", "fp32"), 3),
-    (Run("medium", 512, "fwd_bwd", "fp32"), 3),
-    (Run("medium", 512, "fwd_bwd", "bf16"), 3),
-    (Run("2.7B", 512, "train", "bf16"), 1),
+    (Run("small", 512, "fwd", "fp32"), [], 3),
+    (Run("small", 128, "train", "fp32"), [], 3),
+    (Run("small", 128, "train", "fp32"), FUSED, 3),
+    (Run("medium", 512, "fwd_bwd", "fp32"), [], 3),
+    (Run("medium", 512, "fwd_bwd", "bf16"), [], 3),
+    (Run("2.7B", 512, "train", "bf16"), [], 1),
 ]
 # Runs with --sync, whose host and GPU times have to agree.
 SYNC = [Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "fp32"), Run("medium", 512, "train", "bf16")]
@@ -64,7 +67,6 @@ def environment():
         "CUDA": text_of("nvcc", "--version").splitlines()[-2].strip(),
         "PyTorch": torch.__version__,
         "compiler": text_of("c++", "--version").splitlines()[0],
-        "commit": text_of("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
     }
 
 
@@ -94,13 +96,13 @@ def step_ms(report):
     return report["steps"]["gpu_mean_ms"]
 
 
-def pytorch_ms(run, log):
-    command = [sys.executable, str(ROOT / "examples/transformer_train/reference/benchmark.py"), *options_of(run), "--device", "cuda"]
+def pytorch_ms(arguments, log):
+    command = [sys.executable, str(ROOT / "examples/transformer_train/reference/benchmark.py"), *arguments, "--device", "cuda"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     with open(log, "a", encoding="utf-8") as file:
-        file.write("$ benchmark.py " + " ".join(options_of(run)) + "\n" + done.stdout + done.stderr + "\n")
+        file.write("$ benchmark.py " + " ".join(arguments) + "\n" + done.stdout + done.stderr + "\n")
     if done.returncode != 0:
-        raise RuntimeError(f"benchmark.py {' '.join(options_of(run))}: {done.stderr.strip().splitlines()[-1:]}")
+        raise RuntimeError(f"benchmark.py {' '.join(arguments)}: {done.stderr.strip().splitlines()[-1:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])["mean_ms"]
 
 
@@ -117,14 +119,15 @@ def check_gpu_tests(checks, build, out):
 
 
 def check_speed(checks, build, out):
-    for run, rounds in SPEED:
-        name = f"{run.size}/{run.ctx}/{run.mode}/{run.precision}"
+    for run, more, rounds in SPEED:
+        name = "/".join((run.size, str(run.ctx), run.mode, run.precision, *more[1:]))
+        arguments = options_of(run) + more
         ours, theirs, report = [], [], None
         folder = out / ("speed-" + name.replace("/", "-"))
         for _ in range(rounds):
-            report, _ = train(options_of(run), build, folder, out / "speed.log")
+            report, _ = train(arguments, build, folder, out / "speed.log")
             ours.append(step_ms(report))
-            theirs.append(pytorch_ms(run, out / "speed.log"))
+            theirs.append(pytorch_ms(arguments, out / "speed.log"))
         mine, other = statistics.median(ours), statistics.median(theirs)
         peak = report["memory"]["libtorch"]["allocated"]["peak_bytes"] / 2**20
         checks.add(f"not slower than PyTorch eager: {name}", mine <= other,
@@ -148,6 +151,36 @@ def check_sync(checks, build, out):
         figures.append(f"step {host:.3f} / {gpu:.3f}")
         checks.add(f"host and GPU timers agree within 2 % with --sync: {name}", worst <= 0.02,
                    f"worst {100 * worst:.2f} %; host / GPU ms: {', '.join(figures)}")
+
+
+def losses_of(printed):
+    """Means of the first and of the last steps."""
+    return [float(loss) for loss in re.search(r"loss, nats per token: ([\d.]+) .* ([\d.]+) \(mean of the last", printed).groups()]
+
+
+def check_precisions(checks, build, out):
+    """Every precision and attention trains to about the same loss as fp32 written out."""
+    common = ["--size", "small", "--ctx", "128", "--batch", "4", "--lr", "1e-4", "--warmup", "2", "--steps", "18", "--optimizer", "fused_adamw"]
+    reference, figures, worst = None, [], 0.0
+    for precision, attention in (("fp32", "naive"), ("fp32", "sdpa"), ("tf32", "naive"), ("bf16", "naive"), ("bf16", "sdpa"), ("fp16", "naive")):
+        report, printed = train([*common, "--precision", precision, "--attention", attention], build, out / f"precision-{precision}-{attention}",
+                                out / "precisions.log")
+        first, last = losses_of(printed)
+        reference = reference or (first, last)
+        worst = max(worst, abs(first - reference[0]) / reference[0], abs(last - reference[1]) / reference[1])
+        figures.append(f"{precision} {attention} {first:.3f} to {last:.3f} ({step_ms(report):.1f} ms)")
+    checks.add("losses agree within 1 % in every precision, small/128/train", worst < 0.01, f"worst {100 * worst:.2f} %: {', '.join(figures)}")
+
+
+def check_out_of_memory(checks, build, out):
+    arguments = ["--size", "2.7B", "--ctx", "1024", "--batch", "64", "--mode", "train", "--warmup", "1", "--steps", "2"]
+    folder = out / "out-of-memory"
+    done = subprocess.run([str(program_in(build, "transformer_train")), *arguments, "--out", str(folder)], capture_output=True, text=True,
+                          check=False, timeout=200)
+    lines = done.stderr.strip().splitlines()
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    passed = done.returncode == 3 and len(lines) == 1 and "does not fit" in lines[0] and report["steps"]["measured"] == 0
+    checks.add("what does not fit the device is one clear line, with a report", passed, f"exit code {done.returncode}: {lines[-1] if lines else ''}")
 
 
 def check_text(checks, build, out, text):
@@ -185,8 +218,8 @@ def write_results(checks, facts, out):
     lines += [f"* {name}: {value}" for name, value in facts.items()]
     lines += ["", "| check | result | figures |", "|---|---|---|"]
     lines += [f"| {name} | {state} | {figures} |" for name, state, figures in checks.rows]
-    for tables in sorted(out.glob("*/tables.md")):
-        lines += ["", f"## {tables.parent.name}", "", tables.read_text(encoding="utf-8").strip()]
+    for tables in sorted((*out.glob("speed-*/tables.md"), *out.glob("sync-*/tables.md"), *out.glob("text/tables.md"))):
+        lines += ["", f"## {tables.parent.name}", "", tables.read_text(encoding="utf-8").replace("## T", "### T").strip()]
     (out / "gpu_check.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -199,7 +232,8 @@ def main():
     given = parser.parse_args()
     checks, facts = Checks(), environment()
     for check, arguments in ((check_gpu_tests, (given.build, given.out)), (check_nsys, (given.build, given.nsys)),
-                             (check_sync, (given.build, given.out)), (check_text, (given.build, given.out, given.text)),
+                             (check_sync, (given.build, given.out)), (check_precisions, (given.build, given.out)),
+                             (check_out_of_memory, (given.build, given.out)), (check_text, (given.build, given.out, given.text)),
                              (check_speed, (given.build, given.out))):
         try:
             check(checks, *arguments)

@@ -41,7 +41,7 @@ has_catch2() {
   probe=$(mktemp -d)
   printf 'cmake_minimum_required(VERSION 3.25)\nproject(probe LANGUAGES NONE)\nfind_package(Catch2 3.3 REQUIRED)\n' >"$probe/CMakeLists.txt"
   local found=0
-  cmake -S "$probe" -B "$probe/build" -DCMAKE_PREFIX_PATH="$catch2" >/dev/null 2>&1 || found=1
+  cmake -S "$probe" -B "$probe/build" -G Ninja -DCMAKE_PREFIX_PATH="$catch2" >/dev/null 2>&1 || found=1
   rm -rf "$probe"
   return "$found"
 }

@@ -106,6 +106,13 @@ TEST_CASE("memory is of the measured steps, a missing peak stays n/a", "[analyze
   CHECK_FALSE(summary.memory[1].peak_bytes);
 }
 
+TEST_CASE("the memory of a step that was abandoned does not count", "[analyze]") {
+  profkit::profile profile = made_profile();
+  profile.memory.push_back({"libtorch", "allocated", 3, 1'000'000, 1'000'000, "measured steps"});
+  CHECK(profkit::analyze(profile).memory[0].samples == 2);
+  CHECK(profkit::analyze(profile).memory[0].peak_bytes == 15000);
+}
+
 TEST_CASE("counters are of the measured steps", "[analyze]") {
   profkit::summary const summary = profkit::analyze(made_profile());
   REQUIRE(summary.counters.size() == 1);

@@ -180,7 +180,8 @@ inline std::vector<memory_summary> summarize_memory(profile const& of) {
   std::vector<memory_summary> result;
   for (memory_record const& reading : of.memory) {
     auto const step = warmup_of.find(reading.step);
-    if (step != warmup_of.end() && step->second) continue;
+    bool const is_measured = step != warmup_of.end() && !step->second;
+    if (!of.steps.empty() && !is_measured) continue;  // a step that was abandoned is not in the list
     auto row = std::find_if(result.begin(), result.end(),
                             [&](memory_summary const& each) { return each.source == reading.source && each.quantity == reading.quantity; });
     if (row == result.end()) {
