@@ -15,6 +15,9 @@ endif()
 # It replaces operator new, for the whole program.
 profkit_add_test_program(NAME allocation SOURCES record/allocation.test.cpp)
 
+# It forbids system calls.
+profkit_add_test_program(NAME system_calls SOURCES record/system_calls.test.cpp NO_CATCH)
+
 # Scopes before and after main.
 profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.test.cpp NO_CATCH)
 

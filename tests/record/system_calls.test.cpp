@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// After a thread's first scope, scopes and counters make no system call: in the child every one but exit kills it.
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+
+namespace {
+
+constexpr int skipped = 4;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;  // the sanitizers make system calls of their own
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+void some_scopes() {
+  for (int i = 0; i < 10000; ++i) {
+    PROF_SCOPE("scope");
+    PROF_SCOPE_INDEXED("indexed", i);
+    PROF_COUNTER("counter", i);
+  }
+}
+
+/// From here on any system call but exit ends the process. (The strict mode of seccomp would forbid reading the time-stamp counter, too.)
+bool lock_in() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+  };
+  sock_fprog const filter{4, program};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// @return the status of a child that locks itself in, does `work` and exits with 0; `skipped` if it cannot lock itself in.
+template <class Work>
+int in_locked_child(Work&& work) {
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    profkit::session session{profkit::options{}};
+    { PROF_SCOPE("first"); }
+    if (!lock_in()) ::_exit(skipped);
+    work();
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+}  // namespace
+
+int main() {
+  int const forbidden = in_locked_child([] { ::getppid(); });
+  if (is_sanitized || (WIFEXITED(forbidden) && WEXITSTATUS(forbidden) == skipped)) {
+    std::puts("skipped: seccomp is not available");
+    return skipped;
+  }
+  if (!WIFSIGNALED(forbidden)) {
+    std::puts("a system call did not kill the child: this test proves nothing");
+    return 1;
+  }
+  int const scopes = in_locked_child(some_scopes);
+  if (WIFEXITED(scopes) && WEXITSTATUS(scopes) == 0) return 0;
+  std::puts("a scope made a system call");
+  return 1;
+}
