@@ -17,16 +17,17 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 Run = collections.namedtuple("Run", "size ctx mode precision")
-# AdamW in fused kernels on both sides, beside the defaults.
-FUSED = ["--optimizer", "fused_adamw"]
-# The runs that are timed against PyTorch eager, and how often the two take turns.
+FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
+# Which runs are timed against PyTorch eager, with which options of the trainer and of PyTorch, and how often the two take turns. Without
+# options each has its own default optimizer: the trainer fused kernels, PyTorch one that handles many parameters in a kernel (foreach).
 SPEED = [
-    (Run("small", 512, "fwd", "fp32"), [], 3),
-    (Run("small", 128, "train", "fp32"), [], 3),
-    (Run("small", 128, "train", "fp32"), FUSED, 3),
-    (Run("medium", 512, "fwd_bwd", "fp32"), [], 3),
-    (Run("medium", 512, "fwd_bwd", "bf16"), [], 3),
-    (Run("2.7B", 512, "train", "bf16"), [], 1),
+    (Run("small", 512, "fwd", "fp32"), [], [], 3),
+    (Run("small", 128, "train", "fp32"), [], [], 3),
+    (Run("small", 128, "train", "fp32"), FUSED, FUSED, 3),
+    (Run("small", 128, "train", "fp32"), LIBTORCH, [], 3),
+    (Run("medium", 512, "fwd_bwd", "fp32"), [], [], 3),
+    (Run("medium", 512, "fwd_bwd", "bf16"), [], [], 3),
+    (Run("2.7B", 512, "train", "bf16"), [], [], 1),
 ]
 # Runs with --sync, whose host and GPU times have to agree.
 SYNC = [Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "fp32"), Run("medium", 512, "train", "bf16")]
@@ -36,16 +37,16 @@ TEXT_RUN = ["--size", "small", "--ctx", "256", "--batch", "32", "--mode", "train
 
 
 class Checks:
-    """Rows of the table, printed as they come."""
+    """Rows of the table, printed as they come. `passed` is None for what is not judged: a figure alone, or a check that cannot run here."""
 
     def __init__(self):
         self.rows = []
         self.begin = time.monotonic()
 
     def add(self, name, passed, figures):
-        state = {True: "PASS", False: "FAIL", None: "left out"}[passed]
+        state = {True: "PASS", False: "FAIL", None: "not judged"}[passed]
         self.rows.append((name, state, figures))
-        print(f"[{time.monotonic() - self.begin:5.0f} s] {state:8} {name}: {figures}", flush=True)
+        print(f"[{time.monotonic() - self.begin:5.0f} s] {state:10} {name}: {figures}", flush=True)
 
     def failed(self):
         return any(state == "FAIL" for _, state, _ in self.rows)
@@ -119,18 +120,19 @@ def check_gpu_tests(checks, build, out):
 
 
 def check_speed(checks, build, out):
-    for run, more, rounds in SPEED:
-        name = "/".join((run.size, str(run.ctx), run.mode, run.precision, *more[1:]))
-        arguments = options_of(run) + more
+    for run, our_options, their_options, rounds in SPEED:
+        name = "/".join((run.size, str(run.ctx), run.mode, run.precision))
+        folder = out / "-".join(("speed", name.replace("/", "-"), *our_options[1:]))
+        optimizers = f" ({our_options[1]} against {(their_options or ['', 'its default'])[1]})" if our_options else ""
         ours, theirs, report = [], [], None
-        folder = out / ("speed-" + name.replace("/", "-"))
         for _ in range(rounds):
-            report, _ = train(arguments, build, folder, out / "speed.log")
+            report, _ = train(options_of(run) + our_options, build, folder, out / "speed.log")
             ours.append(step_ms(report))
-            theirs.append(pytorch_ms(arguments, out / "speed.log"))
+            theirs.append(pytorch_ms(options_of(run) + their_options, out / "speed.log"))
         mine, other = statistics.median(ours), statistics.median(theirs)
         peak = report["memory"]["libtorch"]["allocated"]["peak_bytes"] / 2**20
-        checks.add(f"not slower than PyTorch eager: {name}", mine <= other,
+        # LibTorch's AdamW launches a dozen kernels for each parameter: a figure to know, not one to hold the trainer to.
+        checks.add(f"not slower than PyTorch eager: {name}{optimizers}", None if our_options == LIBTORCH else mine <= other,
                    f"{mine:.2f} ms (std {report['steps']['gpu_std_ms']:.2f} in the last run), PyTorch {other:.2f} ms, {other / mine:.2f} times"
                    f" as fast; medians of {rounds}; {report['steps']['items_per_second']:.0f} tokens/s, peak {peak:.0f} MiB")
 

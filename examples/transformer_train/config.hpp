@@ -94,7 +94,7 @@ struct run_config {
   run_mode mode = run_mode::train;
   precision_kind precision = precision_kind::fp32;
   attention_kind attention = attention_kind::naive;
-  optimizer_kind optimizer = optimizer_kind::adamw;
+  optimizer_kind optimizer = optimizer_kind::fused_adamw;
   double learning_rate = 1e-3;
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
