@@ -3,12 +3,11 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <new>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 #include "../profile/profile.hpp"
 #include "../record/recorder.hpp"
@@ -57,8 +56,10 @@ struct gpu_timing_state {
   std::uint64_t untimed = 0;
   bool is_listed = false;
   side_log side;
-  std::vector<gpu_timing*> pending;  ///< of the session: finished and not yet readable
+  gpu_timing* pending = nullptr;  ///< of the session: a list of those that are finished and cannot be read yet
 };
+
+static_assert(std::is_trivially_destructible_v<gpu_timing_state>, "GPU scopes may end in static destruction");
 
 inline gpu_timing_state gpu_timings{};
 
@@ -172,22 +173,33 @@ inline bool read_gpu_timing(gpu_timing& timing, profile& into) {
   return true;
 }
 
+inline void add_pending_gpu_timing(gpu_timing& timing) noexcept {
+  timing.next = gpu_timings.pending;
+  gpu_timings.pending = &timing;
+}
+
 inline void read_gpu_timings(profile& into) {
-  auto& pending = gpu_timings.pending;
   for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
-    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr; timing = timing->next) pending.push_back(timing);
+    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr;) add_pending_gpu_timing(*std::exchange(timing, timing->next));
   }
   if (has_unseen_cuda_error()) return;
   relaxed_capture_mode const relaxed;
-  std::size_t kept = 0;
-  for (gpu_timing* const timing : pending) {
-    if (read_gpu_timing(*timing, into)) {
-      give_back_gpu_timing(*timing);
+  for (gpu_timing* timing = std::exchange(gpu_timings.pending, nullptr); timing != nullptr;) {
+    gpu_timing& each = *std::exchange(timing, timing->next);
+    if (read_gpu_timing(each, into)) {
+      give_back_gpu_timing(each);
     } else {
-      pending[kept++] = timing;
+      add_pending_gpu_timing(each);
     }
   }
-  pending.resize(kept);
+}
+
+/// How many of the pending ones satisfy the condition.
+template <class Condition>
+std::uint64_t count_pending_gpu_timings(Condition&& condition) {
+  std::uint64_t count = 0;
+  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next) count += condition(*timing) ? 1 : 0;
+  return count;
 }
 
 /// Never blocks, except that it waits up to 5 seconds for the device if the session ends.
@@ -197,9 +209,9 @@ inline void drain_gpu_timings(profile& into, bool last) {
   poll_at_end([&into] {
     read_gpu_timings(into);
     // Those that are not resolved were finished just now, after the logs were drained: they come too late.
-    return std::any_of(gpu_timings.pending.begin(), gpu_timings.pending.end(), [](gpu_timing const* timing) { return timing->resolved; });
+    return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
   });
-  into.quality.unread_gpu_times += gpu_timings.pending.size();
+  into.quality.unread_gpu_times += count_pending_gpu_timings([](gpu_timing const& timing) { return timing.session == recorder.session; });
   into.quality.untimed_gpu_scopes += __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
 }
 
