@@ -8,6 +8,7 @@ set(PROFKIT_HEADERS
     profkit/session.hpp
     profkit/version.hpp
     profkit/analyze/analyze.hpp
+    profkit/analyze/attribution.hpp
     profkit/analyze/statistics.hpp
     profkit/analyze/summary.hpp
     profkit/collect/collector.hpp

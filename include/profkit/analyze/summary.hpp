@@ -38,6 +38,18 @@ struct step_summary {
   std::string items_per_second_basis;  ///< "host step time" or "GPU step time"
 };
 
+/// What the GPU did for some scopes: the operations (kernels, copies, memsets) launched in them or in any scope inside.
+struct gpu_work_summary {
+  std::uint64_t operations = 0;
+  std::uint64_t kernels = 0;                 ///< of the operations
+  milliseconds kernel_time{};                ///< sum of the durations of the operations
+  milliseconds kernel_self{};                ///< of those launched in the scopes themselves, not in a scope inside
+  milliseconds busy{};                       ///< length of the union of the operations' intervals
+  duration_summary span;                     ///< per scope that launched any: first start to last end; what Nsight Systems calls projected
+  std::optional<milliseconds> latency_mean;  ///< from the start of the launching API call to the start of the operation
+  std::optional<milliseconds> latency_p95;
+};
+
 /// One row of the tree of scopes: all scopes with the same path, of any thread.
 struct scope_summary {
   std::string path;  ///< such as "step/forward/layer_3/attention"
@@ -48,8 +60,57 @@ struct scope_summary {
   duration_summary host;                       ///< median and p95 are n/a here
   milliseconds host_self{};                    ///< `host.total` less that of its children
   std::optional<duration_summary> gpu_events;  ///< between CUDA events (`PROF_GPU_SCOPE`); n/a where none was timed
+  std::optional<gpu_work_summary> gpu;         ///< n/a where kernels were not collected
   std::optional<double> share_of_parent;       ///< of the parent's host total
   std::optional<double> share_of_steps;        ///< of the measured steps' host total
+};
+
+/// All scopes of one name, wherever they are in the tree. A scope inside another of its name does not count twice.
+struct scope_name_summary {
+  std::string name;
+  duration_summary host;  ///< of the outermost scopes of that name; `host.count` counts all
+  std::optional<gpu_work_summary> gpu;
+};
+
+/// All runs of one kernel.
+struct kernel_summary {
+  std::string name;          ///< demangled
+  std::string mangled;       ///< empty if it is `name`
+  std::string kernel_class;  ///< such as "matmul"; see `kernel_class_of`
+  duration_summary time;
+  std::optional<double> share;  ///< of the time of all kernels
+};
+
+struct kernel_class_summary {
+  std::string name;
+  std::uint64_t count = 0;
+  milliseconds total{};
+  std::optional<double> share;  ///< of the time of all kernels
+};
+
+/// All copies of one direction, or all memsets.
+struct copy_summary {
+  std::string name;  ///< such as "[CUDA memcpy Host-to-Device]"
+  duration_summary time;
+  std::uint64_t bytes = 0;
+};
+
+struct api_summary {
+  std::string name;
+  duration_summary time;
+};
+
+/// What the GPU did in the measured steps. An operation counts in the step in which its launching API call began.
+struct gpu_summary {
+  gpu_work_summary all;
+  std::uint64_t unattributed_operations = 0;  ///< launched outside any scope, or the launch was not recorded
+  std::uint64_t unattributed_kernels = 0;
+  milliseconds unattributed_time{};
+  std::uint64_t unknown_launches = 0;           ///< of the unattributed operations: the launching API call was not recorded
+  std::vector<kernel_summary> kernels;          ///< by total time, longest first
+  std::vector<kernel_class_summary> classes;    ///< by total time, longest first
+  std::vector<copy_summary> copies;             ///< copies and memsets, by total time, longest first
+  std::optional<std::vector<api_summary>> api;  ///< n/a unless all API calls were collected; by total time, longest first
 };
 
 /// One quantity of one memory source over the measured steps.
@@ -78,7 +139,9 @@ struct summary {
   environment_record environment;
   bool covers_steps = true;  ///< false: no step was made, everything below covers the whole session
   step_summary steps;
-  std::vector<scope_summary> scopes;  ///< depth first, children in the order of their first appearance
+  std::vector<scope_summary> scopes;      ///< depth first, children in the order of their first appearance
+  std::vector<scope_name_summary> names;  ///< in the order of the names' first rows in `scopes`
+  std::optional<gpu_summary> gpu;         ///< n/a where kernels were not collected
   std::vector<memory_summary> memory;
   std::vector<counter_summary> counters;
   std::vector<collector_record> collectors;

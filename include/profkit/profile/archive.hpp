@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -32,6 +33,11 @@ class archive_writer {
   void operator()(std::string const& text) {
     (*this)(static_cast<std::uint64_t>(text.size()));
     bytes_ += text;
+  }
+  void operator()(gpu_operation_kind const& value) { (*this)(static_cast<std::uint8_t>(value)); }
+  template <class T, std::size_t N>
+  void operator()(std::array<T, N> const& values) {
+    for (T const& value : values) (*this)(value);
   }
   void operator()(timestamp const& value) { (*this)(static_cast<std::int64_t>(value.time_since_epoch().count())); }
   void operator()(std::chrono::nanoseconds const& value) { (*this)(static_cast<std::int64_t>(value.count())); }
@@ -72,6 +78,18 @@ class archive_reader {
     (*this)(byte);
     if (byte > 1) throw error{"the profile is damaged: a truth value is " + std::to_string(byte)};
     value = byte == 1;
+  }
+  void operator()(gpu_operation_kind& value) {
+    std::uint8_t byte = 0;
+    (*this)(byte);
+    if (byte > static_cast<std::uint8_t>(gpu_operation_kind::set)) {
+      throw error{"the profile is damaged: a kind of GPU operation is " + std::to_string(byte)};
+    }
+    value = static_cast<gpu_operation_kind>(byte);
+  }
+  template <class T, std::size_t N>
+  void operator()(std::array<T, N>& values) {
+    for (T& value : values) (*this)(value);
   }
   void operator()(std::string& text) { text = take(length(1)); }
   void operator()(timestamp& value) { value = timestamp{ns()}; }
@@ -151,6 +169,19 @@ void fields(Archive& archive, gpu_step_record& of) {
   archive(of.step), archive(of.device), archive(of.duration);
 }
 template <class Archive>
+void fields(Archive& archive, gpu_name_record& of) {
+  archive(of.name), archive(of.mangled);
+}
+template <class Archive>
+void fields(Archive& archive, gpu_operation_record& of) {
+  archive(of.time), archive(of.correlation), archive(of.bytes), archive(of.name), archive(of.device), archive(of.stream);
+  archive(of.grid), archive(of.block), archive(of.kind);
+}
+template <class Archive>
+void fields(Archive& archive, api_call_record& of) {
+  archive(of.time), archive(of.correlation), archive(of.name), archive(of.thread);
+}
+template <class Archive>
 void fields(Archive& archive, counter_record& of) {
   archive(of.time), archive(of.value), archive(of.counter), archive(of.thread);
 }
@@ -166,12 +197,14 @@ template <class Archive>
 void fields(Archive& archive, quality_record& of) {
   archive(of.dropped_events), archive(of.open_scopes), archive(of.abandoned_steps), archive(of.unread_gpu_times),
       archive(of.untimed_gpu_scopes);
+  archive(of.dropped_operations), archive(of.invalid_operations);
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
 }
 template <class Archive>
 void fields(Archive& archive, profile& of) {
   archive(of.environment), archive(of.item_name), archive(of.time), archive(of.paths), archive(of.threads), archive(of.scopes);
-  archive(of.steps), archive(of.gpu_scopes), archive(of.gpu_steps), archive(of.counter_names), archive(of.counters);
+  archive(of.steps), archive(of.gpu_scopes), archive(of.gpu_steps), archive(of.gpu_names), archive(of.gpu_operations);
+  archive(of.api_names), archive(of.api_calls), archive(of.has_all_api_calls), archive(of.counter_names), archive(of.counters);
   archive(of.memory), archive(of.collectors), archive(of.quality);
 }
 

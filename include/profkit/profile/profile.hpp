@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -65,6 +66,35 @@ struct gpu_step_record {
   std::chrono::nanoseconds duration{};
 };
 
+enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
+
+/// What a GPU operation is called.
+struct gpu_name_record {
+  std::string name;     ///< demangled; of copies and sets as Nsight Systems has it, such as "[CUDA memcpy Host-to-Device]"
+  std::string mangled;  ///< empty if it is `name` itself
+};
+
+/// One kernel, copy or memset as a device ran it. Source: CUPTI activity records.
+struct gpu_operation_record {
+  interval time;
+  std::uint64_t correlation = 0;  ///< the same in the `api_call_record` that launched it; several operations of a graph launch share one
+  std::uint64_t bytes = 0;        ///< of copies and sets
+  std::uint32_t name = 0;         ///< position in `profile::gpu_names`
+  std::int32_t device = 0;
+  std::uint32_t stream = 0;
+  std::array<std::uint32_t, 3> grid{};   ///< blocks, of kernels
+  std::array<std::uint32_t, 3> block{};  ///< threads, of kernels
+  gpu_operation_kind kind = gpu_operation_kind::kernel;
+};
+
+/// One call of the CUDA runtime or driver. Usually those that launch operations only. Source: CUPTI activity records.
+struct api_call_record {
+  interval time;
+  std::uint64_t correlation = 0;
+  std::uint32_t name = 0;    ///< position in `profile::api_names`
+  std::uint32_t thread = 0;  ///< position in `profile::threads`; a system thread may have several entries there
+};
+
 /// One sample of `PROF_COUNTER`.
 struct counter_record {
   timestamp time;
@@ -92,12 +122,14 @@ struct collector_record {
 
 /// What was lost, and what measuring cost.
 struct quality_record {
-  std::uint64_t dropped_events = 0;                ///< scopes and counters past the bound of a thread's log
-  std::uint64_t open_scopes = 0;                   ///< scopes still open when the session stopped; they are not in `scopes`
-  std::uint64_t abandoned_steps = 0;               ///< steps that an exception left; they are not in `steps`
-  std::uint64_t unread_gpu_times = 0;              ///< of scopes and steps whose events were not complete when the session stopped
-  std::uint64_t untimed_gpu_scopes = 0;            ///< GPU scopes that could not be timed, such as under stream capture
-  std::uint64_t clock_changes = 0;                 ///< times that the system clock was set meanwhile
+  std::uint64_t dropped_events = 0;      ///< scopes and counters past the bound of a thread's log
+  std::uint64_t open_scopes = 0;         ///< scopes still open when the session stopped; they are not in `scopes`
+  std::uint64_t abandoned_steps = 0;     ///< steps that an exception left; they are not in `steps`
+  std::uint64_t unread_gpu_times = 0;    ///< of scopes and steps whose events were not complete when the session stopped
+  std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
+  std::uint64_t dropped_operations = 0;  ///< records of GPU operations and API calls that CUPTI had no buffer for
+  std::uint64_t invalid_operations = 0;  ///< GPU operations without a time, or that end before they begin; they are not in the profile
+  std::uint64_t clock_changes = 0;       ///< times that the system clock was set meanwhile
   std::chrono::nanoseconds cost_of_1000_scopes{};  ///< measured on this machine when the session started
   std::chrono::nanoseconds bookkeeping{};          ///< between the steps: collectors, draining the logs
   std::string clock;                               ///< what host times were read from
@@ -114,6 +146,11 @@ struct profile {
   std::vector<step_record> steps;
   std::vector<gpu_scope_record> gpu_scopes;
   std::vector<gpu_step_record> gpu_steps;
+  std::vector<gpu_name_record> gpu_names;
+  std::vector<gpu_operation_record> gpu_operations;
+  std::vector<std::string> api_names;  ///< such as "cudaLaunchKernel_v7000"
+  std::vector<api_call_record> api_calls;
+  bool has_all_api_calls = false;  ///< not only those that launch operations
   std::vector<std::string> counter_names;
   std::vector<counter_record> counters;
   std::vector<memory_record> memory;

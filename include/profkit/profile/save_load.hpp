@@ -17,7 +17,7 @@ namespace profkit {
 namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
-inline constexpr std::uint32_t profile_format = 1;
+inline constexpr std::uint32_t profile_format = 2;
 
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {
@@ -34,6 +34,14 @@ inline void check_records(profile const& of) {
   for (auto const& each : of.scopes)
     check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
   for (auto const& each : of.gpu_scopes) check(each.path < of.paths.size(), "a GPU scope without path");
+  for (auto const& each : of.gpu_operations) {
+    check(is_in_order(each.time), "a GPU operation ends before it begins");
+    check(each.name < of.gpu_names.size(), "a GPU operation without name");
+  }
+  for (auto const& each : of.api_calls) {
+    check(is_in_order(each.time), "an API call ends before it begins");
+    check(each.name < of.api_names.size() && each.thread < of.threads.size(), "an API call without name or thread");
+  }
   for (auto const& each : of.counters) {
     check(each.counter < of.counter_names.size() && each.thread < of.threads.size(), "a counter without name or thread");
   }
