@@ -9,6 +9,18 @@ set(PROFKIT_HEADERS
     profkit/version.hpp
     profkit/analyze/analyze.hpp
     profkit/analyze/attribution.hpp
+    profkit/analyze/bucket_order.hpp
+    profkit/analyze/counted_operations.hpp
+    profkit/analyze/durations.hpp
+    profkit/analyze/gpu_summary.hpp
+    profkit/analyze/gpu_work.hpp
+    profkit/analyze/kernel_class.hpp
+    profkit/analyze/measured_time.hpp
+    profkit/analyze/nsys_ranges.hpp
+    profkit/analyze/nsys_statistics.hpp
+    profkit/analyze/nsys_summary.hpp
+    profkit/analyze/path_tree.hpp
+    profkit/analyze/scope_rows.hpp
     profkit/analyze/statistics.hpp
     profkit/analyze/summary.hpp
     profkit/collect/collector.hpp
@@ -21,6 +33,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile.hpp
     profkit/profile/save_load.hpp
     profkit/profile/time.hpp
+    profkit/record/api_call.hpp
     profkit/record/clock.hpp
     profkit/record/log_reader.hpp
     profkit/record/overhead.hpp
@@ -31,16 +44,22 @@ set(PROFKIT_HEADERS
     profkit/record/thread_log.hpp
     profkit/record/thread_registry.hpp
     profkit/record/ticks.hpp
+    profkit/report/gpu_json.hpp
+    profkit/report/gpu_tables.hpp
     profkit/report/json_writer.hpp
+    profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
     profkit/report/quality_text.hpp
     profkit/report/report.hpp
     profkit/report/report_json.hpp
     profkit/report/table.hpp
-    profkit/report/tables.hpp)
+    profkit/report/tables.hpp
+    profkit/report/trace_json.hpp
+    profkit/report/trace_tracks.hpp)
 
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
+    profkit/collect/cuda_driver.hpp
     profkit/collect/cuda_environment.hpp
     profkit/collect/cuda_error.hpp
     profkit/collect/cuda_event_pair.hpp
@@ -49,4 +68,11 @@ set(PROFKIT_CUDA_HEADERS
     profkit/collect/cuda_step_timer.hpp
     profkit/collect/cuda_timing_log.hpp)
 
-set(PROFKIT_CUPTI_HEADERS)
+set(PROFKIT_CUPTI_HEADERS
+    profkit/cupti.hpp
+    profkit/collect/cupti_buffers.hpp
+    profkit/collect/cupti_kernels.hpp
+    profkit/collect/cupti_launches.hpp
+    profkit/collect/cupti_library.hpp
+    profkit/collect/cupti_records.hpp
+    profkit/collect/cupti_tracing.hpp)

@@ -20,7 +20,16 @@ TEST_CASE("every key sets its option", "[options]") {
   CHECK(options.output_directory == "some/dir");
   CHECK_FALSE(options.kernels);
   CHECK_FALSE(options.nvtx);
+  CHECK_FALSE(options.trace);
+  CHECK(options.trace_steps == 3);
   CHECK_FALSE(profkit::options::parse("off").enabled);
+}
+
+TEST_CASE("a trace can be asked for with a number of steps or without", "[options]") {
+  CHECK(profkit::options::parse("trace").trace);
+  CHECK(profkit::options::parse("trace").trace_steps == 3);
+  CHECK(profkit::options::parse("trace=7").trace);
+  CHECK(profkit::options::parse("trace=7").trace_steps == 7);
 }
 
 TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
@@ -40,8 +49,8 @@ TEST_CASE("an unknown key is named, and the valid ones are listed", "[options]")
 }
 
 TEST_CASE("a bad value is named, with what it takes", "[options]") {
-  std::string const bad =
-      GENERATE("warmup=", "warmup", "warmup=-1", "steps=3x", "steps=99999999999999999999999", "out=", "nvtx=0", "kernels");
+  std::string const bad = GENERATE("warmup=", "warmup", "warmup=-1", "steps=3x", "steps=99999999999999999999999", "out=", "nvtx=0",
+                                   "kernels", "trace=", "trace=0", "trace=on");
   CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("it takes")));
 }

@@ -152,6 +152,25 @@ TEST_CASE("the output directory of the options is written when the session ends"
   std::filesystem::remove_all(directory);
 }
 
+TEST_CASE("a trace is written with the reports, or alone where the program runs", "[session]") {
+  std::filesystem::path const before = std::filesystem::current_path();
+  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(directory);
+  std::filesystem::current_path(directory);
+  for (char const* const output : {"", "out"}) {
+    profkit::options options = plain_options();
+    options.trace = true;
+    options.output_directory = output;
+    profkit::session session{options};
+    for (profkit::step step : session) PROF_SCOPE("work");
+  }
+  std::filesystem::current_path(before);
+  CHECK(std::filesystem::file_size(directory / "trace.json") > 100);
+  CHECK_FALSE(std::filesystem::exists(directory / "report.json"));
+  CHECK(std::filesystem::file_size(directory / "out" / "trace.json") > 100);
+  std::filesystem::remove_all(directory);
+}
+
 TEST_CASE("a bound of the logs that is no power of two is refused", "[session]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 1000;

@@ -5,9 +5,11 @@ profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp
                                       record/thread_log.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/memory_source.test.cpp)
 profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
-profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/statistics.test.cpp)
+profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_summary.test.cpp
+                                       analyze/kernel_class.test.cpp analyze/statistics.test.cpp)
 if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report SOURCES report/report.test.cpp report/table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/report.test.cpp report/table.test.cpp
+                                        report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
 else()
   message(STATUS "profkit: no nlohmann_json, report.json is not tested")
 endif()
@@ -50,10 +52,37 @@ profkit_add_test_program(
   COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}" "$<TARGET_FILE:profkit_nsys>"
   LABELS nsys)
 
+# The script that compares kernels and ranges with Nsight Systems', on a small database made by hand.
+add_test(NAME nsys_parity COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/parity_test.py"
+                                  "${PROJECT_SOURCE_DIR}/scripts/nsys_parity.py")
+set_tests_properties(nsys_parity PROPERTIES LABELS cpu TIMEOUT ${profkit_test_timeout})
+
 if(TARGET CUDA::cudart)
   # The GPU timers, on an imitated CUDA runtime: no GPU is needed, and no real libcudart is linked.
   profkit_add_unit_tests(cuda SOURCES collect/cuda_timers.test.cpp collect/fake_cudart.cpp)
   target_include_directories(profkit_cuda_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+
+  # The collection of kernels, on an imitated driver and CUPTI that lie first on the path of libraries.
+  set(fake_dir "${CMAKE_CURRENT_BINARY_DIR}/fake")
+  set(broken_dir "${CMAKE_CURRENT_BINARY_DIR}/fake_broken")
+  file(WRITE "${broken_dir}/libcupti.so.13" "no library\n")
+  foreach(library IN ITEMS libcuda libcupti)
+    add_library(profkit_fake_${library} MODULE collect/fake_${library}.cpp)
+    target_include_directories(profkit_fake_${library} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_compile_features(profkit_fake_${library} PRIVATE cxx_std_17)
+    target_link_libraries(profkit_fake_${library} PRIVATE profkit_warnings)
+    set_target_properties(profkit_fake_${library} PROPERTIES PREFIX "" SUFFIX "" LIBRARY_OUTPUT_DIRECTORY "${fake_dir}")
+  endforeach()
+  set_target_properties(profkit_fake_libcuda PROPERTIES OUTPUT_NAME libcuda.so.1)
+  set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
+  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/fake_cudart.cpp ENVIRONMENT LD_LIBRARY_PATH=${fake_dir})
+  profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
+                                                      LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
+  target_compile_definitions(profkit_cupti_missing PRIVATE FAKE_LIBCUPTI="$<TARGET_FILE:profkit_fake_libcupti>")
+  foreach(test IN ITEMS cupti_kernels cupti_missing)
+    target_include_directories(profkit_${test} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    add_dependencies(profkit_${test} profkit_fake_libcuda profkit_fake_libcupti)
+  endforeach()
 endif()
 
 include(CheckLanguage)
@@ -64,8 +93,10 @@ if(TARGET CUDA::cudart AND CMAKE_CUDA_COMPILER)
     set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90)
   endif()
   enable_language(CUDA)
-  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu LIBRARIES profkit::cuda)
+  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu LIBRARIES profkit::cupti)
+  profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
+  target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)
 endif()
 
 # What the documentation shows is compiled.

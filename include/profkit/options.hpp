@@ -19,9 +19,11 @@ struct options {
   std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
   std::uint64_t items_per_step = 0;   ///< tokens, images, ...; 0: not counted
   std::string item_name = "items";
-  std::string output_directory;                                  ///< `out=DIR`: write the reports there when the session ends
-  bool nvtx = true;                                              ///< `nvtx=off`: read before `main`, so only the environment can say it
-  bool kernels = true;                                           ///< `kernels=off`: do not take a collector named "kernels"
+  bool trace = false;             ///< `trace`: write `trace.json` when the session ends, with the reports or else where the program runs
+  std::uint64_t trace_steps = 3;  ///< `trace=N`: the last N measured steps are in it
+  std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
+  bool nvtx = true;               ///< `nvtx=off`: read before `main`, so only the environment can say it
+  bool kernels = true;            ///< `kernels=off`: do not take a collector named "kernels"
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 22U;  ///< bound of each thread's log between two drains; a scope takes 2
 
   /// Reads `PROFKIT` with `secure_getenv`.
@@ -44,7 +46,7 @@ struct options {
   }
 
  private:
-  static constexpr char const* valid_keys = "off, report, warmup=N, steps=N, out=DIR, kernels=on|off, nvtx=on|off";
+  static constexpr char const* valid_keys = "off, report, warmup=N, steps=N, out=DIR, trace, trace=N, kernels=on|off, nvtx=on|off";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -63,6 +65,9 @@ struct options {
     } else if (key == "out") {
       if (value.empty()) bad_value(item, "a directory");
       output_directory = value;
+    } else if (key == "trace") {
+      trace = true;
+      if (has_value) trace_steps = number(item, value, 1);
     } else if (key == "kernels") {
       kernels = on_or_off(item, value);
     } else if (key == "nvtx") {
@@ -76,10 +81,12 @@ struct options {
     throw error{"PROFKIT: bad value in \"" + std::string{item} + "\", it takes " + wanted + "; valid are: " + valid_keys};
   }
 
-  static std::uint64_t number(std::string_view item, std::string_view value) {
+  static std::uint64_t number(std::string_view item, std::string_view value, std::uint64_t least = 0) {
     std::uint64_t result = 0;
     auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
-    if (status != std::errc{} || end != value.data() + value.size()) bad_value(item, "a whole number from 0");
+    if (status != std::errc{} || end != value.data() + value.size() || result < least) {
+      bad_value(item, least == 0 ? "a whole number from 0" : "a whole number from 1");
+    }
     return result;
   }
 

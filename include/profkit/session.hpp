@@ -35,7 +35,7 @@ class session final : public step_loop {
   /// @throws profkit::error if another session runs.
   explicit session(options wanted = options::from_env());
 
-  /// Stops; prints and writes the report if the options say so. Errors go to stderr.
+  /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr.
   ~session();
 
   /// Takes a collector: `session.collect(profkit::host_memory())`. One that cannot work says so in the report.
@@ -122,10 +122,12 @@ inline session::session(options wanted) : options_{std::move(wanted)} {
 
 inline session::~session() {
   try {
-    if (options_.enabled && (is_running() || report_) && (options_.print_report || !options_.output_directory.empty())) {
+    bool const has_output = !options_.output_directory.empty();
+    if (options_.enabled && (is_running() || report_) && (options_.print_report || has_output || options_.trace)) {
       profkit::report const last = report();
       if (options_.print_report) fmt::print("{}\n", last);
-      if (!options_.output_directory.empty()) last.write(options_.output_directory);
+      if (has_output) last.write(options_.output_directory, options_.trace_steps);
+      if (options_.trace && !has_output) last.write_trace("trace.json", options_.trace_steps);
     }
     stop();
   } catch (std::exception const& failure) {

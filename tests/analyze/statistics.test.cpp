@@ -48,3 +48,31 @@ TEST_CASE("quantiles are linear between neighbours, as in NumPy", "[statistics]"
   CHECK(profkit::quantile(sorted, 1.0) == 10.0);
   CHECK(profkit::quantile({7.0}, 0.95) == 7.0);
 }
+
+TEST_CASE("quantiles of samples that are not sorted are those of the sorted ones", "[statistics]") {
+  std::vector<double> const samples{10.0, 1.0, 3.0, 2.0};
+  for (double const q : {0.0, 0.3, 0.5, 0.95, 1.0}) {
+    std::vector<double> moved = samples;
+    CHECK(profkit::select_quantile(moved.begin(), moved.end(), q, [](double each) { return each; }) ==
+          profkit::quantile({1.0, 2.0, 3.0, 10.0}, q));
+  }
+  std::vector<double> empty;
+  CHECK_FALSE(profkit::select_quantile(empty.begin(), empty.end(), 0.5, [](double each) { return each; }));
+}
+
+TEST_CASE("statistics added to others are those of all the samples", "[statistics]") {
+  profkit::running_statistics all;
+  profkit::running_statistics first;
+  profkit::running_statistics second;
+  for (double const value : {2.0, 4.0, 4.0, 4.0}) first.add(value);
+  for (double const value : {5.0, 5.0, 7.0, 9.0}) second.add(value);
+  all.add(first);
+  all.add(second);
+  all.add(profkit::running_statistics{});
+  CHECK(all.count() == 8);
+  CHECK(all.total() == Approx(40.0));
+  CHECK(all.mean() == Approx(5.0));
+  CHECK(*all.standard_deviation() == Approx(2.138089935));
+  CHECK(all.min() == 2.0);
+  CHECK(all.max() == 9.0);
+}

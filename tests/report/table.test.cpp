@@ -34,6 +34,12 @@ TEST_CASE("Markdown keeps the indent and escapes bars", "[table]") {
         "| short |  |\n");
 }
 
+TEST_CASE("Markdown shows templates and pointers as they are", "[table]") {
+  profkit::table table{{"kernel"}};
+  table.add({"void add<float*, 4>(float*)"});
+  CHECK(table.to_markdown() == "| kernel |\n|---|\n| void add\\<float\\*, 4>(float\\*) |\n");
+}
+
 TEST_CASE("CSV quotes what needs quotes", "[table]") {
   CHECK(made_table().to_csv() ==
         "name,ms\n"

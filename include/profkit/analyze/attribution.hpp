@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <unordered_map>
 #include <vector>
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
+#include "bucket_order.hpp"
 
 namespace profkit {
 
@@ -28,99 +28,107 @@ namespace detail {
 /// middle is the one that leaves most room for the difference between the clock of the scopes and the clock of CUPTI.
 inline timestamp middle_of(interval const& call) { return call.begin + call.duration() / 2; }
 
-/// Finds calls by their correlation. Operations come nearly in the order of their launches, so it looks close to the last one first.
+/// Finds calls by their correlation; of those that share one, the first.
 class correlation_index {
  public:
-  explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, order_(calls.size()) {
-    std::iota(order_.begin(), order_.end(), 0U);
-    // The outer one of two nested calls first.
-    auto const before = [&](std::uint32_t a, std::uint32_t b) {
-      if (calls[a].correlation != calls[b].correlation) return calls[a].correlation < calls[b].correlation;
-      return calls[a].time.begin < calls[b].time.begin;
-    };
-    if (!std::is_sorted(order_.begin(), order_.end(), before)) std::sort(order_.begin(), order_.end(), before);
-  }
+  explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, order_{correlations(calls)} {}
 
-  [[nodiscard]] std::uint32_t find(std::uint64_t correlation) {
-    // Gallop from the last position to bounds around the wanted one, then halve.
-    std::size_t low = last_;
-    std::size_t high = last_;
-    for (std::size_t stride = 1; low > 0 && at(low - 1) >= correlation; stride *= 2) low -= std::min(low, stride);
-    for (std::size_t stride = 1; high < order_.size() && at(high) < correlation; stride *= 2)
-      high += std::min(order_.size() - high, stride);
-    while (low < high) {
-      std::size_t const middle = low + (high - low) / 2;
-      if (at(middle) < correlation) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    last_ = low;
-    return low < order_.size() && at(low) == correlation ? order_[low] : attribution::none;
+  [[nodiscard]] std::uint32_t find(std::uint64_t correlation) const {
+    return order_.find(
+        correlation, [&](std::uint32_t call) { return calls_[call].correlation; }, attribution::none);
   }
 
  private:
-  [[nodiscard]] std::uint64_t at(std::size_t position) const { return calls_[order_[position]].correlation; }
+  static std::vector<std::uint64_t> correlations(std::vector<api_call_record> const& calls) {
+    std::vector<std::uint64_t> result;
+    result.reserve(calls.size());
+    for (api_call_record const& call : calls) result.push_back(call.correlation);
+    return result;
+  }
 
   std::vector<api_call_record> const& calls_;
-  std::vector<std::uint32_t> order_;
-  std::size_t last_ = 0;
+  bucket_order order_;
 };
 
 /// What happened on one thread of the system. Several threads of the profile may be the same one: a log is used again, and so is the
 /// system's number.
 struct thread_lane {
-  std::vector<std::uint32_t> scopes;  ///< in the order in which they ended, as they were recorded
-  std::vector<std::uint32_t> calls;   ///< those that launched something, in order of time
+  /// Positions of records, in the order of the time that each was added with.
+  struct list {
+    std::vector<std::uint32_t> positions;
+    timestamp last = timestamp::min();
+    bool is_sorted = true;
+
+    void add(std::uint32_t position, timestamp time) {
+      positions.push_back(position);
+      is_sorted = is_sorted && last <= time;
+      last = time;
+    }
+
+    template <class TimeOf>
+    void sort(TimeOf time_of) {
+      if (is_sorted) return;
+      std::stable_sort(positions.begin(), positions.end(), [&](std::uint32_t a, std::uint32_t b) { return time_of(a) < time_of(b); });
+    }
+  };
+
+  list scopes;  ///< by their ends, as they were recorded
+  list calls;   ///< those that launched something, by their middles
 };
 
 /// Walks one lane from its end to its beginning. Backwards, a scope comes before those inside it, so that a stack holds the open ones.
 class lane_walk {
  public:
   lane_walk(profile const& of, attribution& result, std::vector<std::uint32_t>& scope_of_call)
-      : of_{of}, result_{result}, scope_of_call_{scope_of_call} {}
+      : of_{of}, result_{result}, scope_of_call_{scope_of_call} {
+    parents_.reserve(of.paths.size());
+    for (path_record const& path : of.paths) parents_.push_back(path.parent);
+  }
 
   void operator()(thread_lane& lane) {
-    auto const ends_before = [&](std::uint32_t a, std::uint32_t b) { return of_.scopes[a].time.end < of_.scopes[b].time.end; };
-    if (!std::is_sorted(lane.scopes.begin(), lane.scopes.end(), ends_before)) {
-      std::stable_sort(lane.scopes.begin(), lane.scopes.end(), ends_before);
-    }
-    auto const launches_before = [&](std::uint32_t a, std::uint32_t b) {
-      return middle_of(of_.api_calls[a].time) < middle_of(of_.api_calls[b].time);
-    };
-    if (!std::is_sorted(lane.calls.begin(), lane.calls.end(), launches_before)) {
-      std::sort(lane.calls.begin(), lane.calls.end(), launches_before);
-    }
+    lane.scopes.sort([&](std::uint32_t scope) { return of_.scopes[scope].time.end; });
+    lane.calls.sort([&](std::uint32_t call) { return middle_of(of_.api_calls[call].time); });
+    std::vector<std::uint32_t> const& scopes = lane.scopes.positions;
+    std::vector<std::uint32_t> const& calls = lane.calls.positions;
     open_.clear();
-    std::size_t left = lane.scopes.size();
-    for (std::size_t i = lane.calls.size(); i-- > 0;) {
-      timestamp const moment = middle_of(of_.api_calls[lane.calls[i]].time);
-      while (left > 0 && of_.scopes[lane.scopes[left - 1]].time.end >= moment) open(lane.scopes[--left]);
-      while (!open_.empty() && of_.scopes[open_.back()].time.begin > moment) open_.pop_back();
-      if (!open_.empty()) scope_of_call_[lane.calls[i]] = open_.back();
+    std::size_t left = scopes.size();
+    for (std::size_t i = calls.size(); i-- > 0;) {
+      timestamp const moment = middle_of(of_.api_calls[calls[i]].time);
+      while (left > 0 && of_.scopes[scopes[left - 1]].time.end >= moment) open(scopes[--left]);
+      close_after(moment);
+      if (!open_.empty()) scope_of_call_[calls[i]] = open_.back().scope;
     }
-    while (left > 0) open(lane.scopes[--left]);
+    while (left > 0) open(scopes[--left]);
   }
 
  private:
+  struct open_scope {
+    timestamp begin;
+    std::uint32_t scope;
+    std::uint32_t path;
+  };
+
+  void close_after(timestamp moment) {
+    while (!open_.empty() && open_.back().begin > moment) open_.pop_back();
+  }
+
   void open(std::uint32_t scope) {
     scope_record const& record = of_.scopes[scope];
-    while (!open_.empty() && of_.scopes[open_.back()].time.begin > record.time.begin) open_.pop_back();
+    close_after(record.time.begin);
     // A step begins a tree of its own inside whatever is open.
-    std::uint32_t const parent_path = of_.paths[record.path].parent;
+    std::uint32_t const parent_path = parents_[record.path];
     if (parent_path != path_record::no_parent) {
-      auto const parent =
-          std::find_if(open_.rbegin(), open_.rend(), [&](std::uint32_t each) { return of_.scopes[each].path == parent_path; });
-      if (parent != open_.rend()) result_.parent_of[scope] = *parent;
+      auto const parent = std::find_if(open_.rbegin(), open_.rend(), [&](open_scope const& each) { return each.path == parent_path; });
+      if (parent != open_.rend()) result_.parent_of[scope] = parent->scope;
     }
-    open_.push_back(scope);
+    open_.push_back({record.time.begin, scope, record.path});
   }
 
   profile const& of_;
   attribution& result_;
   std::vector<std::uint32_t>& scope_of_call_;
-  std::vector<std::uint32_t> open_;
+  std::vector<std::uint32_t> parents_;  ///< by path
+  std::vector<open_scope> open_;
 };
 
 }  // namespace detail
@@ -133,7 +141,7 @@ class lane_walk {
   result.scope_of.assign(of.gpu_operations.size(), attribution::none);
   result.parent_of.assign(of.scopes.size(), attribution::none);
 
-  detail::correlation_index index{of.api_calls};
+  detail::correlation_index const index{of.api_calls};
   std::vector<bool> is_launch(of.api_calls.size());
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
     std::uint32_t const launch = index.find(of.gpu_operations[i].correlation);
@@ -148,9 +156,13 @@ class lane_walk {
     lane_of.push_back(lane_of_system_id.try_emplace(thread.system_id, lanes.size()).first->second);
     lanes.resize(lane_of_system_id.size());
   }
-  for (std::size_t i = 0; i < of.scopes.size(); ++i) lanes[lane_of[of.scopes[i].thread]].scopes.push_back(static_cast<std::uint32_t>(i));
-  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
-    if (is_launch[i]) lanes[lane_of[of.api_calls[i].thread]].calls.push_back(static_cast<std::uint32_t>(i));
+  std::vector<std::size_t> scope_counts(lanes.size());
+  for (scope_record const& scope : of.scopes) ++scope_counts[lane_of[scope.thread]];
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) lanes[lane].scopes.positions.reserve(scope_counts[lane]);
+  for (std::uint32_t i = 0; i < of.scopes.size(); ++i) lanes[lane_of[of.scopes[i].thread]].scopes.add(i, of.scopes[i].time.end);
+  for (std::uint32_t i = 0; i < of.api_calls.size(); ++i) {
+    api_call_record const& call = of.api_calls[i];
+    if (is_launch[i]) lanes[lane_of[call.thread]].calls.add(i, detail::middle_of(call.time));
   }
 
   std::vector<std::uint32_t> scope_of_call(of.api_calls.size(), attribution::none);

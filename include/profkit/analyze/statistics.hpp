@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,26 @@ class running_statistics {
     squares_ += delta * (value - mean_);
     min_ = count_ == 1 ? value : std::min(min_, value);
     max_ = count_ == 1 ? value : std::max(max_, value);
+  }
+
+  /// As if each value of the other one had been added.
+  /// Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+  /// Stanford STAN-CS-79-773 (1979).
+  void add(running_statistics const& other) noexcept {
+    if (other.count_ == 0) return;
+    if (count_ == 0) {
+      *this = other;
+      return;
+    }
+    auto const mine = static_cast<double>(count_);
+    auto const theirs = static_cast<double>(other.count_);
+    double const delta = other.mean_ - mean_;
+    mean_ += delta * theirs / (mine + theirs);
+    squares_ += other.squares_ + delta * delta * mine * theirs / (mine + theirs);
+    count_ += other.count_;
+    total_ += other.total_;
+    min_ = std::min(min_, other.min_);
+    max_ = std::max(max_, other.max_);
   }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -64,6 +85,20 @@ class running_statistics {
   std::size_t const above = std::min(below + 1, sorted.size() - 1);
   double const fraction = position - static_cast<double>(below);
   return sorted[below] + fraction * (sorted[above] - sorted[below]);
+}
+
+/// The same of samples that are not sorted, in time proportional to their number. Changes their order.
+/// @param number_of what makes a number of a sample; keeps the order.
+template <class Iterator, class NumberOf>
+[[nodiscard]] std::optional<double> select_quantile(Iterator first, Iterator last, double q, NumberOf number_of) {
+  if (first == last) return std::nullopt;
+  double const position = q * static_cast<double>(std::distance(first, last) - 1);
+  auto const below = static_cast<typename std::iterator_traits<Iterator>::difference_type>(position);
+  std::nth_element(first, first + below, last);
+  double const lower = number_of(first[below]);
+  Iterator const above = std::min_element(first + below + 1, last);
+  if (above == last) return lower;
+  return lower + (position - static_cast<double>(below)) * (number_of(*above) - lower);
 }
 
 }  // namespace profkit

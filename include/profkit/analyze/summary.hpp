@@ -78,14 +78,14 @@ struct kernel_summary {
   std::string mangled;       ///< empty if it is `name`
   std::string kernel_class;  ///< such as "matmul"; see `kernel_class_of`
   duration_summary time;
-  std::optional<double> share;  ///< of the time of all kernels
+  std::optional<double> share;  ///< of the time of all kernels, without copies and memsets
 };
 
 struct kernel_class_summary {
   std::string name;
   std::uint64_t count = 0;
   milliseconds total{};
-  std::optional<double> share;  ///< of the time of all kernels
+  std::optional<double> share;  ///< of the time of all kernels, without copies and memsets
 };
 
 /// All copies of one direction, or all memsets.
@@ -100,9 +100,10 @@ struct api_summary {
   duration_summary time;
 };
 
-/// What the GPU did in the measured steps. An operation counts in the step in which its launching API call began.
+/// What the GPU did in the measured steps. An operation counts in the step in which it was launched; one whose launch was not recorded, in
+/// the step in which it started.
 struct gpu_summary {
-  gpu_work_summary all;
+  gpu_work_summary all;                       ///< self: outside any scope; spans: of the measured steps
   std::uint64_t unattributed_operations = 0;  ///< launched outside any scope, or the launch was not recorded
   std::uint64_t unattributed_kernels = 0;
   milliseconds unattributed_time{};

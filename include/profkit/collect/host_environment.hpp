@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <fstream>
 #include <string>
 
@@ -10,9 +11,10 @@
 
 namespace profkit::detail {
 
-/// The name of this machine and the command line of this process (`/proc/self/cmdline`).
+/// The name of this machine, and the number and the command line of this process (`/proc/self/cmdline`).
 inline environment_record describe_host() {
   environment_record result;
+  result.process_id = static_cast<std::uint64_t>(::getpid());
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) == 0) result.host = host;
   std::ifstream command{"/proc/self/cmdline", std::ios::binary};

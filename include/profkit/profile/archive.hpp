@@ -142,7 +142,7 @@ void fields(Archive& archive, interval& of) {
 }
 template <class Archive>
 void fields(Archive& archive, environment_record& of) {
-  archive(of.host), archive(of.gpu), archive(of.driver), archive(of.cuda), archive(of.command);
+  archive(of.host), archive(of.gpu), archive(of.driver), archive(of.cuda), archive(of.command), archive(of.process_id);
 }
 template <class Archive>
 void fields(Archive& archive, path_record& of) {

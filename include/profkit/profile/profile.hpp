@@ -18,6 +18,7 @@ struct environment_record {
   std::string driver;  ///< highest CUDA version that the driver supports, such as "13.0"
   std::string cuda;    ///< version of the CUDA runtime, such as "13.0"
   std::vector<std::string> command;
+  std::uint64_t process_id = 0;  ///< `getpid`
 };
 
 /// One node of the tree of scopes. Scopes with the same names from the root down share a node.

@@ -46,11 +46,18 @@ class log_reader {
     timestamp begin;
   };
 
+  struct open_call {
+    site const* where;
+    std::uint64_t correlation;
+    timestamp begin;
+  };
+
   /// Where the reader stands in one log.
   struct reading {
     std::uint32_t generation = 0;
     std::optional<std::uint32_t> thread;  ///< position in `profile::threads`
     std::vector<open_scope> open;
+    std::vector<open_call> calls;
   };
 
   struct path_key {
@@ -80,7 +87,7 @@ class log_reader {
     std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
     if (at.generation != generation) {
       into.quality.open_scopes += at.open.size();
-      at = reading{generation, std::nullopt, {}};
+      at = reading{generation, std::nullopt, {}, {}};
     }
     std::uint64_t position = log.read;
     while (position < end) {
@@ -128,9 +135,20 @@ class log_reader {
       case event_kind::counter: {
         double value = 0.0;
         std::memcpy(&value, &payload, sizeof value);
-        into.counters.push_back({time, value, counter_of(where, into), *at.thread});
+        into.counters.push_back({time, value, position_of(where->name, into.counter_names), *at.thread});
         return 2;
       }
+      case event_kind::begin_call:
+        at.calls.push_back({where, payload, time});
+        return 2;
+      case event_kind::end_call:
+        if (!at.calls.empty()) {  // else its beginning belongs to an earlier session
+          open_call const& call = at.calls.back();
+          into.api_calls.push_back(
+              {{call.begin, std::max(call.begin, time)}, call.correlation, position_of(call.where->name, into.api_names), *at.thread});
+          at.calls.pop_back();
+        }
+        return 1;
     }
     return 1;
   }
@@ -153,10 +171,10 @@ class log_reader {
     return path.parent == parent && path.index == index && path.name == name;
   }
 
-  static std::uint32_t counter_of(site const* where, profile& into) {
-    auto const known = std::find(into.counter_names.begin(), into.counter_names.end(), where->name);
-    auto const position = static_cast<std::uint32_t>(known - into.counter_names.begin());
-    if (known == into.counter_names.end()) into.counter_names.emplace_back(where->name);
+  static std::uint32_t position_of(char const* name, std::vector<std::string>& names) {
+    auto const known = std::find(names.begin(), names.end(), name);
+    auto const position = static_cast<std::uint32_t>(known - names.begin());
+    if (known == names.end()) names.emplace_back(name);
     return position;
   }
 

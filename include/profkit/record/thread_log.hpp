@@ -15,6 +15,8 @@ enum class event_kind : std::uint64_t {
   enter_noted = 3,    ///< and a payload slot: a `scope_note*`
   enter_step = 4,     ///< one slot; starts a new root of the tree
   counter = 5,        ///< and a payload slot: the value
+  begin_call = 6,     ///< and a payload slot: the correlation; an API call that launches GPU operations
+  end_call = 7,       ///< one slot
 };
 
 /// A `what` of 8 bytes, or a payload that follows one.

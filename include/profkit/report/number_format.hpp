@@ -17,6 +17,11 @@ inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", 
 
 inline std::string format_ms(std::optional<milliseconds> value) { return value ? format_ms(*value) : not_measured; }
 
+/// A time of GPU operations, which take microseconds.
+inline std::string format_us(std::optional<milliseconds> value) {
+  return value ? fmt::format("{:.2f}", value->count() * 1000.0) : not_measured;
+}
+
 /// 0.25 -> "25.0 %"
 inline std::string format_share(std::optional<double> value) { return value ? fmt::format("{:.1f} %", 100.0 * *value) : not_measured; }
 

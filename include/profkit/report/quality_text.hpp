@@ -24,6 +24,13 @@ namespace profkit {
   count(quality.abandoned_steps, "steps were left by an exception and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
   count(quality.unread_gpu_times, "GPU times of scopes and steps were not complete at the end and are not in the report");
+  count(quality.dropped_operations, "records of GPU operations and API calls were dropped: CUPTI had no buffer for them");
+  count(quality.invalid_operations, "GPU operations had no valid time and are not in the report");
+  if (of.gpu && of.gpu->unattributed_operations > 0) {
+    text += fmt::format(
+        "{} GPU operations ({} of them kernels; {:.3f} ms) were launched outside any scope; of {} the launch was not recorded\n",
+        of.gpu->unattributed_operations, of.gpu->unattributed_kernels, of.gpu->unattributed_time.count(), of.gpu->unknown_launches);
+  }
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {

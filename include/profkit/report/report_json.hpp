@@ -8,21 +8,12 @@
 
 #include "../analyze/summary.hpp"
 #include "../version.hpp"
+#include "gpu_json.hpp"
 #include "json_writer.hpp"
 
 namespace profkit {
 
 namespace detail {
-
-inline std::optional<double> count_of(std::optional<milliseconds> value) {
-  if (!value) return std::nullopt;
-  return value->count();
-}
-
-inline std::optional<std::string> known(std::string const& text) {
-  if (text.empty()) return std::nullopt;
-  return text;
-}
 
 inline void write_environment(json_writer& json, environment_record const& of) {
   json.key("environment");
@@ -89,10 +80,8 @@ inline void write_scope(json_writer& json, scope_summary const& of) {
   json.member("gpu_event_mean_ms", count_of(of.gpu_events ? of.gpu_events->mean : std::nullopt));
   json.member("gpu_event_std_ms", count_of(of.gpu_events ? of.gpu_events->standard_deviation : std::nullopt));
   json.member("gpu_event_count", of.gpu_events ? std::optional{of.gpu_events->count} : std::nullopt);
-  // No collector of kernels yet, nor one of memory by scope.
-  for (char const* const name : {"gpu_kernel_ms", "gpu_busy_ms", "gpu_self_ms", "gpu_span_ms", "kernels", "peak_bytes"}) {
-    json.member(name, std::nullopt);
-  }
+  write_gpu_work(json, of.gpu);
+  json.member("peak_bytes", std::nullopt);  // no collector of memory by scope yet
   json.end_object();
 }
 
@@ -140,8 +129,7 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.key("quality");
   json.begin_object();
   json.member("dropped_events", of.quality.dropped_events);
-  json.member("dropped_kernels", std::nullopt);
-  json.member("unattributed_kernels", std::nullopt);
+  write_gpu_quality(json, of);
   json.member("open_scopes", of.quality.open_scopes);
   json.member("abandoned_steps", of.quality.abandoned_steps);
   json.member("untimed_gpu_scopes", of.quality.untimed_gpu_scopes);
@@ -185,7 +173,9 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.begin_array();
   for (scope_summary const& each : of.scopes) detail::write_scope(json, each);
   json.end_array();
-  for (char const* const name : {"kernels", "copies", "api", "budget"}) json.member(name, std::nullopt);
+  detail::write_names(json, of);
+  detail::write_gpu(json, of.gpu);
+  json.member("budget", std::nullopt);
   detail::write_memory(json, of.memory);
   detail::write_counters(json, of.counters);
   detail::write_quality(json, of);

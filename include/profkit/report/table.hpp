@@ -87,7 +87,11 @@ class table {
       // Leading spaces, which indent the tree of scopes, would be lost.
       std::size_t const indent = std::min(cell.find_first_not_of(' '), cell.size());
       for (std::size_t i = 0; i < indent; ++i) line += "&nbsp;";
-      for (char const c : cell.substr(indent)) line += c == '|' ? "\\|" : std::string(1, c == '\n' ? ' ' : c);
+      // Templates would be taken for HTML, and pointers for emphasis.
+      for (char const c : cell.substr(indent)) {
+        if (std::string_view{"|<*`\\"}.find(c) != std::string_view::npos) line += '\\';
+        line += c == '\n' ? ' ' : c;
+      }
       line += " ";
     }
     return line + "|\n";

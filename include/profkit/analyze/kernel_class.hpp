@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace profkit {
+
+/// A kernel whose name contains one of the patterns, in upper or lower case, is of the class.
+struct kernel_class_rule {
+  std::string kernel_class;
+  std::vector<std::string> patterns;
+};
+
+/// The first rule that fits decides. Put rules of your own in front of those of `default_kernel_classes`.
+using kernel_class_rules = std::vector<kernel_class_rule>;
+
+/// Kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB, NCCL and Triton. A name also contains the types it is instantiated with, so that rules
+/// for what is computed (a copy, a norm) stand before those for how (elementwise, a reduction).
+[[nodiscard]] inline kernel_class_rules default_kernel_classes() {
+  return {
+      {"communication", {"nccl", "nvshmem", "all_reduce", "allreduce", "cross_device_reduce"}},
+      {"optimizer", {"multi_tensor_apply", "adam", "adagrad", "sgd", "amp_update_scale"}},
+      {"attention", {"attention", "flash", "fmha", "sdpa", "mem_eff"}},
+      {"convolution", {"convolve", "conv2d", "conv3d", "conv_", "fprop", "dgrad", "wgrad", "winograd", "im2col", "col2im"}},
+      {"matmul", {"gemm", "gemv", "cutlass", "nvjet", "xmma", "cublas", "splitkreduce", "dot_kernel", "matmul", "triton_tem", "triton_mm"}},
+      {"softmax", {"softmax", "cross_entropy"}},
+      {"norm",
+       {"layer_norm", "layernorm", "rms_norm", "rmsnorm", "batch_norm", "batchnorm", "bn_fw", "bn_bw", "group_norm", "groupnorm",
+        "instance_norm", "instancenorm", "weight_norm", "rowwisemoments", "gammabeta", "computeinternalgradients", "computefusedparams"}},
+      {"embedding/index",
+       {"embedding",
+        "indexselect",
+        "index_select",
+        "indexfunc",
+        "index_elementwise",
+        "index_kernel",
+        "index_put",
+        "indexing_backward",
+        "gather",
+        "scatter",
+        "compute_grad_weight",
+        "partial_segment",
+        "partials_per_segment",
+        "num_of_segments",
+        "sort",
+        "radix",
+        "unique_by_key",
+        "uniquebykey",
+        "reverse_indices",
+        "deviceselect",
+        "devicecompact",
+        "nonzero",
+        "topk"}},
+      {"copy/cast",
+       {"copy_kernel", "batchedcopy", "batched_copy", "catarray", "split_with_sizes", "chunk_cat", "transpose", "permute", "memcpy",
+        "nchwtonhwc", "nhwctonchw"}},
+      {"elementwise", {"elementwise_kernel", "nll_loss_backward", "nll_loss2d_backward"}},
+      {"reduction",
+       {"reduce", "reduction", "nll_loss_forward", "nll_loss2d_forward", "scan", "cumsum", "histogram", "argmax", "triton_red",
+        "triton_per"}},
+      {"elementwise", {"elementwise", "pointwise", "triton_poi", "triu_tril", "distribution", "dropout", "arange",      "linspace",
+                       "fill",        "memset",    "gelu",       "relu",      "silu",         "masked",  "parallelfor", "parallel_for",
+                       "for_each",    "transform", "philox",     "rope",      "rotary",       "foreach"}},
+  };
+}
+
+namespace detail {
+
+inline std::string in_lower_case(std::string_view text) {
+  std::string result{text};
+  // Not std::tolower, which depends on the locale.
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char each) { return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each; });
+  return result;
+}
+
+/// Rules with their patterns made ready, to classify many names.
+class kernel_classifier {
+ public:
+  explicit kernel_classifier(kernel_class_rules rules) : rules_{std::move(rules)} {
+    for (kernel_class_rule& rule : rules_) {
+      for (std::string& pattern : rule.patterns) pattern = in_lower_case(pattern);
+    }
+  }
+
+  [[nodiscard]] std::string operator()(std::string_view demangled_name) const {
+    std::string const name = in_lower_case(demangled_name);
+    auto const fits = [&](kernel_class_rule const& rule) {
+      return std::any_of(rule.patterns.begin(), rule.patterns.end(),
+                         [&](std::string const& pattern) { return name.find(pattern) != std::string::npos; });
+    };
+    auto const rule = std::find_if(rules_.begin(), rules_.end(), fits);
+    return rule == rules_.end() ? "other" : rule->kernel_class;
+  }
+
+ private:
+  kernel_class_rules rules_;
+};
+
+}  // namespace detail
+
+/// The class of the first rule that fits, "other" without one.
+[[nodiscard]] inline std::string kernel_class_of(std::string_view demangled_name,
+                                                 kernel_class_rules const& rules = default_kernel_classes()) {
+  return detail::kernel_classifier{rules}(demangled_name);
+}
+
+}  // namespace profkit

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+#include "durations.hpp"
+#include "gpu_work.hpp"
+#include "measured_time.hpp"
+#include "path_tree.hpp"
+#include "statistics.hpp"
+#include "summary.hpp"
+
+namespace profkit::detail {
+
+/// The rows of the tree and those by name, built from the paths that have scopes in the measured time.
+class scope_rows {
+ public:
+  /// @param gpu null where kernels were not collected.
+  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, gpu_work* gpu)
+      : of_{of}, tree_{tree}, gpu_{gpu}, host_(of.paths.size()), gpu_events_(of.paths.size()), is_wanted_(of.paths.size()) {
+    measured_time_cursor in{when};
+    for (scope_record const& scope : of.scopes) {
+      if (in.contains(scope.time.begin)) host_[scope.path].add(to_ms(scope.time.duration()).count());
+    }
+    for (gpu_scope_record const& scope : of.gpu_scopes) {
+      if (in.contains(scope.begin)) gpu_events_[scope.path].add(to_ms(scope.duration).count());
+    }
+    for (std::size_t path = of.paths.size(); path-- > 0;) {
+      if (host_[path].count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
+      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[of.paths[path].parent] = true;
+    }
+  }
+
+  /// Parents before their children. A parent without a scope in the measured time (it was open all along) is a row with count 0.
+  [[nodiscard]] std::vector<scope_summary> by_path(milliseconds steps_total) const {
+    std::vector<std::size_t> rows_of(of_.paths.size());
+    std::vector<scope_summary> rows;
+    for (std::uint32_t const path : tree_.depth_first()) {
+      if (!is_wanted_[path]) continue;
+      rows_of[path] = rows.size();
+      scope_summary row = row_of(path);
+      if (steps_total.count() > 0.0 && row.host.count > 0) row.share_of_steps = row.host.total / steps_total;
+      if (tree_.has_parent(path)) {
+        row.parent = rows_of[of_.paths[path].parent];
+        scope_summary& parent = rows[*row.parent];
+        row.path = parent.path + "/" + row.name;
+        row.depth = parent.depth + 1;
+        parent.host_self -= row.host.total;
+        if (parent.host.total.count() > 0.0) row.share_of_parent = row.host.total / parent.host.total;
+      }
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  [[nodiscard]] std::vector<scope_name_summary> by_name() const {
+    std::vector<scope_name_summary> rows;
+    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
+      path_tree::name_group const& group = tree_.names()[i];
+      bool is_wanted = false;
+      std::uint64_t count = 0;
+      for (std::uint32_t const path : group.paths) {
+        is_wanted = is_wanted || is_wanted_[path];
+        count += host_[path].count();
+      }
+      if (!is_wanted) continue;
+      running_statistics host;
+      for (std::uint32_t const path : group.outermost) host.add(host_[path]);
+      rows.push_back({group.name, summarize(host), {}});
+      rows.back().host.count = count;
+      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
+    }
+    return rows;
+  }
+
+ private:
+  [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
+    path_record const& record = of_.paths[path];
+    scope_summary row;
+    row.name = shown_name(record);
+    row.path = row.name;
+    row.source = record.file + ":" + std::to_string(record.line);
+    row.host = summarize(host_[path]);
+    row.host_self = row.host.total;
+    if (gpu_events_[path].count() > 0) row.gpu_events = summarize(gpu_events_[path]);
+    if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
+    return row;
+  }
+
+  profile const& of_;
+  path_tree const& tree_;
+  gpu_work* gpu_;
+  std::vector<running_statistics> host_;  ///< by path, milliseconds
+  std::vector<running_statistics> gpu_events_;
+  std::vector<bool> is_wanted_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace profkit::detail {
+
+/// Memory that CUPTI writes records into.
+struct cupti_buffer {
+  std::uint8_t* bytes = nullptr;
+  std::size_t used_bytes = 0;
+};
+
+/// The buffers on their round: free, with CUPTI, full. CUPTI asks for them on the threads that launch and gives them back on any.
+/// There is one per process, never destroyed: CUPTI may give buffers back while the process ends.
+class cupti_buffers {
+ public:
+  static constexpr std::size_t buffer_bytes = std::size_t{4} << 20U;  ///< CUPTI's manual recommends 1 to 10 MB
+  static constexpr std::size_t alignment = 4096;
+
+  static cupti_buffers& instance() {
+    static cupti_buffers* const buffers = new cupti_buffers;
+    return *buffers;
+  }
+
+  /// A buffer full of zeros; null if there is no memory, upon which CUPTI drops records and counts them.
+  std::uint8_t* take_free() noexcept {
+    {
+      std::lock_guard<std::mutex> const lock{mutex_};
+      if (!free_.empty()) {
+        std::uint8_t* const bytes = free_.back();
+        free_.pop_back();
+        return bytes;
+      }
+    }
+    return make();
+  }
+
+  void put_full(cupti_buffer full) noexcept {
+    {
+      std::lock_guard<std::mutex> const lock{mutex_};
+      full_.push_back(full);
+    }
+    changed_.notify_all();
+  }
+
+  /// Waits for a full buffer. @return nothing once `close` was called and all are taken.
+  std::optional<cupti_buffer> take_full() {
+    std::unique_lock<std::mutex> lock{mutex_};
+    changed_.wait(lock, [this] { return !full_.empty() || is_closed_; });
+    if (full_.empty()) return std::nullopt;
+    cupti_buffer const first = full_.front();
+    full_.erase(full_.begin());
+    ++in_hand_;
+    return first;
+  }
+
+  /// The records of a buffer from `take_full` have been read.
+  void put_read(cupti_buffer read) {
+    std::memset(read.bytes, 0, read.used_bytes);
+    {
+      std::lock_guard<std::mutex> const lock{mutex_};
+      free_.push_back(read.bytes);
+      --in_hand_;
+    }
+    changed_.notify_all();
+  }
+
+  /// Makes buffers until `count` are free. Touches their memory, so that the threads that launch need not.
+  void keep_free(std::size_t count) {
+    std::unique_lock<std::mutex> lock{mutex_};
+    while (free_.size() < count) {
+      lock.unlock();
+      std::uint8_t* const bytes = make();
+      if (bytes == nullptr) return;
+      lock.lock();
+      free_.push_back(bytes);
+    }
+  }
+
+  /// Waits until all full buffers have been read.
+  void wait_until_read() {
+    std::unique_lock<std::mutex> lock{mutex_};
+    changed_.wait(lock, [this] { return full_.empty() && in_hand_ == 0; });
+  }
+
+  void open() { set_closed(false); }
+  void close() { set_closed(true); }
+
+ private:
+  /// Also makes room for it in both lists, so that it can be moved between them without a failure.
+  std::uint8_t* make() noexcept {
+    void* const bytes = std::aligned_alloc(alignment, buffer_bytes);
+    if (bytes == nullptr) return nullptr;
+    std::memset(bytes, 0, buffer_bytes);
+    try {
+      std::lock_guard<std::mutex> const lock{mutex_};
+      free_.reserve(made_ + 1);
+      full_.reserve(made_ + 1);
+      ++made_;
+    } catch (...) {
+      std::free(bytes);
+      return nullptr;
+    }
+    return static_cast<std::uint8_t*>(bytes);
+  }
+
+  void set_closed(bool is_closed) {
+    {
+      std::lock_guard<std::mutex> const lock{mutex_};
+      is_closed_ = is_closed;
+    }
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::uint8_t*> free_;
+  std::vector<cupti_buffer> full_;  ///< oldest first
+  std::size_t in_hand_ = 0;         ///< taken full, not read yet
+  std::size_t made_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "collector.hpp"
+#include "cuda_environment.hpp"
+#include "cupti_tracing.hpp"
+
+namespace profkit {
+
+struct kernel_options {
+  /// Every call of the CUDA runtime and driver, not only those that launch operations: for `cuda_api_sum.csv`. A training step makes
+  /// about 12 calls for each kernel, so this takes much more time and memory.
+  bool all_api_calls = false;
+};
+
+/// Collects every kernel, copy and memset of every device, and the calls of the driver that launched them, with NVIDIA's CUPTI.
+///
+/// libcupti is opened when the session takes the collector: the copy that the process has loaded, else the one that the system finds,
+/// else the file that `PROFKIT_CUPTI_PATH` names. CUPTI serves one tool at a time. Under Nsight Systems or beside the profiler of PyTorch
+/// the collector says so in its status, and leaves the other tool's result whole: it initialises CUDA before it touches CUPTI.
+///
+/// Costs about a microsecond for each launch on the launching thread. Never synchronises a device while the session records; when the
+/// session ends, it waits until the devices have done their work. Sessions in sequence may each collect.
+/// Source of times: CUPTI activity records, in nanoseconds on CLOCK_REALTIME.
+class cupti_kernels final : public collector {
+ public:
+  explicit cupti_kernels(kernel_options options = {}) noexcept : options_{options} {}
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
+
+  /// @throws profkit::error that says why kernels cannot be collected: no driver, no libcupti, one that is too old, another tool, ...
+  void start(profile& into) override {
+    if (tracing_) return;
+    auto tracing = std::make_unique<detail::cupti_tracing>(options_.all_api_calls);
+    if (into.environment.gpu.empty()) static_cast<void>(detail::describe_cuda(into.environment));
+    into.has_all_api_calls = options_.all_api_calls;
+    tracing_ = std::move(tracing);
+  }
+
+  void drain(profile& into, bool last) override {
+    if (!tracing_) return;
+    if (last) tracing_->finish();
+    detail::cupti_batch batch = tracing_->take();
+    append(into.gpu_names, batch.new_gpu_names);
+    append(into.api_names, batch.new_api_names);
+    append(into.gpu_operations, batch.operations);
+    for (api_call_record& call : batch.calls) call.thread = thread_of(call.thread, into);
+    append(into.api_calls, batch.calls);
+    into.quality.invalid_operations += batch.invalid;
+    if (last) into.quality.dropped_operations += tracing_->dropped();
+    for (; unwrapped_operations_ < into.gpu_operations.size(); ++unwrapped_operations_) unwrap(into.gpu_operations[unwrapped_operations_]);
+    for (; unwrapped_calls_ < into.api_calls.size(); ++unwrapped_calls_) unwrap(into.api_calls[unwrapped_calls_]);
+  }
+
+  void stop() override { tracing_.reset(); }
+
+ private:
+  template <class T>
+  static void append(std::vector<T>& to, std::vector<T>& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+
+  /// CUPTI counts launches with 32 bits. Records of one kind that follow each other are less than 2^31 launches apart.
+  template <class Record>
+  void unwrap(Record& record) {
+    auto const correlation = static_cast<std::uint32_t>(record.correlation);
+    if (newest_correlation_ == 0) newest_correlation_ = (std::uint64_t{1} << 32U) | correlation;
+    auto const distance = static_cast<std::int32_t>(correlation - static_cast<std::uint32_t>(newest_correlation_));
+    record.correlation = static_cast<std::uint64_t>(static_cast<std::int64_t>(newest_correlation_) + distance);
+    newest_correlation_ = std::max(newest_correlation_, record.correlation);
+  }
+
+  /// A thread that launches need not have scopes.
+  std::uint32_t thread_of(std::uint32_t system_id, profile& into) {
+    auto const [known, is_new] = threads_.try_emplace(system_id, 0);
+    if (!is_new) return known->second;
+    std::uint32_t& thread = known->second;
+    while (thread < into.threads.size() && into.threads[thread].system_id != system_id) ++thread;
+    if (thread == into.threads.size()) into.threads.push_back({system_id, name_of_thread(system_id)});
+    return thread;
+  }
+
+  /// Empty if it has ended.
+  static std::string name_of_thread(std::uint32_t system_id) {
+    std::ifstream file{"/proc/self/task/" + std::to_string(system_id) + "/comm"};
+    std::string name;
+    std::getline(file, name);
+    return name;
+  }
+
+  kernel_options options_;
+  std::unique_ptr<detail::cupti_tracing> tracing_;
+  std::uint64_t newest_correlation_ = 0;
+  std::size_t unwrapped_operations_ = 0;  ///< of the profile's; the rest has come since
+  std::size_t unwrapped_calls_ = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> threads_;  ///< system's number -> position in `profile::threads`
+};
+
+}  // namespace profkit

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "../profile/error.hpp"
+
+namespace profkit::detail {
+
+/// libcupti, opened at run time: a program that can collect kernels starts on a machine without CUPTI.
+/// Only fields of records are read that CUDA 12.0 has, whatever the version of the headers and of the library.
+class cupti_library {
+ public:
+  static constexpr std::uint32_t oldest_version = 19;  ///< of CUDA 12.0. Source: cupti_version.h
+
+  // The functions, named as in CUPTI's headers.
+  decltype(&::cuptiGetVersion) get_version = nullptr;
+  decltype(&::cuptiGetResultString) get_result_string = nullptr;
+  decltype(&::cuptiSubscribe) subscribe = nullptr;
+  CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*) = nullptr;  ///< null before CUDA 13.0
+  decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
+  decltype(&::cuptiGetCallbackName) get_callback_name = nullptr;
+  decltype(&::cuptiSetThreadIdType) set_thread_id_type = nullptr;
+  decltype(&::cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
+  decltype(&::cuptiActivitySetAttribute) set_attribute = nullptr;
+  decltype(&::cuptiActivityEnable) enable = nullptr;
+  decltype(&::cuptiActivityDisable) disable = nullptr;
+  decltype(&::cuptiEnableCallback) enable_callback = nullptr;
+  decltype(&::cuptiActivityFlushAll) flush_all = nullptr;
+  decltype(&::cuptiActivityGetNextRecord) get_next_record = nullptr;
+  decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
+
+  /// Takes the copy that the process has loaded already, else the one that the system finds, else that of `PROFKIT_CUPTI_PATH`.
+  /// @throws profkit::error if there is none, or it is too old.
+  cupti_library() {
+    load("cuptiGetVersion", get_version);
+    load("cuptiGetResultString", get_result_string);
+    load("cuptiSubscribe", subscribe);
+    subscribe_v2 = reinterpret_cast<decltype(subscribe_v2)>(::dlsym(library_, "cuptiSubscribe_v2"));
+    load("cuptiUnsubscribe", unsubscribe);
+    load("cuptiGetCallbackName", get_callback_name);
+    std::uint32_t version = 0;
+    check(get_version(&version), "cuptiGetVersion");
+    if (version < oldest_version) {
+      throw error{"libcupti is too old: its version is " + std::to_string(version) + ", at least " + std::to_string(oldest_version) +
+                  " (CUDA 12.0) is needed"};
+    }
+    load("cuptiSetThreadIdType", set_thread_id_type);
+    load("cuptiActivityRegisterCallbacks", register_callbacks);
+    load("cuptiActivitySetAttribute", set_attribute);
+    load("cuptiActivityEnable", enable);
+    load("cuptiActivityDisable", disable);
+    load("cuptiEnableCallback", enable_callback);
+    load("cuptiActivityFlushAll", flush_all);
+    load("cuptiActivityGetNextRecord", get_next_record);
+    load("cuptiActivityGetNumDroppedRecords", get_dropped_records);
+  }
+
+  /// @throws profkit::error with CUPTI's name of the status and the call, unless it succeeded.
+  void check(CUptiResult status, char const* call) const {
+    if (status == CUPTI_SUCCESS) return;
+    char const* name = nullptr;
+    if (get_result_string(status, &name) != CUPTI_SUCCESS || name == nullptr) name = "unknown error";
+    std::string const hint =
+        status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "; an administrator can allow it: NVreg_RestrictProfilingToAdminUsers=0" : "";
+    throw error{std::string{call} + ": " + name + hint, static_cast<int>(status)};
+  }
+
+ private:
+#if CUPTI_API_VERSION >= 130000
+  static constexpr char const* system_name = "libcupti.so.13";
+#else
+  static constexpr char const* system_name = "libcupti.so.12";
+#endif
+
+  static void* open() {
+    void* library = ::dlopen(system_name, RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr) library = ::dlopen(system_name, RTLD_NOW | RTLD_LOCAL);
+    char const* const path = ::secure_getenv("PROFKIT_CUPTI_PATH");
+    if (library != nullptr) return library;
+    if (path == nullptr || *path == '\0') {
+      throw error{std::string{system_name} + " cannot be opened, and PROFKIT_CUPTI_PATH does not say where it is"};
+    }
+    if (*path != '/') throw error{std::string{"PROFKIT_CUPTI_PATH must be an absolute path of a file, it is \""} + path + "\""};
+    library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw error{std::string{system_name} + " cannot be opened, nor can PROFKIT_CUPTI_PATH: " + ::dlerror()};
+    return library;
+  }
+
+  template <class Function>
+  void load(char const* name, Function& into) {
+    into = reinterpret_cast<Function>(::dlsym(library_, name));
+    if (into == nullptr) throw error{std::string{"libcupti is too old: it has no "} + name};
+  }
+
+  void* library_ = open();  ///< never closed: it has threads of its own
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+#include <cxxabi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+#include "cupti_library.hpp"
+
+namespace profkit::detail {
+
+/// `_Z3fooi` -> "foo(int)"; what is not mangled stays as it is.
+inline std::string demangle(char const* mangled) {
+  int status = 0;
+  std::unique_ptr<char, void (*)(void*)> const text{abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
+  return status == 0 && text ? text.get() : mangled;
+}
+
+/// What the records of some buffers say. Positions are those of the tables in `cupti_record_reader`; correlations have 32 bits.
+struct cupti_batch {
+  std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their positions
+  std::vector<std::string> new_api_names;
+  std::vector<gpu_operation_record> operations;
+  std::vector<api_call_record> calls;  ///< `thread` is what the system calls it
+  std::uint64_t invalid = 0;           ///< without times, or with an end before the beginning
+};
+
+/// Turns CUPTI's activity records into ours. Used by one thread at a time.
+class cupti_record_reader {
+ public:
+  explicit cupti_record_reader(cupti_library const& cupti) : cupti_{cupti} {}
+
+  void read(std::uint8_t* bytes, std::size_t used_bytes, cupti_batch& into) {
+    CUpti_Activity* record = nullptr;
+    while (cupti_.get_next_record(bytes, used_bytes, &record) == CUPTI_SUCCESS) read(*record, into);
+  }
+
+ private:
+  // Of each record the oldest layout is used: newer ones only append.
+  void read(CUpti_Activity const& record, cupti_batch& into) {
+    switch (record.kind) {
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+        auto const& kernel = reinterpret_cast<CUpti_ActivityKernel4 const&>(record);
+        gpu_operation_record operation;
+        if (!has_time(kernel, operation, into)) return;
+        operation.name = name_of_kernel(kernel.name, into);
+        operation.grid = {static_cast<std::uint32_t>(kernel.gridX), static_cast<std::uint32_t>(kernel.gridY),
+                          static_cast<std::uint32_t>(kernel.gridZ)};
+        operation.block = {static_cast<std::uint32_t>(kernel.blockX), static_cast<std::uint32_t>(kernel.blockY),
+                           static_cast<std::uint32_t>(kernel.blockZ)};
+        into.operations.push_back(operation);
+        return;
+      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY: {
+        auto const& copy = reinterpret_cast<CUpti_ActivityMemcpy const&>(record);
+        add_copy(copy, into);
+        return;
+      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY2: {
+        auto const& copy = reinterpret_cast<CUpti_ActivityMemcpyPtoP const&>(record);
+        add_copy(copy, into);
+        return;
+      }
+      case CUPTI_ACTIVITY_KIND_MEMSET: {
+        auto const& set = reinterpret_cast<CUpti_ActivityMemset const&>(record);
+        gpu_operation_record operation;
+        if (!has_time(set, operation, into)) return;
+        operation.kind = gpu_operation_kind::set;
+        operation.bytes = set.bytes;
+        operation.name = position_of_name("[CUDA memset]", into);
+        into.operations.push_back(operation);
+        return;
+      }
+      case CUPTI_ACTIVITY_KIND_RUNTIME:
+        return add_call(record, CUPTI_CB_DOMAIN_RUNTIME_API, into);
+      case CUPTI_ACTIVITY_KIND_DRIVER:
+        return add_call(record, CUPTI_CB_DOMAIN_DRIVER_API, into);
+      default:
+        return;
+    }
+  }
+
+  static timestamp time_of(std::uint64_t ns) { return timestamp{std::chrono::nanoseconds{static_cast<std::int64_t>(ns)}}; }
+
+  template <class Record>
+  static bool is_valid(Record const& record, cupti_batch& into) {
+    bool const is_valid = record.start != 0 && record.end >= record.start;
+    if (!is_valid) ++into.invalid;
+    return is_valid;
+  }
+
+  template <class Record>
+  bool has_time(Record const& record, gpu_operation_record& operation, cupti_batch& into) {
+    if (!is_valid(record, into)) return false;
+    operation.time = {time_of(record.start), time_of(record.end)};
+    operation.correlation = record.correlationId;
+    operation.device = static_cast<std::int32_t>(record.deviceId);
+    operation.stream = record.streamId;
+    return true;
+  }
+
+  template <class Record>
+  void add_copy(Record const& copy, cupti_batch& into) {
+    gpu_operation_record operation;
+    if (!has_time(copy, operation, into)) return;
+    operation.kind = gpu_operation_kind::copy;
+    operation.bytes = copy.bytes;
+    operation.name = position_of_name(name_of_copy(copy.copyKind), into);
+    into.operations.push_back(operation);
+  }
+
+  void add_call(CUpti_Activity const& record, CUpti_CallbackDomain domain, cupti_batch& into) {
+    auto const& call = reinterpret_cast<CUpti_ActivityAPI const&>(record);
+    if (!is_valid(call, into)) return;
+    into.calls.push_back(
+        {{time_of(call.start), time_of(call.end)}, call.correlationId, position_of_call(domain, call.cbid, into), call.threadId});
+  }
+
+  /// The text belongs to CUPTI and may go with its module, so it is compared and not only its address.
+  std::uint32_t name_of_kernel(char const* mangled, cupti_batch& into) {
+    if (mangled == nullptr) mangled = "unknown kernel";
+    std::uint32_t& recent = recent_[(reinterpret_cast<std::uintptr_t>(mangled) >> 3U) % recent_size];
+    if (recent < mangled_names_.size() && *mangled_names_[recent] == mangled) return recent;
+    auto const [known, is_new] = names_.try_emplace(mangled, static_cast<std::uint32_t>(mangled_names_.size()));
+    if (is_new) {
+      mangled_names_.push_back(&known->first);
+      std::string name = demangle(mangled);
+      into.new_gpu_names.push_back({name, name == mangled ? "" : mangled});
+    }
+    return recent = known->second;
+  }
+
+  std::uint32_t position_of_name(char const* name, cupti_batch& into) {
+    auto const [known, is_new] = names_.try_emplace(name, static_cast<std::uint32_t>(mangled_names_.size()));
+    if (is_new) {
+      mangled_names_.push_back(&known->first);
+      into.new_gpu_names.push_back({name, ""});
+    }
+    return known->second;
+  }
+
+  /// As Nsight Systems calls them.
+  static char const* name_of_copy(std::uint8_t kind) {
+    switch (kind) {
+      case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+        return "[CUDA memcpy Host-to-Device]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+        return "[CUDA memcpy Device-to-Host]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
+        return "[CUDA memcpy Host-to-Array]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
+        return "[CUDA memcpy Array-to-Host]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
+        return "[CUDA memcpy Array-to-Array]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
+        return "[CUDA memcpy Array-to-Device]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
+        return "[CUDA memcpy Device-to-Array]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+        return "[CUDA memcpy Device-to-Device]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
+        return "[CUDA memcpy Host-to-Host]";
+      case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+        return "[CUDA memcpy Peer-to-Peer]";
+      default:
+        return "[CUDA memcpy Unknown]";
+    }
+  }
+
+  std::uint32_t position_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, cupti_batch& into) {
+    std::uint64_t const key = (static_cast<std::uint64_t>(domain) << 32U) | id;
+    auto const [known, is_new] = calls_.try_emplace(key, static_cast<std::uint32_t>(calls_.size()));
+    if (is_new) {
+      char const* name = nullptr;
+      bool const has_name = cupti_.get_callback_name(domain, id, &name) == CUPTI_SUCCESS && name != nullptr;
+      into.new_api_names.push_back(has_name ? name : "API call " + std::to_string(id));
+    }
+    return known->second;
+  }
+
+  static constexpr std::size_t recent_size = 256;
+
+  cupti_library const& cupti_;
+  std::unordered_map<std::string, std::uint32_t> names_;  ///< mangled -> position in `profile::gpu_names`
+  std::vector<std::string const*> mangled_names_;         ///< keys of `names_`, by position
+  std::uint32_t recent_[recent_size] = {};                ///< by address of the text: positions to try first
+  std::unordered_map<std::uint64_t, std::uint32_t> calls_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "../profile/error.hpp"
+#include "cuda_driver.hpp"
+#include "cupti_buffers.hpp"
+#include "cupti_launches.hpp"
+#include "cupti_library.hpp"
+#include "cupti_records.hpp"
+
+namespace profkit::detail {
+
+/// CUPTI at work: from the constructor until `finish` every operation of every device is recorded. One per process at a time.
+class cupti_tracing {
+ public:
+  /// Initialises CUDA, then takes CUPTI.
+  /// @throws profkit::error that says why not, and which other tool has CUPTI. Leaves CUPTI as it was.
+  explicit cupti_tracing(bool all_api_calls) : has_all_api_calls_{all_api_calls} {
+    if (is_running().exchange(true)) throw error{"another collector of kernels runs in this process; there can be one at a time"};
+    try {
+      subscribe();
+      enable();
+      start_reader();
+    } catch (...) {
+      shut_down();
+      is_running() = false;
+      throw;
+    }
+  }
+
+  ~cupti_tracing() {
+    shut_down();
+    is_running() = false;
+  }
+
+  cupti_tracing(cupti_tracing const&) = delete;
+  cupti_tracing& operator=(cupti_tracing const&) = delete;
+
+  /// What has been read since the last call.
+  [[nodiscard]] cupti_batch take() {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    return std::exchange(batch_, cupti_batch{});
+  }
+
+  /// Waits for the devices, ends recording, and waits until all records have been read.
+  void finish() {
+    driver_.synchronize_devices();
+    disable();
+    cupti_.check(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+    buffers_.wait_until_read();
+    std::size_t dropped = 0;
+    cupti_.check(cupti_.get_dropped_records(nullptr, 0, &dropped), "cuptiActivityGetNumDroppedRecords");
+    dropped_ += dropped;
+  }
+
+  /// Records that are lost; complete after `finish`.
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+
+ private:
+  static constexpr std::array kinds{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                    CUPTI_ACTIVITY_KIND_MEMSET};
+  static constexpr std::array api_kinds{CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
+
+  /// So that the threads that launch find one: each of them fills its own.
+  static constexpr std::size_t spare_buffers = 8;
+
+  static std::atomic<bool>& is_running() {
+    static std::atomic<bool> value{false};
+    return value;
+  }
+
+  void subscribe() {
+    CUptiResult status = CUPTI_SUCCESS;
+    std::array<char, 64> other{};
+#if CUPTI_API_VERSION >= 130000
+    if (cupti_.subscribe_v2 != nullptr) {
+      CUpti_SubscriberParams parameters{};
+      parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+      parameters.subscriberName = "profkit";
+      parameters.oldSubscriberName = other.data();
+      parameters.oldSubscriberSize = other.size();
+      status = cupti_.subscribe_v2(&subscriber_, cupti_launches::on_call, nullptr, &parameters);
+    } else
+#endif
+    {
+      status = cupti_.subscribe(&subscriber_, cupti_launches::on_call, nullptr);
+    }
+    is_subscribed_ = status == CUPTI_SUCCESS;
+    if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || status == CUPTI_ERROR_DISABLED) {
+      throw error{other_tool(other.data()) + " has CUPTI, which serves one tool at a time", static_cast<int>(status)};
+    }
+    cupti_.check(status, "cuptiSubscribe");
+  }
+
+  /// @param name as CUPTI knows it; often empty.
+  static std::string other_tool(std::string name) {
+    if (::secure_getenv("NSYS_PROFILING_SESSION_ID") != nullptr) return "Nsight Systems";
+    if (!name.empty()) return name;
+    char const* const injected = ::secure_getenv("CUDA_INJECTION64_PATH");
+    if (injected != nullptr) return std::string{"the tool "} + injected;
+    return "another tool (such as the profiler of PyTorch, which keeps it once used)";
+  }
+
+  void enable() {
+    cupti_.check(cupti_.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), "cuptiSetThreadIdType");
+    std::uint8_t is_zeroed = 1;
+    std::size_t size = sizeof is_zeroed;
+    cupti_.check(cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &is_zeroed), "cuptiActivitySetAttribute");
+    buffers_.keep_free(spare_buffers);
+    cupti_.check(cupti_.register_callbacks(request_buffer, complete_buffer), "cuptiActivityRegisterCallbacks");
+    is_enabled_ = true;
+    for (CUpti_ActivityKind const kind : kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+    if (has_all_api_calls_) {
+      for (CUpti_ActivityKind const kind : api_kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+    } else {
+      cupti_launches::enable(cupti_, subscriber_);
+    }
+  }
+
+  void disable() noexcept {
+    if (!std::exchange(is_enabled_, false)) return;
+    for (CUpti_ActivityKind const kind : kinds) static_cast<void>(cupti_.disable(kind));
+    if (!has_all_api_calls_) return;  // the callbacks go with the subscription
+    for (CUpti_ActivityKind const kind : api_kinds) static_cast<void>(cupti_.disable(kind));
+  }
+
+  void start_reader() {
+    buffers_.open();
+    // The program's signals are for its own threads.
+    sigset_t all{};
+    sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      reader_thread_ = std::make_unique<std::thread>([this] { read_buffers(); });
+    } catch (...) {
+      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void read_buffers() {
+    ::pthread_setname_np(::pthread_self(), "profkit-cupti");
+    while (auto const full = buffers_.take_full()) {
+      try {
+        cupti_batch batch;
+        reader_.read(full->bytes, full->used_bytes, batch);
+        add(batch);
+      } catch (std::exception const&) {  // no memory: it cannot be said how many records
+        dropped_ += 1;
+      }
+      buffers_.put_read(*full);
+      buffers_.keep_free(spare_buffers);
+    }
+  }
+
+  void add(cupti_batch& batch) {
+    auto const append = [](auto& to, auto& from) {
+      to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+    };
+    std::lock_guard<std::mutex> const lock{mutex_};
+    append(batch_.new_gpu_names, batch.new_gpu_names);
+    append(batch_.new_api_names, batch.new_api_names);
+    append(batch_.operations, batch.operations);
+    append(batch_.calls, batch.calls);
+    batch_.invalid += batch.invalid;
+  }
+
+  void shut_down() noexcept {
+    if (::getpid() != process_) {  // the child of a fork: CUPTI and the thread are the parent's
+      static_cast<void>(reader_thread_.release());
+      return;
+    }
+    if (is_enabled_) {
+      disable();
+      static_cast<void>(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+    }
+    if (std::exchange(is_subscribed_, false)) static_cast<void>(cupti_.unsubscribe(subscriber_));
+    if (reader_thread_ == nullptr) return;
+    buffers_.close();
+    reader_thread_->join();
+    reader_thread_.reset();
+  }
+
+  static void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+    *buffer = cupti_buffers::instance().take_free();
+    *size = *buffer == nullptr ? 0 : cupti_buffers::buffer_bytes;
+    *most_records = 0;  // as many as fit
+  }
+
+  static void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t used_bytes) {
+    if (buffer != nullptr) cupti_buffers::instance().put_full({buffer, used_bytes});
+  }
+
+  bool const has_all_api_calls_;
+  pid_t const process_ = ::getpid();
+  cuda_driver driver_;
+  cupti_library cupti_;
+  cupti_buffers& buffers_ = cupti_buffers::instance();
+  cupti_record_reader reader_{cupti_};
+  std::unique_ptr<std::thread> reader_thread_;
+  std::mutex mutex_;
+  cupti_batch batch_;  ///< under `mutex_`
+  std::atomic<std::uint64_t> dropped_{0};
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool is_subscribed_ = false;
+  bool is_enabled_ = false;
+};
+
+}  // namespace profkit::detail

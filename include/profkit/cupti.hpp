@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// What needs CUPTI: the kernels that the devices ran. Link `profkit::cupti`; libcupti itself is opened at run time.
+///
+///     session.collect(profkit::cupti_kernels());
+
+#include "collect/cupti_kernels.hpp"

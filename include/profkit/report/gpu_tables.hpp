@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "number_format.hpp"
+#include "table.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+inline constexpr std::size_t kernels_shown = 20;
+inline constexpr std::size_t kernel_name_width = 100;
+
+/// Cut in the middle, where templates are; the ends say the most. Never inside a character of UTF-8.
+inline std::string shortened(std::string const& name, std::size_t width) {
+  if (name.size() <= width) return name;
+  auto const continues = [&](std::size_t i) { return i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0U) == 0x80U; };
+  std::size_t head = (width - 3) * 2 / 3;
+  std::size_t tail = name.size() - (width - 3 - head);
+  while (head > 0 && continues(head)) --head;
+  while (continues(tail)) ++tail;
+  return name.substr(0, head) + "..." + name.substr(tail);
+}
+
+inline std::vector<std::string> gpu_work_headings(char const* first) {
+  return {first, "operations", "kernel ms", "self ms", "busy ms", "span ms", "latency mean us", "latency p95 us"};
+}
+
+inline std::vector<std::string> gpu_work_row(std::string name, gpu_work_summary const& of) {
+  return {std::move(name),    fmt::format("{}", of.operations), format_ms(of.kernel_time),  format_ms(of.kernel_self),
+          format_ms(of.busy), format_ms(of.span.total),         format_us(of.latency_mean), format_us(of.latency_p95)};
+}
+
+/// count, total ms, and mean, median, min, max, std in microseconds.
+inline std::vector<std::string> times_row(std::string name, duration_summary const& of) {
+  return {std::move(name),      fmt::format("{}", of.count), format_ms(of.total), format_us(of.mean),
+          format_us(of.median), format_us(of.min),           format_us(of.max),   format_us(of.standard_deviation)};
+}
+
+inline std::vector<std::string> times_headings(char const* first) {
+  return {first, "count", "total ms", "mean us", "median us", "min us", "max us", "std us"};
+}
+
+inline std::vector<std::string> kernel_row(kernel_summary const& of, std::string name) {
+  std::vector<std::string> cells = times_row(of.kernel_class, of.time);
+  cells.push_back(format_share(of.share));
+  cells.insert(cells.begin(), std::move(name));
+  return cells;
+}
+
+inline table empty_kernel_table() {
+  std::vector<std::string> headings = times_headings("class");
+  headings.emplace_back("of all kernels");
+  headings.insert(headings.begin(), "kernel");
+  return table{std::move(headings), 2};
+}
+
+}  // namespace detail
+
+/// What the GPU did for each scope of the tree and those inside it; empty if kernels were not collected.
+[[nodiscard]] inline table gpu_scope_table(summary const& of) {
+  table result{detail::gpu_work_headings("scope")};
+  for (scope_summary const& row : of.scopes) {
+    if (row.gpu) result.add(detail::gpu_work_row(std::string(2 * row.depth, ' ') + row.name, *row.gpu));
+  }
+  return result;
+}
+
+/// Host and GPU time by name, wherever the scopes are in the tree; n/a in the columns of the GPU if kernels were not collected.
+[[nodiscard]] inline table name_table(summary const& of) {
+  table result{{"name", "count", "host total ms", "operations", "kernel ms", "self ms", "busy ms", "span ms"}};
+  for (scope_name_summary const& row : of.names) {
+    std::vector<std::string> cells{row.name, fmt::format("{}", row.host.count), detail::format_ms(row.host.total)};
+    if (row.gpu) {
+      cells.insert(cells.end(),
+                   {fmt::format("{}", row.gpu->operations), detail::format_ms(row.gpu->kernel_time),
+                    detail::format_ms(row.gpu->kernel_self), detail::format_ms(row.gpu->busy), detail::format_ms(row.gpu->span.total)});
+    } else {
+      cells.insert(cells.end(), 5, detail::not_measured);
+    }
+    result.add(std::move(cells));
+  }
+  return result;
+}
+
+/// Every kernel with its whole name: `kernels.csv`.
+[[nodiscard]] inline table kernel_table(gpu_summary const& of) {
+  table result = detail::empty_kernel_table();
+  for (kernel_summary const& row : of.kernels) result.add(detail::kernel_row(row, row.name));
+  return result;
+}
+
+/// The kernels that took longest, with names that fit a terminal.
+[[nodiscard]] inline table top_kernel_table(gpu_summary const& of) {
+  table result = detail::empty_kernel_table();
+  for (std::size_t i = 0; i < std::min(of.kernels.size(), detail::kernels_shown); ++i) {
+    result.add(detail::kernel_row(of.kernels[i], detail::shortened(of.kernels[i].name, detail::kernel_name_width)));
+  }
+  return result;
+}
+
+[[nodiscard]] inline table class_table(gpu_summary const& of) {
+  table result{{"class", "kernels", "total ms", "of all kernels"}};
+  for (kernel_class_summary const& row : of.classes) {
+    result.add({row.name, fmt::format("{}", row.count), detail::format_ms(row.total), detail::format_share(row.share)});
+  }
+  return result;
+}
+
+[[nodiscard]] inline table copy_table(gpu_summary const& of) {
+  std::vector<std::string> headings = detail::times_headings("copy or memset");
+  headings.emplace_back("MiB");
+  table result{std::move(headings)};
+  for (copy_summary const& row : of.copies) {
+    std::vector<std::string> cells = detail::times_row(row.name, row.time);
+    cells.push_back(detail::format_mib(row.bytes));
+    result.add(std::move(cells));
+  }
+  return result;
+}
+
+/// Empty unless all API calls were collected.
+[[nodiscard]] inline table api_table(gpu_summary const& of) {
+  table result{detail::times_headings("API call")};
+  if (!of.api) return result;
+  for (api_summary const& row : *of.api) result.add(detail::times_row(row.name, row.time));
+  return result;
+}
+
+/// What a summary of all operations says below the table of kernels.
+[[nodiscard]] inline std::string kernel_note(gpu_summary const& of) {
+  std::string text;
+  if (of.kernels.size() > detail::kernels_shown) {
+    std::size_t const more = of.kernels.size() - detail::kernels_shown;
+    milliseconds rest{};
+    for (std::size_t i = detail::kernels_shown; i < of.kernels.size(); ++i) rest += of.kernels[i].time.total;
+    text += fmt::format("and {} more with {} ms, in kernels.csv; ", more, detail::format_ms(rest));
+  }
+  return text + fmt::format("GPU: {} operations, {} of them kernels; {} ms in all, busy for {} ms\n", of.all.operations, of.all.kernels,
+                            detail::format_ms(of.all.kernel_time), detail::format_ms(of.all.busy));
+}
+
+}  // namespace profkit

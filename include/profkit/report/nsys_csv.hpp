@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/nsys_summary.hpp"
+#include "table.hpp"
+
+namespace profkit {
+
+/// A file of CSV with its name.
+struct named_csv {
+  std::string name;  ///< such as "cuda_gpu_kern_sum.csv"
+  std::string content;
+};
+
+namespace detail {
+
+/// As SQLite's `round(x, 1)`: halves go away from zero.
+inline std::string nsys_round(double value) { return fmt::format("{:.1f}", std::round(value * 10.0) / 10.0); }
+
+inline std::string nsys_megabytes(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
+
+/// Empty if all rows are 0, where Nsight Systems has no share either.
+inline std::string nsys_share(std::int64_t part, std::int64_t whole) {
+  return whole == 0 ? "" : nsys_round(static_cast<double>(part) * 100.0 / static_cast<double>(whole));
+}
+
+template <class Number>
+std::string nsys_cell(std::optional<Number> const& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+/// Avg, Med, Min, Max, StdDev in nanoseconds.
+inline void append_times(std::vector<std::string>& cells, nsys_statistics const& of) {
+  cells.insert(cells.end(), {nsys_round(of.mean), nsys_round(of.median), fmt::format("{}", of.min), fmt::format("{}", of.max),
+                             nsys_round(of.standard_deviation)});
+}
+
+inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
+  table result{{"Time (%)", "Total Time (ns)", count_heading, "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)", name_heading}};
+  std::int64_t total = 0;
+  for (nsys_row const& row : rows) total += row.samples.total;
+  for (nsys_row const& row : rows) {
+    std::vector<std::string> cells{nsys_share(row.samples.total, total), fmt::format("{}", row.samples.total),
+                                   fmt::format("{}", row.samples.count)};
+    append_times(cells, row.samples);
+    cells.push_back(row.name);
+    result.add(std::move(cells));
+  }
+  return result.to_csv();
+}
+
+inline std::string nsys_size_csv(std::vector<nsys_row> const& rows) {
+  table result{{"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"}};
+  for (nsys_row const& row : rows) {
+    nsys_statistics const& of = row.samples;
+    result.add({nsys_megabytes(static_cast<double>(of.total)), fmt::format("{}", of.count), nsys_megabytes(of.mean),
+                nsys_megabytes(of.median), nsys_megabytes(static_cast<double>(of.min)), nsys_megabytes(static_cast<double>(of.max)),
+                nsys_megabytes(of.standard_deviation), row.name});
+  }
+  return result.to_csv();
+}
+
+inline std::string nsys_projection_csv(std::vector<nsys_projection_row> const& rows) {
+  table result{{"Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances", "Proj Avg (ns)", "Proj Med (ns)",
+                "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)", "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"}};
+  for (nsys_projection_row const& row : rows) {
+    auto const per_range = [&](std::uint64_t sum) {
+      return nsys_round(static_cast<double>(sum) / static_cast<double>(row.projected.count));
+    };
+    std::vector<std::string> cells{row.range, "PushPop", fmt::format("{}", row.projected.total), fmt::format("{}", row.range_time),
+                                   fmt::format("{}", row.projected.count)};
+    append_times(cells, row.projected);
+    cells.insert(cells.end(),
+                 {fmt::format("{}", row.operations), per_range(row.operations), per_range(row.levels), per_range(row.children)});
+    result.add(std::move(cells));
+  }
+  return result.to_csv();
+}
+
+inline std::string nsys_range_kernel_csv(nsys_summary const& of) {
+  table result{{"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)", "Min (ns)",
+                "Max (ns)", "StdDev (ns)", "Kernel Name"}};
+  for (nsys_range_kernel_row const& row : of.range_kernels) {
+    std::vector<std::string> cells{row.range.value_or(""),
+                                   row.range ? "PushPop" : "",
+                                   row.thread ? fmt::format("{}", of.process_id) : "",
+                                   nsys_cell(row.thread),
+                                   fmt::format("{}", row.ranges),
+                                   fmt::format("{}", row.kernels),
+                                   fmt::format("{}", row.time.total)};
+    append_times(cells, row.time);
+    cells.push_back(row.kernel);
+    result.add(std::move(cells));
+  }
+  return result.to_csv();
+}
+
+}  // namespace detail
+
+/// The summaries that `nsys stats --format csv` prints, with its headings, units, order and rounding. A name with quotes is quoted as in
+/// RFC 4180, so that any reader of CSV can read it.
+/// @param has_kernels false: only the summary of ranges; the others were not measured.
+[[nodiscard]] inline std::vector<named_csv> nsys_csv(nsys_summary const& of, bool has_kernels) {
+  std::vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(of.ranges, "Instances", "Range")}};
+  if (!has_kernels) return result;
+  if (of.api) result.push_back({"cuda_api_sum.csv", detail::nsys_time_csv(*of.api, "Num Calls", "Name")});
+  result.push_back({"cuda_gpu_kern_sum.csv", detail::nsys_time_csv(of.kernels, "Instances", "Name")});
+  result.push_back({"cuda_gpu_mem_time_sum.csv", detail::nsys_time_csv(of.memory_times, "Count", "Operation")});
+  result.push_back({"cuda_gpu_mem_size_sum.csv", detail::nsys_size_csv(of.memory_sizes)});
+  result.push_back({"nvtx_gpu_proj_sum.csv", detail::nsys_projection_csv(of.projections)});
+  result.push_back({"nvtx_kern_sum.csv", detail::nsys_range_kernel_csv(of)});
+  return result;
+}
+
+}  // namespace profkit

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../support/made_gpu_profile.hpp"
+#include "../support/profile_of.hpp"
+#include "../support/random_gpu_profile.hpp"
+
+using Catch::Approx;
+
+namespace {
+
+constexpr std::uint32_t none = profkit::attribution::none;
+
+profkit::gpu_work_summary work_in(profkit::summary const& of, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(of, path);
+  REQUIRE(row != nullptr);
+  REQUIRE(row->gpu);
+  return *row->gpu;
+}
+
+template <class Rows>
+auto const& row_named(Rows const& rows, std::string const& beginning) {
+  auto const row = std::find_if(rows.begin(), rows.end(), [&](auto const& each) { return each.name.rfind(beginning, 0) == 0; });
+  REQUIRE(row != rows.end());
+  return *row;
+}
+
+/// The figures of a set of operations, from their definitions.
+struct plain_model {
+  profkit::profile const& of;
+  random_gpu_profile const& made;
+
+  [[nodiscard]] profkit::api_call_record const* call_of(std::size_t operation) const {
+    auto const call = std::find_if(of.api_calls.begin(), of.api_calls.end(),
+                                   [&](auto const& each) { return each.correlation == of.gpu_operations[operation].correlation; });
+    return call == of.api_calls.end() ? nullptr : &*call;
+  }
+
+  [[nodiscard]] bool counts(std::size_t operation) const {
+    profkit::interval const call = call_of(operation)->time;
+    profkit::timestamp const moment = call.begin + (call.end - call.begin) / 2;
+    return std::any_of(of.steps.begin(), of.steps.end(), [&](profkit::step_record const& step) {
+      return !step.warmup && step.time.begin <= moment && moment < step.time.end;
+    });
+  }
+
+  /// Whether the operation was launched in a path that `is_wanted`, or in a path inside one.
+  template <class IsWanted>
+  [[nodiscard]] bool is_in(std::size_t operation, IsWanted is_wanted) const {
+    if (made.scope_of[operation] == none) return false;
+    std::uint32_t path = of.scopes[made.scope_of[operation]].path;
+    for (; path != profkit::path_record::no_parent; path = of.paths[path].parent) {
+      if (is_wanted(path)) return true;
+    }
+    return false;
+  }
+
+  template <class IsWanted>
+  [[nodiscard]] std::vector<std::size_t> operations_in(IsWanted is_wanted) const {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+      if (counts(i) && is_in(i, is_wanted)) result.push_back(i);
+    }
+    return result;
+  }
+
+  [[nodiscard]] double busy_ms(std::vector<std::size_t> const& operations) const {
+    std::vector<std::int64_t> edges;
+    auto const ns = [](profkit::timestamp at) { return at.time_since_epoch().count(); };
+    for (std::size_t const each : operations) {
+      edges.push_back(ns(of.gpu_operations[each].time.begin));
+      edges.push_back(ns(of.gpu_operations[each].time.end));
+    }
+    std::sort(edges.begin(), edges.end());
+    std::int64_t result = 0;
+    for (std::size_t i = 1; i < edges.size(); ++i) {
+      bool const is_busy = std::any_of(operations.begin(), operations.end(), [&](std::size_t each) {
+        profkit::interval const& time = of.gpu_operations[each].time;
+        return ns(time.begin) <= edges[i - 1] && edges[i] <= ns(time.end);
+      });
+      if (is_busy) result += edges[i] - edges[i - 1];
+    }
+    return static_cast<double>(result) / 1e6;
+  }
+
+  void check(profkit::gpu_work_summary const& found, std::vector<std::size_t> const& operations) const {
+    double total = 0.0;
+    std::uint64_t kernels = 0;
+    std::vector<double> latencies;
+    for (std::size_t const each : operations) {
+      profkit::gpu_operation_record const& operation = of.gpu_operations[each];
+      total += profkit::milliseconds{operation.time.duration()}.count();
+      kernels += operation.kind == profkit::gpu_operation_kind::kernel ? 1U : 0U;
+      latencies.push_back(profkit::milliseconds{operation.time.begin - call_of(each)->time.begin}.count());
+    }
+    std::sort(latencies.begin(), latencies.end());
+    CHECK(found.operations == operations.size());
+    CHECK(found.kernels == kernels);
+    CHECK(found.kernel_time.count() == Approx(total));
+    CHECK(found.busy.count() == Approx(busy_ms(operations)));
+    CHECK(found.latency_p95.has_value() == !operations.empty());
+    if (operations.empty()) return;
+    CHECK(found.latency_p95->count() == Approx(*profkit::quantile(latencies, 0.95)));
+    double sum = 0.0;
+    for (double const each : latencies) sum += each;
+    CHECK(found.latency_mean->count() == Approx(sum / static_cast<double>(latencies.size())));
+  }
+
+  /// Spans of the scopes with a path, each from first start to last end of what was launched in it or in a scope inside.
+  [[nodiscard]] std::vector<double> spans_of(std::uint32_t path) const {
+    std::vector<profkit::interval> spans(of.scopes.size(), {profkit::timestamp::max(), profkit::timestamp::min()});
+    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+      if (!counts(i)) continue;
+      for (std::uint32_t scope = made.scope_of[i]; scope != none; scope = made.parent_of[scope]) {
+        spans[scope].begin = std::min(spans[scope].begin, of.gpu_operations[i].time.begin);
+        spans[scope].end = std::max(spans[scope].end, of.gpu_operations[i].time.end);
+      }
+    }
+    std::vector<double> result;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      if (of.scopes[i].path == path && spans[i].begin <= spans[i].end) {
+        result.push_back(profkit::milliseconds{spans[i].duration()}.count());
+      }
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+};
+
+/// Three steps with gaps between them, the first of them warm-up.
+random_gpu_profile random_steps(std::uint64_t seed) {
+  random_gpu_profile made = make_random_gpu_profile(seed, 700);
+  profkit::timestamp const begin{std::chrono::seconds{1'790'000'000}};
+  auto const at = [&](int ns) { return begin + std::chrono::nanoseconds{ns}; };
+  made.profile.steps = {{{at(0), at(5000)}, 0, true, 1}, {{at(5500), at(10000)}, 1, false, 1}, {{at(10000), at(15000)}, 2, false, 1}};
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("what the GPU did is n/a where kernels were not collected", "[gpu_summary]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.collectors = {{"kernels", "not collected", "no libcupti"}};
+  profkit::summary const summary = profkit::analyze(profile);
+  CHECK_FALSE(summary.gpu);
+  REQUIRE_FALSE(summary.scopes.empty());
+  REQUIRE_FALSE(summary.names.empty());
+  for (auto const& row : summary.scopes) CHECK_FALSE(row.gpu);
+  for (auto const& row : summary.names) CHECK_FALSE(row.gpu);
+}
+
+TEST_CASE("kernels that were collected and did not happen are zeros", "[gpu_summary]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.gpu_operations.clear();
+  profkit::summary const summary = profkit::analyze(profile);
+  REQUIRE(summary.gpu);
+  CHECK(summary.gpu->all.operations == 0);
+  CHECK(summary.gpu->kernels.empty());
+  profkit::gpu_work_summary const step = work_in(summary, "step");
+  CHECK(step.kernel_time.count() == 0.0);
+  CHECK(step.span.count == 0);
+  CHECK_FALSE(step.span.mean);
+  CHECK_FALSE(step.latency_mean);
+}
+
+TEST_CASE("a scope has its own operations and those of the scopes inside", "[gpu_summary]") {
+  profkit::summary const summary = profkit::analyze(made_gpu_profile());
+  profkit::gpu_work_summary const step = work_in(summary, "step");
+  CHECK(step.operations == 10);
+  CHECK(step.kernels == 8);
+  CHECK(step.kernel_time.count() == Approx(11.2));
+  CHECK(step.kernel_self.count() == Approx(0.2));  // the memsets
+  profkit::gpu_work_summary const forward = work_in(summary, "step/forward");
+  CHECK(forward.kernel_time.count() == Approx(9.0));
+  CHECK(forward.kernel_self.count() == Approx(4.0));
+  profkit::gpu_work_summary const attention = work_in(summary, "step/forward/attention");
+  CHECK(attention.kernel_time.count() == Approx(5.0));
+  CHECK(attention.kernel_self.count() == Approx(2.0));
+  profkit::gpu_work_summary const load = work_in(summary, "load");
+  CHECK(load.operations == 2);
+  CHECK(load.kernels == 0);
+  CHECK(load.kernel_time.count() == Approx(1.0));
+}
+
+TEST_CASE("a GPU that runs two streams at once is busy once", "[gpu_summary]") {
+  profkit::summary const summary = profkit::analyze(made_gpu_profile());
+  CHECK(work_in(summary, "step").busy.count() == Approx(8.2));
+  CHECK(work_in(summary, "step/forward").busy.count() == Approx(6.0));
+  CHECK(work_in(summary, "step/forward/attention").busy.count() == Approx(4.0));
+  CHECK(work_in(summary, "step/forward/attention/attention").busy.count() == Approx(3.0));
+  CHECK(summary.gpu->all.busy.count() == Approx(9.1));
+}
+
+TEST_CASE("the span of a scope goes from its first start to its last end", "[gpu_summary]") {
+  profkit::summary const summary = profkit::analyze(made_gpu_profile());
+  profkit::duration_summary const step = work_in(summary, "step").span;
+  CHECK(step.count == 2);
+  CHECK(step.mean->count() == Approx(5.1));
+  CHECK(step.median->count() == Approx(5.1));
+  CHECK(work_in(summary, "step/forward").span.mean->count() == Approx(3.0));
+  CHECK(work_in(summary, "step/forward/attention").span.max->count() == Approx(2.0));
+  CHECK(work_in(summary, "step/backward").span.min->count() == Approx(1.0));
+  CHECK(summary.gpu->all.span.count == 2);  // of the steps
+  CHECK(summary.gpu->all.span.min->count() == Approx(5.3));
+  CHECK(summary.gpu->all.span.max->count() == Approx(7.0));
+}
+
+TEST_CASE("latency counts from the beginning of the launching call", "[gpu_summary]") {
+  profkit::summary const summary = profkit::analyze(made_gpu_profile());
+  CHECK(work_in(summary, "step").latency_mean->count() == Approx(0.59));
+  CHECK(work_in(summary, "step").latency_p95->count() == Approx(1.65));
+  CHECK(work_in(summary, "step/backward").latency_mean->count() == Approx(0.3));
+  CHECK(work_in(summary, "load").latency_p95->count() == Approx(0.3));
+}
+
+TEST_CASE("what was launched outside any scope is counted apart", "[gpu_summary]") {
+  profkit::gpu_summary const gpu = *profkit::analyze(made_gpu_profile()).gpu;
+  CHECK(gpu.all.operations == 15);
+  CHECK(gpu.all.kernels == 11);
+  CHECK(gpu.all.kernel_time.count() == Approx(13.1));
+  CHECK(gpu.unattributed_operations == 3);
+  CHECK(gpu.unattributed_kernels == 3);
+  CHECK(gpu.unattributed_time.count() == Approx(0.9));
+  CHECK(gpu.unknown_launches == 1);
+}
+
+TEST_CASE("a scope inside another of its name does not count twice", "[gpu_summary]") {
+  profkit::summary const summary = profkit::analyze(made_gpu_profile());
+  std::vector<std::string> names;
+  for (auto const& row : summary.names) names.push_back(row.name);
+  CHECK(names == std::vector<std::string>{"step", "forward", "attention", "backward", "load"});
+  profkit::scope_name_summary const& attention = row_named(summary.names, "attention");
+  CHECK(attention.host.count == 4);
+  CHECK(attention.host.total.count() == Approx(2.0));
+  CHECK(attention.host.mean->count() == Approx(1.0));
+  CHECK(attention.gpu->operations == 4);
+  CHECK(attention.gpu->kernel_time.count() == Approx(5.0));
+  CHECK(attention.gpu->kernel_self.count() == Approx(5.0));
+  CHECK(attention.gpu->busy.count() == Approx(4.0));
+  CHECK(attention.gpu->span.count == 2);
+}
+
+TEST_CASE("the same name in several places is one row by name, with its busy time counted once", "[gpu_summary]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.paths[5].name = "backward";  // was "load": a copy [1.5, 2.0] beside the kernel [5.8, 6.8] of the other
+  profkit::summary summary = profkit::analyze(profile);
+  profkit::gpu_work_summary backward = *row_named(summary.names, "backward").gpu;
+  CHECK(backward.operations == 4);
+  CHECK(backward.kernel_time.count() == Approx(3.0));
+  CHECK(backward.busy.count() == Approx(3.0));
+  CHECK(backward.span.count == 4);
+  CHECK(backward.latency_p95->count() == Approx(0.3));
+  CHECK(row_named(summary.names, "backward").host.total.count() == Approx(6.0));
+
+  profile.paths[5].name = "forward";  // the kernel [1.7, 3.7] runs beside the copy
+  summary = profkit::analyze(profile);
+  profkit::gpu_work_summary const forward = *row_named(summary.names, "forward").gpu;
+  CHECK(forward.kernel_time.count() == Approx(10.0));
+  CHECK(forward.busy.count() == Approx(6.4));
+}
+
+TEST_CASE("kernels are rows with the longest first, and shares of the time of all kernels", "[gpu_summary]") {
+  profkit::gpu_summary const gpu = *profkit::analyze(made_gpu_profile()).gpu;
+  std::vector<std::string> classes;
+  double share = 0.0;
+  for (profkit::kernel_summary const& row : gpu.kernels) {
+    classes.push_back(row.kernel_class);
+    share += *row.share;
+  }
+  CHECK(classes == std::vector<std::string>{"matmul", "elementwise", "softmax", "other"});  // none of the warm-up
+  CHECK(share == Approx(1.0));
+  profkit::kernel_summary const& matmul = gpu.kernels[0];
+  CHECK(matmul.mangled.rfind("_ZN7cutlass", 0) == 0);
+  CHECK(matmul.time.count == 4);
+  CHECK(matmul.time.total.count() == Approx(6.0));
+  CHECK(matmul.time.median->count() == Approx(1.5));
+  CHECK(matmul.time.p95->count() == Approx(2.0));
+  CHECK(matmul.time.min->count() == Approx(1.0));
+  CHECK(matmul.time.max->count() == Approx(2.0));
+  CHECK(*matmul.share == Approx(6.0 / 11.9));
+
+  REQUIRE(gpu.classes.size() == 4);
+  CHECK(gpu.classes[1].name == "elementwise");
+  CHECK(gpu.classes[1].count == 4);
+  CHECK(gpu.classes[1].total.count() == Approx(3.4));
+  CHECK(*gpu.classes[1].share == Approx(3.4 / 11.9));
+}
+
+TEST_CASE("kernels of one class are one row of the classes", "[gpu_summary]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.gpu_names[1].name = "ampere_sgemm_128x64_tn";
+  profkit::gpu_summary const gpu = *profkit::analyze(profile).gpu;
+  CHECK(gpu.kernels.size() == 4);
+  REQUIRE(gpu.classes.size() == 3);
+  CHECK(gpu.classes[0].count == 6);
+  CHECK(gpu.classes[0].total.count() == Approx(8.0));
+}
+
+TEST_CASE("copies and memsets have their bytes and are not kernels", "[gpu_summary]") {
+  std::vector<profkit::copy_summary> const copies = profkit::analyze(made_gpu_profile()).gpu->copies;
+  REQUIRE(copies.size() == 2);
+  CHECK(copies[0].name == "[CUDA memcpy Host-to-Device]");
+  CHECK(copies[0].bytes == 2U << 20U);
+  CHECK(copies[0].time.count == 2);
+  CHECK(copies[0].time.total.count() == Approx(1.0));
+  CHECK(copies[1].name == "[CUDA memset]");
+  CHECK(copies[1].bytes == 8192);
+}
+
+TEST_CASE("API calls have rows when all of them were collected", "[gpu_summary]") {
+  CHECK_FALSE(profkit::analyze(made_gpu_profile(false)).gpu->api);
+  std::vector<profkit::api_summary> const api = *profkit::analyze(made_gpu_profile(true)).gpu->api;
+  REQUIRE(api.size() == 4);
+  CHECK(row_named(api, "cudaLaunchKernel").time.count == 10);
+  CHECK(row_named(api, "cudaDeviceSynchronize").time.count == 2);
+  CHECK(row_named(api, "cudaDeviceSynchronize").time.total.count() == Approx(1.0));
+  CHECK(api[2].name == "cudaMemcpyAsync_v3020");
+  CHECK(api[3].name == "cudaMemsetAsync_v3020");
+}
+
+TEST_CASE("without any step all operations count", "[gpu_summary]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.steps.clear();
+  profkit::gpu_summary const gpu = *profkit::analyze(profile).gpu;
+  CHECK(gpu.all.operations == 23);
+  CHECK(gpu.all.span.count == 1);
+  CHECK(gpu.all.span.total.count() == Approx(47.0));
+}
+
+TEST_CASE("a path that only launched in the measured time, and began before, has a row", "[gpu_summary]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.scopes.erase(std::remove_if(profile.scopes.begin(), profile.scopes.end(), [](auto const& each) { return each.path == 5; }),
+                       profile.scopes.end());
+  profile.scopes.push_back({{at_ms(0), at_ms(60)}, 5, 1});
+  profkit::summary const summary = profkit::analyze(profile);
+  CHECK(find_row(summary, "load")->host.count == 0);
+  CHECK(work_in(summary, "load").operations == 4);  // with what was launched outside any scope before
+  CHECK(summary.gpu->unattributed_operations == 1);
+}
+
+TEST_CASE("the figures of random nests are those of their definitions", "[gpu_summary]") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    INFO("seed " << seed);
+    random_gpu_profile const made = random_steps(seed);
+    profkit::profile const& profile = made.profile;
+    plain_model const model{profile, made};
+    profkit::summary const summary = profkit::analyze(profile);
+
+    double self = summary.gpu->unattributed_time.count();
+    for (auto const& row : summary.scopes) self += row.gpu->kernel_self.count();
+    CHECK(self == Approx(summary.gpu->all.kernel_time.count()));
+
+    std::size_t rows = 0;
+    for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
+      profkit::scope_summary const* const row = find_row(summary, path_name(profile, path));
+      if (row == nullptr) continue;
+      ++rows;
+      INFO(row->path);
+      model.check(*row->gpu, model.operations_in([&](std::uint32_t each) { return each == path; }));
+      std::vector<double> const spans = model.spans_of(path);
+      CHECK(row->gpu->span.count == spans.size());
+      if (spans.empty()) continue;
+      CHECK(row->gpu->span.median->count() == Approx(*profkit::quantile(spans, 0.5)));
+      CHECK(row->gpu->span.p95->count() == Approx(*profkit::quantile(spans, 0.95)));
+    }
+    CHECK(rows == summary.scopes.size());
+    for (profkit::scope_name_summary const& row : summary.names) {
+      INFO(row.name);
+      model.check(*row.gpu, model.operations_in([&](std::uint32_t each) { return profile.paths[each].name == row.name; }));
+    }
+  }
+}
+
+TEST_CASE("the order of the operations does not matter to the summary", "[gpu_summary]") {
+  random_gpu_profile const made = random_steps(7);
+  profkit::profile reversed = made.profile;
+  std::reverse(reversed.gpu_operations.begin(), reversed.gpu_operations.end());
+  profkit::gpu_work_summary const before = profkit::analyze(made.profile).gpu->all;
+  profkit::gpu_work_summary const after = profkit::analyze(reversed).gpu->all;
+  CHECK(before.operations > 100);
+  CHECK(before.operations == after.operations);
+  CHECK(before.busy == after.busy);
+  CHECK(before.kernel_time == after.kernel_time);
+  CHECK(before.latency_p95 == after.latency_p95);
+}

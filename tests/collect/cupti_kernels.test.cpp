@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The collection of kernels, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
+#include <profkit/analyze/attribution.hpp>
+#include <profkit/cupti.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+#include "fake_libcupti.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+thread_local std::uint64_t allocations = 0;
+
+/// An environment variable that is gone at the end of the test.
+struct variable {
+  variable(char const* of, std::string const& value) : name{of} { ::setenv(name, value.c_str(), 1); }
+  ~variable() { ::unsetenv(name); }
+  variable(variable const&) = delete;
+  variable& operator=(variable const&) = delete;
+  char const* name;
+};
+
+fake_cupti_controls& fake_cupti() {
+  void* const library = ::dlopen("libcupti.so.13", RTLD_NOW);
+  REQUIRE(library != nullptr);
+  auto* const controls = static_cast<fake_cupti_controls*>(::dlsym(library, "fake_cupti"));
+  REQUIRE(controls != nullptr);  // else the real one was found
+  return *controls;
+}
+
+int synchronisations() { return *static_cast<int*>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_synchronisations")); }
+
+profkit::collector_record kernels_of(profkit::session& session) {
+  for (auto const& each : session.report().profile().collectors) {
+    if (each.name == "kernels") return each;
+  }
+  return {};
+}
+
+/// Why a session cannot collect kernels now.
+std::string reason() {
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  profkit::collector_record const kernels = kernels_of(session);
+  CHECK(kernels.status == "not collected");
+  return kernels.reason;
+}
+
+std::vector<std::string> charged(profkit::profile const& of) {
+  profkit::attribution const to = profkit::attribute(of);
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::string const scope = to.scope_of[i] == profkit::attribution::none ? "-" : path_name(of, of.scopes[to.scope_of[i]].path);
+    result.push_back(of.gpu_names[of.gpu_operations[i].name].name + " in " + scope);
+  }
+  return result;
+}
+
+}  // namespace
+
+__attribute__((noinline)) void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc{};
+}
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+TEST_CASE("operations are charged to the innermost scope open when they were launched", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  for (bool const all_api_calls : {false, true}) {
+    profkit::session session{plain_options()};
+    auto& collector = session.collect(profkit::cupti_kernels({all_api_calls}));
+    INFO(collector.status().reason);
+    REQUIRE(collector.status().works);
+    fake.kernel("_Z5firstv", 1, 100, 200);
+    {
+      PROF_SCOPE("outer");
+      fake.kernel("_Z6secondPf", 2, 300, 400);
+      {
+        PROF_SCOPE("inner");
+        fake.copy(1, 1024, 400, 500);
+        fake.set(64, 500, 600);
+        fake.call();
+      }
+      fake.kernel("_Z6secondPf", 3, 600, 700);
+      std::thread{[&] { fake.kernel("not mangled", 4, 700, 800); }}.join();
+    }
+    profkit::profile const profile = session.report().profile();
+    CHECK(charged(profile) == std::vector<std::string>{"first() in -", "second(float*) in outer",
+                                                       "[CUDA memcpy Host-to-Device] in outer/inner", "[CUDA memset] in outer/inner",
+                                                       "second(float*) in outer", "not mangled in -"});
+    REQUIRE(profile.gpu_names.size() == 5);  // each name once
+    CHECK(profile.gpu_names[1].mangled == "_Z6secondPf");
+    CHECK(profile.gpu_names[4].mangled.empty());
+    CHECK(profile.gpu_operations[1].grid[0] == 2);
+    CHECK(profile.gpu_operations[1].stream == 7);
+    CHECK(profile.gpu_operations[1].time.duration() == std::chrono::nanoseconds{100});
+    CHECK(profile.gpu_operations[2].bytes == 1024);
+    CHECK(profile.gpu_operations[2].kind == profkit::gpu_operation_kind::copy);
+    CHECK(profile.gpu_operations[3].kind == profkit::gpu_operation_kind::set);
+    CHECK(profile.has_all_api_calls == all_api_calls);
+    CHECK(profile.api_calls.size() == (all_api_calls ? 7 : 6));
+    CHECK(profile.api_names[profile.api_calls[0].name] == (all_api_calls ? "cudaLaunchKernel_v7000" : "cuLaunchKernel"));
+    CHECK(profile.environment.gpu == "fake GPU");
+  }
+}
+
+TEST_CASE("operations without a valid time are counted and left out, and dropped records are reported", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  fake.kernel("_Z1av", 1, 0, 0);
+  fake.kernel("_Z1av", 1, 200, 100);
+  fake.set(8, 100, 0);
+  fake.kernel("_Z1av", 1, 100, 100);
+  fake.records_to_drop = 3;
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.gpu_operations.size() == 1);
+  CHECK(profile.quality.invalid_operations == 3);
+  CHECK(profile.quality.dropped_operations == 3);
+}
+
+TEST_CASE("correlations go on past 32 bits", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  fake.next_correlation = 0xffffffffU - 100;
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    PROF_SCOPE_INDEXED("scope", i);
+    fake.kernel("_Z1av", i + 1, 100, 200);
+  }
+  profkit::profile const profile = session.report().profile();
+  profkit::attribution const to = profkit::attribute(profile);
+  REQUIRE(profile.gpu_operations.size() == 200);
+  for (std::size_t i = 0; i < 200; ++i) {
+    if (i > 0) CHECK(profile.gpu_operations[i].correlation == profile.gpu_operations[i - 1].correlation + 1);
+    CHECK(profile.paths[profile.scopes[to.scope_of[i]].path].index == static_cast<std::int64_t>(profile.gpu_operations[i].grid[0]) - 1);
+  }
+}
+
+TEST_CASE("a launching thread allocates nothing once warm, and buffers go round", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  constexpr std::uint32_t launches = 400'000;  // of 216 bytes: 21 buffers of 4 MiB
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  std::uint64_t const buffers_before = fake.buffers_requested;
+  std::uint64_t on_this_thread = 0;
+  std::thread{[&] {
+    fake.kernel("_Z1av", 1, 100, 200);
+    std::uint64_t const before = allocations;
+    for (std::uint32_t i = 1; i < launches; ++i) fake.kernel("_Z1av", 1, 100, 200);
+    on_this_thread = allocations - before;
+  }}.join();
+  CHECK(on_this_thread == 0);
+  CHECK(fake.buffers_requested - buffers_before >= 20);
+  CHECK(session.report().profile().gpu_operations.size() == launches);
+  CHECK(session.report().profile().quality.dropped_operations == 0);
+}
+
+TEST_CASE("the device is synchronised once, when the session ends", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::options options = plain_options(2, 3);
+  profkit::session session{options};
+  session.collect(profkit::cupti_kernels());
+  int const before = synchronisations();
+  for (profkit::step const step : session) {
+    fake.kernel("_Z1av", 1, 100, 200);
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});  // so that each step drains
+  }
+  CHECK(synchronisations() == before);
+  CHECK(session.report().profile().gpu_operations.size() == 5);
+  CHECK(synchronisations() == before + 1);
+}
+
+TEST_CASE("sessions in sequence collect, and CUPTI is free in between", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  for (int round = 0; round < 3; ++round) {
+    {
+      profkit::session session{plain_options()};
+      session.collect(profkit::cupti_kernels());
+      CHECK(fake.is_subscribed);
+      fake.kernel("_Z1av", 1, 100, 200);
+      CHECK(session.report().profile().gpu_operations.size() == 1);
+      CHECK_FALSE(fake.is_subscribed);
+    }
+    fake.kernel("_Z7betweenv", 1, 100, 200);
+  }
+}
+
+TEST_CASE("starting and stopping twice does nothing more", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{plain_options()};
+  auto& collector = session.collect(profkit::cupti_kernels());
+  profkit::profile ignored;
+  collector.start(ignored);
+  fake.kernel("_Z1av", 1, 100, 200);
+  CHECK(session.report().profile().gpu_operations.size() == 1);
+  collector.stop();
+  CHECK_FALSE(fake.is_subscribed);
+}
+
+TEST_CASE("a second collector says that there is one already, and the first goes on", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  auto const& second = session.collect(profkit::cupti_kernels());
+  CHECK_THAT(second.status().reason, ContainsSubstring("another collector of kernels runs"));
+  fake.kernel("_Z1av", 1, 100, 200);
+  CHECK(session.report().profile().gpu_operations.size() == 1);
+}
+
+TEST_CASE("another tool that has CUPTI is named", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  {
+    variable const conflict{"FAKE_CUPTI", "cuptiSubscribe=39"};
+    CHECK_THAT(reason(), ContainsSubstring("CUPTI for something has CUPTI"));
+    variable const nsys{"NSYS_PROFILING_SESSION_ID", "1"};
+    CHECK_THAT(reason(), ContainsSubstring("Nsight Systems has CUPTI"));
+  }
+  CHECK_FALSE(fake.is_subscribed);
+}
+
+TEST_CASE("what is missing is said: a driver, a device, permission, a newer libcupti", "[cupti]") {
+  static_cast<void>(fake_cupti());
+  {
+    variable const no_device{"FAKE_CUDA", "cuInit=100"};
+    CHECK(reason() == "cuInit: CUDA_ERROR_NO_DEVICE");
+  }
+  {
+    variable const privileges{"FAKE_CUPTI", "cuptiActivityEnable=35"};
+    CHECK_THAT(reason(), ContainsSubstring("INSUFFICIENT_PRIVILEGES") && ContainsSubstring("NVreg_RestrictProfilingToAdminUsers"));
+  }
+  {
+    variable const old{"FAKE_CUPTI", "version=18"};
+    CHECK_THAT(reason(), ContainsSubstring("too old: its version is 18, at least 19"));
+  }
+}
+
+TEST_CASE("whatever call fails, the program runs on and the next session collects", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  for (std::string const call :
+       {"cuptiGetVersion", "cuptiSubscribe", "cuptiSetThreadIdType", "cuptiActivitySetAttribute", "cuptiActivityRegisterCallbacks",
+        "cuptiActivityEnable", "cuptiEnableCallback", "cuptiActivityDisable", "cuptiActivityFlushAll", "cuptiActivityGetNumDroppedRecords",
+        "cuptiUnsubscribe", "cuptiActivityGetNextRecord"}) {
+    INFO(call);
+    {
+      variable const failure{"FAKE_CUPTI", call + "=999"};
+      profkit::session session{plain_options()};
+      session.collect(profkit::cupti_kernels());
+      {
+        PROF_SCOPE("scope");
+        fake.kernel("_Z1av", 1, 100, 200);
+      }
+      CHECK(count_scopes(session.report().profile(), "scope") == 1);
+    }
+    CHECK_FALSE(fake.is_subscribed);
+    profkit::session session{plain_options()};
+    session.collect(profkit::cupti_kernels());
+    fake.kernel("_Z1av", 1, 100, 200);
+    CHECK(session.report().profile().gpu_operations.size() == 1);
+  }
+}
+
+TEST_CASE("the child of a fork leaves CUPTI to its parent", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  auto session = std::make_unique<profkit::session>(plain_options());
+  session->collect(profkit::cupti_kernels());
+  fake.kernel("_Z1av", 1, 100, 200);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    session.reset();
+    ::_exit(fake.is_subscribed ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(session->report().profile().gpu_operations.size() == 1);
+}

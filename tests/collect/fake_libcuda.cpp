@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for the CUDA driver, as libcuda.so.1, in tests that need no GPU. FAKE_CUDA="cuInit=100" makes a function fail.
+#include <cuda.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+CUresult status_of(char const* function) {
+  char const* const text = std::getenv("FAKE_CUDA");
+  std::string const wanted = std::string{function} + "=";
+  if (text == nullptr || std::string{text}.substr(0, wanted.size()) != wanted) return CUDA_SUCCESS;
+  return static_cast<CUresult>(std::atoi(text + wanted.size()));
+}
+
+}  // namespace
+
+extern "C" {
+
+#undef cuDevicePrimaryCtxRelease
+#undef cuCtxPushCurrent
+#undef cuCtxPopCurrent
+
+/// How often the device was synchronised.
+int fake_cuda_synchronisations = 0;
+
+CUresult cuInit(unsigned) { return status_of("cuInit"); }
+CUresult cuGetErrorName(CUresult status, char const** name) {
+  *name = status == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_UNKNOWN";
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetCount(int* count) { return *count = 2, status_of("cuDeviceGetCount"); }
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned*, int* active) {
+  *active = device == 0 ? 1 : 0;  // the second device is not used, and must not be made to be
+  return status_of("cuDevicePrimaryCtxGetState");
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = nullptr;
+  return device == 0 ? status_of("cuDevicePrimaryCtxRetain") : CUDA_ERROR_UNKNOWN;
+}
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return status_of("cuDevicePrimaryCtxRelease"); }
+CUresult cuCtxPushCurrent_v2(CUcontext) { return status_of("cuCtxPushCurrent"); }
+CUresult cuCtxPopCurrent_v2(CUcontext*) { return status_of("cuCtxPopCurrent"); }
+CUresult cuCtxSynchronize() { return ++fake_cuda_synchronisations, status_of("cuCtxSynchronize"); }
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return status_of("cuThreadExchangeStreamCaptureMode"); }
+
+}  // extern "C"

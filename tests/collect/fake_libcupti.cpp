@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands in for CUPTI, as libcupti.so.13, in tests that need no GPU: hands out records of what the test "launches", in buffers, with the
+// callbacks around each call. FAKE_CUPTI="cuptiActivityEnable=35" makes a function fail; "version=18" says so.
+#include "fake_libcupti.hpp"
+
+#include <cupti.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+extern "C" fake_cupti_controls fake_cupti;
+
+namespace {
+
+constexpr CUpti_CallbackId launch = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+constexpr CUpti_CallbackId copying = CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync;
+constexpr CUpti_CallbackId setting = CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async;
+
+struct buffer {
+  std::uint8_t* bytes = nullptr;
+  std::size_t size = 0;
+  std::size_t used = 0;
+};
+
+struct fake_state {
+  std::mutex mutex;
+  CUpti_CallbackFunc callback = nullptr;
+  CUpti_BuffersCallbackRequestFunc request = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+  std::set<std::uint32_t> kinds;
+  std::set<CUpti_CallbackId> calls;
+  buffer current;
+};
+
+fake_state& state() {
+  static fake_state* const all = new fake_state;
+  return *all;
+}
+
+std::uint64_t now() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
+}
+
+CUptiResult status_of(std::string const& function) {
+  char const* const text = std::getenv("FAKE_CUPTI");
+  if (text == nullptr || std::string{text}.substr(0, function.size() + 1) != function + "=") return CUPTI_SUCCESS;
+  return static_cast<CUptiResult>(std::atoi(text + function.size() + 1));
+}
+
+void give_back() {
+  buffer const full = std::exchange(state().current, buffer{});
+  if (full.bytes != nullptr) state().complete(nullptr, 0, full.bytes, full.size, full.used);
+}
+
+template <class Record>
+void put(std::uint32_t kind, Record record) {
+  static_assert(sizeof record % 8 == 0);
+  if (state().kinds.count(kind) == 0) return;
+  if (state().current.used + sizeof record > state().current.size) give_back();
+  if (state().current.bytes == nullptr) {
+    std::size_t most_records = 0;
+    ++fake_cupti.buffers_requested;
+    state().request(&state().current.bytes, &state().current.size, &most_records);
+    if (state().current.bytes == nullptr) {
+      ++fake_cupti.records_to_drop;
+      return;
+    }
+  }
+  record.kind = static_cast<CUpti_ActivityKind>(kind);
+  std::memcpy(state().current.bytes + state().current.used, &record, sizeof record);
+  state().current.used += sizeof record;
+}
+
+void put_call(std::uint32_t kind, CUpti_CallbackId id, std::uint32_t correlation) {
+  CUpti_ActivityAPI record{};
+  record.cbid = id;
+  record.start = now();
+  record.end = record.start + 1000;
+  record.threadId = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  record.correlationId = correlation;
+  put(kind, record);
+}
+
+/// What happens around a call that launches: callbacks, and the record between them.
+template <class Record>
+void launched(CUpti_CallbackId id, std::uint32_t kind, Record record, std::uint64_t start, std::uint64_t end) {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  std::uint64_t data = 0;
+  CUpti_CallbackData at{};
+  at.correlationId = fake_cupti.next_correlation++;
+  at.correlationData = &data;
+  bool const is_watched = state().callback != nullptr && state().calls.count(id) != 0;
+  at.callbackSite = CUPTI_API_ENTER;
+  if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+  record.start = start;
+  record.end = end;
+  record.correlationId = at.correlationId;
+  put(kind, record);
+  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, at.correlationId);
+  at.callbackSite = CUPTI_API_EXIT;
+  if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+}
+
+void kernel(char const* mangled, std::uint32_t grid, std::uint64_t start, std::uint64_t end) {
+  CUpti_ActivityKernel10 record{};
+  record.name = mangled;
+  record.gridX = static_cast<std::int32_t>(grid);
+  record.gridY = record.gridZ = record.blockX = record.blockY = record.blockZ = 1;
+  record.streamId = 7;
+  launched(launch, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, record, start, end);
+}
+void copy(std::uint8_t kind, std::uint64_t bytes, std::uint64_t start, std::uint64_t end) {
+  CUpti_ActivityMemcpy6 record{};
+  record.copyKind = kind;
+  record.bytes = bytes;
+  launched(copying, CUPTI_ACTIVITY_KIND_MEMCPY, record, start, end);
+}
+void set(std::uint64_t bytes, std::uint64_t start, std::uint64_t end) {
+  CUpti_ActivityMemset4 record{};
+  record.bytes = bytes;
+  launched(setting, CUPTI_ACTIVITY_KIND_MEMSET, record, start, end);
+}
+void call() {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, fake_cupti.next_correlation++);
+}
+
+CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, char const* function) {
+  if (CUptiResult const status = status_of(function); status != CUPTI_SUCCESS) return status;
+  if (fake_cupti.is_subscribed) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  *subscriber = nullptr;
+  state().callback = callback;
+  fake_cupti.is_subscribed = true;
+  return CUPTI_SUCCESS;
+}
+
+std::size_t size_of(CUpti_ActivityKind kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(CUpti_ActivityKernel10);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(CUpti_ActivityMemset4);
+    default:
+      return sizeof(CUpti_ActivityAPI);
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+fake_cupti_controls fake_cupti{kernel, copy, set, call, 1, 0, 0, false};
+
+CUptiResult cuptiGetVersion(std::uint32_t* version) {
+  auto const wanted = static_cast<std::uint32_t>(status_of("version"));
+  *version = wanted != 0 ? wanted : CUPTI_API_VERSION;
+  return status_of("cuptiGetVersion");
+}
+CUptiResult cuptiGetResultString(CUptiResult status, char const** text) {
+  *text = status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : "CUPTI_ERROR_UNKNOWN";
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*, CUpti_SubscriberParams* parameters) {
+  CUptiResult const status = subscribe(subscriber, callback, "cuptiSubscribe");
+  if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) std::strcpy(parameters->oldSubscriberName, "CUPTI for something");
+  return status;
+}
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void*) {
+  return subscribe(subscriber, callback, "cuptiSubscribe");
+}
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  state().callback = nullptr;
+  state().calls.clear();
+  fake_cupti.is_subscribed = false;
+  return status_of("cuptiUnsubscribe");
+}
+CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call_id, char const** name) {
+  *name = nullptr;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+    if (call_id == launch) *name = "cuLaunchKernel";
+    if (call_id == copying) *name = "cuMemcpyAsync";
+    if (call_id == setting) *name = "cuMemsetD8Async";
+    if (call_id == CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize) *name = "cuCtxSynchronize";
+  } else {
+    if (call_id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) *name = "cudaLaunchKernel_v7000";
+    if (call_id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020) *name = "cudaDeviceSynchronize_v3020";
+  }
+  return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
+}
+CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId id) {
+  if (enable != 0) state().calls.insert(id);
+  return status_of("cuptiEnableCallback");
+}
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType) { return status_of("cuptiSetThreadIdType"); }
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {
+  state().request = request;
+  state().complete = complete;
+  return status_of("cuptiActivityRegisterCallbacks");
+}
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute, size_t*, void*) { return status_of("cuptiActivitySetAttribute"); }
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  CUptiResult const status = status_of("cuptiActivityEnable");
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  if (status == CUPTI_SUCCESS) state().kinds.insert(kind);
+  return status;
+}
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  state().kinds.erase(kind);
+  return status_of("cuptiActivityDisable");
+}
+CUptiResult cuptiActivityFlushAll(std::uint32_t) {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  give_back();
+  return status_of("cuptiActivityFlushAll");
+}
+CUptiResult cuptiActivityGetNextRecord(std::uint8_t* bytes, size_t valid_bytes, CUpti_Activity** record) {
+  std::uint8_t* const next = *record == nullptr ? bytes : reinterpret_cast<std::uint8_t*>(*record) + size_of((*record)->kind);
+  if (next >= bytes + valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return status_of("cuptiActivityGetNextRecord");
+}
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, size_t* dropped) {
+  *dropped = static_cast<std::size_t>(std::exchange(fake_cupti.records_to_drop, 0));
+  return status_of("cuptiActivityGetNumDroppedRecords");
+}
+
+}  // extern "C"

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The collection of kernels on a real device.
+#include <profkit/analyze/attribution.hpp>
+#include <profkit/cupti.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+void check(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error{cudaGetErrorString(status)};
+}
+
+template <int N>
+__global__ void fill(int* values) {
+  values[threadIdx.x] = N;
+}
+
+__global__ void busy(std::uint64_t ns) {
+  std::uint64_t begin = 0;
+  std::uint64_t now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < ns);
+}
+
+struct device_memory {
+  device_memory() { check(cudaMalloc(&bytes, size)); }
+  ~device_memory() { cudaFree(bytes); }
+  device_memory(device_memory const&) = delete;
+  device_memory& operator=(device_memory const&) = delete;
+  static constexpr std::size_t size = 4096;
+  void* bytes = nullptr;
+};
+
+void need_gpu() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
+}
+
+/// What was launched in scopes of a path: "fill<1>(int*)", "[CUDA memset]".
+std::vector<std::string> operations_in(profkit::profile const& of, std::string_view path) {
+  profkit::attribution const charged = profkit::attribute(of);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::uint32_t const scope = charged.scope_of[i];
+    bool const is_wanted = scope == profkit::attribution::none ? path.empty() : path_name(of, of.scopes[scope].path) == path;
+    if (is_wanted) names.push_back(of.gpu_names[of.gpu_operations[i].name].name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+profkit::collector_record const& kernels_of(profkit::profile const& of) {
+  for (auto const& each : of.collectors) {
+    if (each.name == "kernels") return each;
+  }
+  throw std::runtime_error{"no collector of kernels"};
+}
+
+using names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("kernels, copies and memsets are charged to the scope that launched them", "[gpu]") {
+  need_gpu();
+  device_memory const memory;
+  char host[64] = {};
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  auto* const values = static_cast<int*>(memory.bytes);
+  fill<0><<<1, 32>>>(values);
+  {
+    PROF_SCOPE("outer");
+    fill<1><<<1, 32>>>(values);
+    {
+      PROF_SCOPE("inner");
+      fill<2><<<2, 32>>>(values);
+      check(cudaMemset(memory.bytes, 0, 100));
+    }
+    check(cudaMemcpy(memory.bytes, host, sizeof host, cudaMemcpyHostToDevice));
+  }
+  profkit::profile const profile = session.report().profile();
+  INFO(kernels_of(profile).reason);
+  REQUIRE(kernels_of(profile).status == "collected");
+  CHECK(operations_in(profile, "") == names{"void (anonymous namespace)::fill<0>(int*)"});
+  CHECK(operations_in(profile, "outer") == names{"[CUDA memcpy Host-to-Device]", "void (anonymous namespace)::fill<1>(int*)"});
+  CHECK(operations_in(profile, "outer/inner") == names{"[CUDA memset]", "void (anonymous namespace)::fill<2>(int*)"});
+  CHECK(profile.quality.dropped_operations == 0);
+  CHECK(profile.quality.invalid_operations == 0);
+  CHECK_FALSE(profile.environment.gpu.empty());
+  for (auto const& each : profile.gpu_operations) {
+    auto const& name = profile.gpu_names[each.name];
+    if (name.name == "[CUDA memset]") CHECK(each.bytes == 100);
+    if (name.name == "[CUDA memcpy Host-to-Device]") CHECK(each.bytes == sizeof host);
+    if (name.name == "void (anonymous namespace)::fill<2>(int*)") CHECK(each.grid[0] == 2);
+    if (each.kind == profkit::gpu_operation_kind::kernel) CHECK(name.mangled.substr(0, 2) == "_Z");
+  }
+}
+
+TEST_CASE("work that is not complete when the session ends is still collected", "[gpu]") {
+  need_gpu();
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  {
+    PROF_SCOPE("slow");
+    for (int i = 0; i < 3; ++i) busy<<<1, 1>>>(std::uint64_t{50'000'000});
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(operations_in(profile, "slow").size() == 3);
+  for (auto const& each : profile.gpu_operations) CHECK(each.time.duration() >= std::chrono::milliseconds{50});
+}
+
+TEST_CASE("sessions in sequence each collect their own kernels", "[gpu]") {
+  need_gpu();
+  device_memory const memory;
+  auto* const values = static_cast<int*>(memory.bytes);
+  for (int round = 1; round <= 4; ++round) {
+    profkit::session session{plain_options()};
+    session.collect(profkit::cupti_kernels());
+    {
+      PROF_SCOPE("round");
+      for (int i = 0; i < round; ++i) fill<3><<<1, 32>>>(values);
+    }
+    profkit::profile const profile = session.report().profile();
+    REQUIRE(kernels_of(profile).status == "collected");
+    CHECK(operations_in(profile, "round").size() == static_cast<std::size_t>(round));
+    fill<4><<<1, 32>>>(values);
+    check(cudaDeviceSynchronize());
+  }
+}
+
+TEST_CASE("each thread's kernels are charged to its own scopes", "[gpu]") {
+  need_gpu();
+  device_memory const memory;
+  auto* const values = static_cast<int*>(memory.bytes);
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  {
+    PROF_SCOPE("main");
+    std::thread{[values] {
+      fill<5><<<1, 32>>>(values);
+      PROF_SCOPE("other");
+      fill<6><<<1, 32>>>(values);
+    }}.join();
+    fill<7><<<1, 32>>>(values);
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(operations_in(profile, "") == names{"void (anonymous namespace)::fill<5>(int*)"});
+  CHECK(operations_in(profile, "other") == names{"void (anonymous namespace)::fill<6>(int*)"});
+  CHECK(operations_in(profile, "main") == names{"void (anonymous namespace)::fill<7>(int*)"});
+}
+
+TEST_CASE("all API calls can be asked for, and one call is recorded for each launch", "[gpu]") {
+  need_gpu();
+  device_memory const memory;
+  auto* const values = static_cast<int*>(memory.bytes);
+  for (bool const all : {false, true}) {
+    profkit::session session{plain_options()};
+    session.collect(profkit::cupti_kernels({all}));
+    for (int i = 0; i < 10; ++i) fill<8><<<1, 32>>>(values);
+    check(cudaDeviceSynchronize());
+    profkit::profile const profile = session.report().profile();
+    std::size_t launches = 0;
+    std::size_t synchronizations = 0;
+    for (auto const& each : profile.api_calls) {
+      std::string const& name = profile.api_names[each.name];
+      launches += name.find("LaunchKernel") != std::string::npos ? 1 : 0;
+      synchronizations += name.find("cudaDeviceSynchronize") != std::string::npos ? 1 : 0;
+    }
+    CHECK(profile.has_all_api_calls == all);
+    CHECK(launches == 10);
+    CHECK(synchronizations == (all ? 1 : 0));
+  }
+}
+
+TEST_CASE("a second collector of kernels says that there is one", "[gpu]") {
+  need_gpu();
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  auto& second = session.collect(profkit::cupti_kernels());
+  CHECK_FALSE(second.status().works);
+  CHECK(second.status().reason.find("another collector of kernels") != std::string::npos);
+}
+
+TEST_CASE("kernels of a graph are charged to the scope that launched the graph", "[gpu]") {
+  need_gpu();
+  device_memory const memory;
+  auto* const values = static_cast<int*>(memory.bytes);
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t runnable = nullptr;
+  {
+    PROF_SCOPE("capture");
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < 5; ++i) fill<9><<<1, 32, 0, stream>>>(values);
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&runnable, graph, 0));
+  }
+  {
+    PROF_SCOPE("replay");
+    check(cudaGraphLaunch(runnable, stream));
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(operations_in(profile, "capture").empty());
+  CHECK(operations_in(profile, "replay").size() == 5);
+  check(cudaGraphExecDestroy(runnable));
+  check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(stream));
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/report/trace_json.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/made_gpu_profile.hpp"
+
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> events_of(profkit::profile const& of, std::string const& phase, std::uint64_t steps = 100) {
+  std::vector<json> result;
+  json const trace = json::parse(profkit::trace_json(of, steps));
+  for (json const& event : trace.at("traceEvents")) {
+    if (event.at("ph") == phase) result.push_back(event);
+  }
+  return result;
+}
+
+std::int64_t ns_of(json const& microseconds) { return std::llround(microseconds.get<double>() * 1000.0); }
+
+/// Nanoseconds of the slices of a category, by name.
+std::map<std::string, std::int64_t> times_by_name(std::vector<json> const& slices, std::string const& category) {
+  std::map<std::string, std::int64_t> result;
+  for (json const& slice : slices) {
+    if (slice.at("cat") == category) result[slice.at("name")] += ns_of(slice.at("dur"));
+  }
+  return result;
+}
+
+void check_that_slices_nest(std::vector<json> const& slices) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>> open;  // ends, by track
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> last_begin;
+  for (json const& slice : slices) {
+    std::pair<std::int64_t, std::int64_t> const track{slice.at("pid"), slice.at("tid")};
+    std::int64_t const begin = ns_of(slice.at("ts"));
+    std::int64_t const end = begin + ns_of(slice.at("dur"));
+    auto& ends = open[track];
+    while (!ends.empty() && ends.back() <= begin) ends.pop_back();
+    CHECK((ends.empty() || end <= ends.back()));
+    CHECK((last_begin.count(track) == 0 || last_begin[track] <= begin));
+    ends.push_back(end);
+    last_begin[track] = begin;
+  }
+}
+
+void check_that_flows_have_two_ends(profkit::profile const& of) {
+  std::vector<json> const slices = events_of(of, "X");
+  std::map<std::int64_t, json> starts;
+  for (json const& start : events_of(of, "s")) CHECK(starts.emplace(start.at("id"), start).second);
+  std::vector<json> const finishes = events_of(of, "f");
+  CHECK(finishes.size() == starts.size());
+  auto const slice_at = [&](json const& flow, bool is_call) {
+    for (json const& slice : slices) {
+      if (slice.at("pid") == flow.at("pid") && slice.at("tid") == flow.at("tid") && slice.at("ts") == flow.at("ts") &&
+          (slice.at("cat") == "api") == is_call && slice.at("args").contains("correlation")) {
+        return slice;
+      }
+    }
+    return json{};
+  };
+  for (json const& finish : finishes) {
+    REQUIRE(starts.count(finish.at("id")) == 1);
+    CHECK(finish.at("bp") == "e");
+    json const call = slice_at(starts[finish.at("id")], true);
+    json const operation = slice_at(finish, false);
+    REQUIRE(call.is_object());
+    REQUIRE(operation.is_object());
+    CHECK(call["args"]["correlation"] == operation["args"]["correlation"]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("slices of a trace nest on their tracks, and every flow has both ends", "[trace]") {
+  for (bool const has_all_api_calls : {false, true}) {
+    profkit::profile const profile = made_gpu_profile(has_all_api_calls);
+    check_that_slices_nest(events_of(profile, "X"));
+    check_that_flows_have_two_ends(profile);
+    CHECK(events_of(profile, "s").size() == 14);  // seven launches in each of two steps
+  }
+}
+
+TEST_CASE("durations by name in a trace add up to the report's", "[trace]") {
+  profkit::profile const profile = made_gpu_profile();
+  profkit::summary const summary = profkit::analyze(profile);
+  std::vector<json> const slices = events_of(profile, "X");
+  std::map<std::string, std::int64_t> scopes;
+  for (profkit::scope_summary const& row : summary.scopes) scopes[row.name] += std::llround(row.host.total.count() * 1e6);
+  CHECK(times_by_name(slices, "scope") == scopes);
+  std::map<std::string, std::int64_t> kernels;
+  REQUIRE(summary.gpu.has_value());
+  for (profkit::kernel_summary const& row : summary.gpu->kernels) kernels[row.name] = std::llround(row.time.total.count() * 1e6);
+  CHECK(times_by_name(slices, "kernel") == kernels);
+  std::map<std::string, std::int64_t> copies;
+  for (profkit::copy_summary const& row : summary.gpu->copies) copies[row.name] = std::llround(row.time.total.count() * 1e6);
+  std::map<std::string, std::int64_t> shown = times_by_name(slices, "copy");
+  shown.merge(times_by_name(slices, "memset"));
+  CHECK(shown == copies);
+}
+
+TEST_CASE("a trace shows the last measured steps only, and everything where no step was made", "[trace]") {
+  profkit::profile profile = made_gpu_profile();
+  CHECK(times_by_name(events_of(profile, "X", 1), "step") == std::map<std::string, std::int64_t>{{"step 2", 10'000'000}});
+  CHECK(times_by_name(events_of(profile, "X", 1), "scope")["step"] == 10'000'000);
+  CHECK(times_by_name(events_of(profile, "X", 2), "step").size() == 2);
+  CHECK(times_by_name(events_of(profile, "X", 2), "kernel").count("warm_up_only") == 0);
+  profile.steps.clear();
+  CHECK(times_by_name(events_of(profile, "X", 1), "scope")["step"] == 30'000'000);
+  CHECK(times_by_name(events_of(profile, "X", 1), "kernel").count("warm_up_only") == 1);
+}
+
+TEST_CASE("an operation in a trace says where it was launched and with what", "[trace]") {
+  bool is_found = false;
+  for (json const& slice : events_of(made_gpu_profile(), "X", 1)) {
+    if (slice["cat"] == "copy") CHECK(slice["args"]["bytes"] == 1U << 20U);
+    if (slice["cat"] != "kernel" || slice["args"].value("scope", "") != "step/forward/attention/attention") continue;
+    is_found = true;
+    CHECK(slice["args"]["grid"] == json{128, 1, 1});
+    CHECK(slice["args"]["block"] == json{256, 1, 1});
+    CHECK(slice["ts"] == 42700.0);
+    CHECK(slice["dur"] == 1500.0);
+  }
+  CHECK(is_found);
+}
+
+TEST_CASE("operations of one stream that overlap are on tracks of their own", "[trace]") {
+  profkit::profile profile = made_gpu_profile();
+  for (profkit::gpu_operation_record& operation : profile.gpu_operations) {
+    operation.stream = 7;
+    operation.time.end += std::chrono::milliseconds{1};
+  }
+  check_that_slices_nest(events_of(profile, "X"));
+  check_that_flows_have_two_ends(profile);
+}
+
+TEST_CASE("an API call that overlaps the edge of a scope by the error of the clocks is cut there", "[trace]") {
+  profkit::profile profile = made_gpu_profile(true);
+  for (profkit::api_call_record& call : profile.api_calls) {
+    call.time = {call.time.begin - std::chrono::microseconds{100}, call.time.end + std::chrono::microseconds{700}};
+  }
+  check_that_slices_nest(events_of(profile, "X"));
+  std::map<std::string, std::int64_t> const as_recorded = times_by_name(events_of(made_gpu_profile(), "X"), "scope");
+  CHECK(times_by_name(events_of(profile, "X"), "scope") == as_recorded);
+}
+
+TEST_CASE("several devices and threads with the same numbers stay apart", "[trace]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.environment.process_id = 7;
+  profile.threads = {{7, "train"}, {8, "loader"}};
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); i += 2) profile.gpu_operations[i].device = 1;
+  check_that_slices_nest(events_of(profile, "X"));
+  check_that_flows_have_two_ends(profile);
+  std::map<std::int64_t, std::string> processes;
+  for (json const& event : events_of(profile, "M")) {
+    if (event["name"] == "process_name") CHECK(processes.emplace(event["pid"], event["args"]["name"]).second);
+  }
+  CHECK(processes == std::map<std::int64_t, std::string>{{7, "host host"}, {8, "GPU 0"}, {9, "GPU 1"}});
+}
+
+TEST_CASE("counters and memory stand in a trace, but for values that JSON does not have", "[trace]") {
+  profkit::profile profile = made_profile();
+  std::vector<json> counters = events_of(profile, "C", 1);
+  REQUIRE(counters.size() == 3);
+  CHECK(counters[0]["name"] == "loss");
+  CHECK(counters[0]["args"]["value"] == 5.0);
+  CHECK(counters[1]["name"] == "memory: libtorch allocated");
+  CHECK(counters[1]["args"]["bytes"] == 3000);
+  CHECK(counters[1]["ts"] == 320000.0);
+  profile.counters.back().value = std::numeric_limits<double>::infinity();
+  CHECK(events_of(profile, "C", 1).size() == 2);
+}
+
+TEST_CASE("a trace holds names of any bytes", "[trace]") {
+  profkit::profile profile = made_gpu_profile();
+  std::string const hostile = "quote \" backslash \\ newline \n control \x01 {} %s broken \xff\xc3";
+  std::string const shown = "quote \" backslash \\ newline \n control \x01 {} %s broken \xef\xbf\xbd\xef\xbf\xbd";
+  profile.paths[1].name = hostile;
+  profile.gpu_names[0].name = hostile;
+  profile.api_names[0] = hostile;
+  profile.threads[0].name = hostile;
+  profile.environment.host = hostile;
+  std::vector<json> const slices = events_of(profile, "X");
+  for (char const* const category : {"scope", "kernel", "api"}) CHECK(times_by_name(slices, category).count(shown) == 1);
+}
+
+TEST_CASE("an empty profile makes an empty trace", "[trace]") {
+  CHECK(events_of({}, "X").empty());
+  profkit::profile warm_up_only = made_gpu_profile();
+  for (profkit::step_record& step : warm_up_only.steps) step.warmup = true;
+  CHECK(events_of(warm_up_only, "X").empty());
+}
