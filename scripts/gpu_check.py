@@ -2,145 +2,75 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of scripts/gpu_check.sh, which builds the programs first. Exit code 1 if one fails."""
 import argparse
-import collections
-import datetime
 import json
 import pathlib
 import re
-import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+from gpu_cost import check_cost
+from gpu_kernels import check_attribution, check_beside_nsys, check_launch_cost, check_parity, check_recorded
+from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, program_in, report_in, step_ms, text_of, train
 
-Run = collections.namedtuple("Run", "size ctx mode precision")
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
 # Which runs are timed against PyTorch eager, with which options of the trainer and of PyTorch, and how often the two take turns. Without
 # options each has its own default optimizer: the trainer fused kernels, PyTorch one that handles many parameters in a kernel (foreach).
+# One turn: the two are not in memory at once. The run that the check of costs has too is compared there.
 SPEED = [
     (Run("small", 512, "fwd", "fp32"), [], [], 3),
-    (Run("small", 128, "train", "fp32"), [], [], 3),
     (Run("small", 128, "train", "fp32"), FUSED, FUSED, 3),
-    (Run("small", 128, "train", "fp32"), LIBTORCH, [], 3),
-    (Run("medium", 512, "fwd_bwd", "fp32"), [], [], 3),
+    (Run("small", 128, "train", "fp32"), LIBTORCH, [], 1),
+    (Run("medium", 512, "fwd_bwd", "fp32"), [], [], 1),
     (Run("medium", 512, "fwd_bwd", "bf16"), [], [], 3),
     (Run("2.7B", 512, "train", "bf16"), [], [], 1),
 ]
 # Runs with --sync, whose host and GPU times have to agree.
 SYNC = [Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "fp32"), Run("medium", 512, "train", "bf16")]
 WARMUP, STEPS = 5, 30
+# These checks are of the trainer and of event timers: what kernels cost has its own.
+PROFKIT = "kernels=off"
 TEXT_RUN = ["--size", "small", "--ctx", "256", "--batch", "32", "--mode", "train", "--precision", "bf16", "--attention", "sdpa",
             "--optimizer", "fused_adamw", "--lr", "3e-4", "--warmup", "10", "--steps", "790", "--seed", "1"]
 
 
-class Checks:
-    """Rows of the table, printed as they come. `passed` is None for what is not judged: a figure alone, or a check that cannot run here."""
-
-    def __init__(self):
-        self.rows = []
-        self.begin = time.monotonic()
-
-    def add(self, name, passed, figures):
-        state = {True: "PASS", False: "FAIL", None: "not judged"}[passed]
-        self.rows.append((name, state, figures))
-        print(f"[{time.monotonic() - self.begin:5.0f} s] {state:10} {name}: {figures}", flush=True)
-
-    def failed(self):
-        return any(state == "FAIL" for _, state, _ in self.rows)
-
-
-def text_of(*command, timeout=60):
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout).stdout.strip()
-    except (OSError, subprocess.SubprocessError) as failure:
-        return f"unknown ({failure.__class__.__name__})"
-
-
-def environment():
-    import torch
-
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
-        "gpu, driver": text_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
-        "CUDA": text_of("nvcc", "--version").splitlines()[-2].strip(),
-        "PyTorch": torch.__version__,
-        "compiler": text_of("c++", "--version").splitlines()[0],
-    }
-
-
-def program_in(build, name):
-    return next(path for path in build.glob(f"**/{name}") if path.is_file())
-
-
-def train(arguments, build, out, log):
-    """One run of the trainer, with its output in a log. Its report.json and what it printed."""
-    program = program_in(build, "transformer_train")
-    command = [str(program), *arguments, "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    with open(log, "a", encoding="utf-8") as file:
-        file.write("$ transformer_train " + " ".join(arguments) + "\n" + done.stdout + done.stderr + "\n")
-    if done.returncode != 0:
-        raise RuntimeError(f"transformer_train {' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()}")
-    return json.loads((out / "report.json").read_text(encoding="utf-8")), done.stdout
-
-
-def options_of(run):
-    return ["--size", run.size, "--ctx", str(run.ctx), "--batch", "4", "--mode", run.mode, "--precision", run.precision,
-            "--warmup", str(WARMUP), "--steps", str(STEPS)]
-
-
-def step_ms(report):
-    """Between CUDA events: what the trainer calls avg_ms."""
-    return report["steps"]["gpu_mean_ms"]
-
-
-def pytorch_ms(arguments, log):
-    command = [sys.executable, str(ROOT / "examples/transformer_train/reference/benchmark.py"), *arguments, "--device", "cuda"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    with open(log, "a", encoding="utf-8") as file:
-        file.write("$ benchmark.py " + " ".join(arguments) + "\n" + done.stdout + done.stderr + "\n")
-    if done.returncode != 0:
-        raise RuntimeError(f"benchmark.py {' '.join(arguments)}: {done.stderr.strip().splitlines()[-1:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])["mean_ms"]
-
-
-def check_gpu_tests(checks, build, out):
-    program = program_in(build, "profkit_gpu_tests")
-    result = out / "gpu_tests.xml"
+def check_gpu_tests(checks, place):
+    program = program_in(place.build, "profkit_gpu_tests")
+    result = place.out / "gpu_tests.xml"
     done = subprocess.run([str(program), "--reporter", f"junit::out={result}", "--reporter", "console"], capture_output=True, text=True,
                           check=False, timeout=120)
-    (out / "gpu_tests.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    (place.out / "gpu_tests.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     suite = next(xml.etree.ElementTree.parse(result).getroot().iter("testsuite"))
     count = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
     passed = done.returncode == 0 and count["tests"] > 0 and count["skipped"] == 0
     checks.add("GPU unit tests", passed, ", ".join(f"{number} {name}" for name, number in count.items()))
 
 
-def check_speed(checks, build, out):
+def check_speed(checks, place):
     for run, our_options, their_options, rounds in SPEED:
-        name = "/".join((run.size, str(run.ctx), run.mode, run.precision))
-        folder = out / "-".join(("speed", name.replace("/", "-"), *our_options[1:]))
+        folder = place.out / "-".join(("speed", run.folder, *our_options[1:]))
         optimizers = f" ({our_options[1]} against {(their_options or ['', 'its default'])[1]})" if our_options else ""
         ours, theirs, report = [], [], None
-        for _ in range(rounds):
-            report, _ = train(options_of(run) + our_options, build, folder, out / "speed.log")
-            ours.append(step_ms(report))
-            theirs.append(pytorch_ms(options_of(run) + their_options, out / "speed.log"))
+        with PyTorch(run.options(WARMUP, STEPS) + their_options, place.out / "speed.log") as pytorch:
+            for _ in range(rounds):
+                report, _ = train(place, run.options(WARMUP, STEPS) + our_options, folder, "speed.log", PROFKIT)
+                ours.append(step_ms(report))
+                theirs.append(pytorch.measure()["mean_ms"])
         mine, other = statistics.median(ours), statistics.median(theirs)
         peak = report["memory"]["libtorch"]["allocated"]["peak_bytes"] / 2**20
         # LibTorch's AdamW launches a dozen kernels for each parameter: a figure to know, not one to hold the trainer to.
-        checks.add(f"not slower than PyTorch eager: {name}{optimizers}", None if our_options == LIBTORCH else mine <= other,
+        checks.add(f"not slower than PyTorch eager: {run.name}{optimizers}", None if our_options == LIBTORCH else mine <= other,
                    f"{mine:.2f} ms (std {report['steps']['gpu_std_ms']:.2f} in the last run), PyTorch {other:.2f} ms, {other / mine:.2f} times"
-                   f" as fast; medians of {rounds}; {report['steps']['items_per_second']:.0f} tokens/s, peak {peak:.0f} MiB")
+                   f" as fast; median of {rounds}; {report['steps']['items_per_second']:.0f} tokens/s, peak {peak:.0f} MiB")
 
 
-def check_sync(checks, build, out):
+def check_sync(checks, place):
     for run in SYNC:
-        name = f"{run.size}/{run.ctx}/{run.mode}/{run.precision}"
-        report, _ = train(options_of(run) + ["--sync"], build, out / ("sync-" + name.replace("/", "-")), out / "sync.log")
+        report, _ = train(place, run.options(WARMUP, STEPS) + ["--sync"], place.out / f"sync-{run.folder}", "sync.log", PROFKIT)
         figures, worst = [], 0.0
         for scope in report["scopes"]:
             if scope["path"] not in ("step/forward", "step/backward", "step/optimizer"):
@@ -151,7 +81,7 @@ def check_sync(checks, build, out):
         host, gpu = report["steps"]["mean_ms"], report["steps"]["gpu_mean_ms"]
         worst = max(worst, abs(host - gpu) / host)
         figures.append(f"step {host:.3f} / {gpu:.3f}")
-        checks.add(f"host and GPU timers agree within 2 % with --sync: {name}", worst <= 0.02,
+        checks.add(f"host and GPU timers agree within 2 % with --sync: {run.name}", worst <= 0.02,
                    f"worst {100 * worst:.2f} %; host / GPU ms: {', '.join(figures)}")
 
 
@@ -160,17 +90,17 @@ def losses_of(printed):
     return [float(loss) for loss in re.search(r"loss, nats per token: ([\d.]+) .* ([\d.]+) \(mean of the last", printed).groups()]
 
 
-def check_precisions(checks, build, out, text):
+def check_precisions(checks, place):
     """Every precision and attention learns as fp32 written out does, on the same batches from the same weights."""
     name = "losses agree within 1 % of fp32, 40 steps of small/128 on text"
-    if text is None:
+    if place.text is None:
         checks.add(name, None, "no text was given")
         return
-    common = ["--size", "small", "--ctx", "128", "--batch", "16", "--lr", "1e-4", "--warmup", "2", "--steps", "38", "--data", str(text)]
+    common = ["--size", "small", "--ctx", "128", "--batch", "16", "--lr", "1e-4", "--warmup", "2", "--steps", "38", "--data", str(place.text)]
     reference = None
     for precision, attention in (("fp32", "naive"), ("fp32", "sdpa"), ("tf32", "naive"), ("bf16", "naive"), ("bf16", "sdpa"), ("fp16", "naive")):
-        report, printed = train([*common, "--precision", precision, "--attention", attention], build, out / f"precision-{precision}-{attention}",
-                                out / "precisions.log")
+        report, printed = train(place, [*common, "--precision", precision, "--attention", attention], place.out / f"precision-{precision}-{attention}",
+                                "precisions.log", PROFKIT)
         first, last = losses_of(printed)
         reference = reference or (first, last)
         off = max(abs(first - reference[0]) / reference[0], abs(last - reference[1]) / reference[1])
@@ -180,42 +110,42 @@ def check_precisions(checks, build, out, text):
                    f"{first:.3f} to {last:.3f} nats per byte, {100 * off:.2f} % off; {step_ms(report):.1f} ms a step")
 
 
-def check_out_of_memory(checks, build, out):
+def check_out_of_memory(checks, place):
     arguments = ["--size", "2.7B", "--ctx", "1024", "--batch", "64", "--mode", "train", "--warmup", "1", "--steps", "2"]
-    folder = out / "out-of-memory"
-    done = subprocess.run([str(program_in(build, "transformer_train")), *arguments, "--out", str(folder)], capture_output=True, text=True,
+    folder = place.out / "out-of-memory"
+    done = subprocess.run([str(program_in(place.build, "transformer_train")), *arguments, "--out", str(folder)], capture_output=True, text=True,
                           check=False, timeout=200)
     lines = done.stderr.strip().splitlines()
-    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    report = report_in(folder)
     passed = done.returncode == 3 and len(lines) == 1 and "does not fit" in lines[0] and report["steps"]["measured"] == 0
     checks.add("what does not fit the device is one clear line, with a report", passed, f"exit code {done.returncode}: {lines[-1] if lines else ''}")
 
 
-def check_text(checks, build, out, text):
-    if text is None:
+def check_text(checks, place):
+    if place.text is None:
         checks.add("held-out loss below 2.0 nats per byte", None, "no text was given")
         return
     begin = time.monotonic()
-    report, printed = train([*TEXT_RUN, "--data", str(text)], build, out / "text", out / "text.log")
+    report, printed = train(place, [*TEXT_RUN, "--data", str(place.text)], place.out / "text", "text.log", PROFKIT)
     before, after = map(float, re.search(r"held-out loss, nats per byte: ([\d.]+) before training, ([\d.]+) after", printed).groups())
     checks.add("held-out loss below 2.0 nats per byte", after < 2.0,
                f"{before:.3f} before, {after:.3f} after 800 steps of small, ctx 256, batch 32, bf16, in {time.monotonic() - begin:.0f} s"
                f" ({step_ms(report):.1f} ms a step)")
 
 
-def check_nsys(checks, build, nsys):
+def check_nsys(checks, place):
     name = "Nsight Systems counts the same NVTX ranges"
-    if shutil.which(nsys) is None:
+    if not has_nsys(place):
         checks.add(name, None, "no nsys")
         return
-    program = program_in(build, "profkit_nsys")
-    done = subprocess.run([sys.executable, str(ROOT / "tests/nsys/compare_ranges.py"), nsys, str(program)], capture_output=True, text=True,
+    program = program_in(place.build, "profkit_nsys")
+    done = subprocess.run([sys.executable, str(ROOT / "tests/nsys/compare_ranges.py"), place.nsys, str(program)], capture_output=True, text=True,
                           check=False, timeout=200)
     lines = [line for line in done.stdout.splitlines() if line.startswith(("ok", "FAIL"))]
     total = sum(int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("ok"))
     if done.returncode != 0:
         print(done.stdout + done.stderr)
-    checks.add(name, done.returncode == 0, f"{text_of(nsys, '--version')}: {len(lines)} names, {total} ranges")
+    checks.add(name, done.returncode == 0, f"{text_of(place.nsys, '--version')}: {len(lines)} names, {total} ranges")
 
 
 def write_results(checks, facts, out):
@@ -226,9 +156,28 @@ def write_results(checks, facts, out):
     lines += [f"* {name}: {value}" for name, value in facts.items()]
     lines += ["", "| check | result | figures |", "|---|---|---|"]
     lines += [f"| {name} | {state} | {figures} |" for name, state, figures in checks.rows]
-    for tables in sorted((*out.glob("speed-*/tables.md"), *out.glob("sync-*/tables.md"), *out.glob("text/tables.md"))):
+    for tables in sorted((*out.glob("speed-*/tables.md"), *out.glob("sync-*/tables.md"), *out.glob("text/tables.md"),
+                          *(path for path in out.glob("parity-*/tables.md") if not path.parent.name.endswith("-nsys")))):
         lines += ["", f"## {tables.parent.name}", "", tables.read_text(encoding="utf-8").replace("## T", "### T").strip()]
     (out / "gpu_check.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+# In the order in which they run: what is quick and says most comes first.
+CHECKS = {
+    "gpu_tests": check_gpu_tests,
+    "attribution": check_attribution,
+    "nsys": check_nsys,
+    "beside_nsys": check_beside_nsys,
+    "parity": check_parity,
+    "recorded": check_recorded,
+    "launch_cost": check_launch_cost,
+    "cost": check_cost,
+    "sync": check_sync,
+    "precisions": check_precisions,
+    "out_of_memory": check_out_of_memory,
+    "text": check_text,
+    "speed": check_speed,
+}
 
 
 def main():
@@ -237,16 +186,18 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--text", type=pathlib.Path)
     parser.add_argument("--nsys", default="nsys")
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK", help=f"of {', '.join(CHECKS)}")
     given = parser.parse_args()
     checks, facts = Checks(), environment()
-    for check, arguments in ((check_gpu_tests, (given.build, given.out)), (check_nsys, (given.build, given.nsys)),
-                             (check_sync, (given.build, given.out)), (check_precisions, (given.build, given.out, given.text)),
-                             (check_out_of_memory, (given.build, given.out)), (check_text, (given.build, given.out, given.text)),
-                             (check_speed, (given.build, given.out))):
+    place = Place(given.build, given.out, given.nsys, given.text)
+    for name, check in CHECKS.items():
+        if name not in given.only:
+            continue
         try:
-            check(checks, *arguments)
-        except (RuntimeError, OSError, subprocess.SubprocessError, StopIteration, KeyError, TypeError, AttributeError) as failure:
-            checks.add(check.__name__.replace("_", " "), False, f"{failure.__class__.__name__}: {failure}")
+            check(checks, place)
+        except (RuntimeError, OSError, subprocess.SubprocessError, StopIteration, KeyError, TypeError, AttributeError, ValueError,
+                ArithmeticError, sqlite3.Error) as failure:
+            checks.add(name.replace("_", " "), False, f"{failure.__class__.__name__}: {failure}")
         write_results(checks, facts, given.out)
     print("\n| check | result | figures |\n|---|---|---|")
     for row in checks.rows:

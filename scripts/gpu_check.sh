@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds and runs everything that needs a GPU, prints a table of PASS and FAIL with figures, and writes it with all results.
 #   usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]     TEXT_FILE: English text of about 1 MB to train on; without it that check is left out
+#   CHECKS="NAME..."     only these checks: gpu_check.py --help lists them
 #   PYTHON=python3       an interpreter that has torch 2.11 with CUDA
 #   NSYS=FILE            Nsight Systems; without it, and none on PATH, its check is left out
 #   DEPENDENCIES=DIR     a folder made by scripts/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
-# Needs nvcc, CMake 3.25, Ninja. About 8 minutes on an H200.
+# Needs nvcc, CMake 3.25, Ninja. About 15 minutes on an H200.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]}
@@ -18,9 +19,11 @@ prefixes=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)')
 [ ! -d "$dependencies" ] || prefixes="$prefixes;$dependencies/usr;$dependencies/catch2"
 
 {
-  time cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$prefixes" -DPROFKIT_BUILD_BENCHMARKS=OFF \
+  time cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$prefixes" -DPROFKIT_BUILD_BENCHMARKS=ON \
     "-DPython3_EXECUTABLE=$(command -v "$python")" -DCMAKE_CUDA_ARCHITECTURES=90
-  time cmake --build "$build" --target profkit_gpu_tests profkit_nsys transformer_train
+  time cmake --build "$build" --target profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_launch_cost \
+    transformer_train
 } >"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log"; exit 1; }
 
-exec "$python" "$root/scripts/gpu_check.py" --build "$build" --out "$out" --nsys "${NSYS:-nsys}" ${2:+--text "$2"}
+# shellcheck disable=SC2086
+exec "$python" "$root/scripts/gpu_check.py" --build "$build" --out "$out" --nsys "${NSYS:-nsys}" ${2:+--text "$2"} ${CHECKS:+--only $CHECKS}

@@ -86,6 +86,8 @@ enum class device_kind { automatic, cpu, cuda };
 inline constexpr name_table<device_kind, 3> devices{
     {{"auto", device_kind::automatic}, {"cpu", device_kind::cpu}, {"cuda", device_kind::cuda}}};
 
+inline constexpr name_table<bool, 2> switches{{{"on", true}, {"off", false}}};
+
 /// One run, as the command line describes it.
 struct run_config {
   model_size size = model_sizes[1];
@@ -100,6 +102,9 @@ struct run_config {
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
   bool synchronise_phases = false;
+  std::uint32_t head_start_ms = 0;  ///< for which the GPU waits before each forward
+  bool all_api_calls = false;  ///< of CUDA, not only those that launch GPU work
+  std::string profile_file;    ///< empty: the recorded profile is not saved
 
   [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }
 };

@@ -5,15 +5,18 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "errors.hpp"
 
 #if TRAINER_WITH_CUDA
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
@@ -61,6 +64,17 @@ compute_device::compute_device(device_kind wanted) : description_{"CPU (" + std:
     throw input_error{
         "--device cuda: this program was built without CUDA; build it with a CUDA LibTorch and a CUDA toolkit, or use --device cpu"};
   }
+#endif
+}
+
+void compute_device::delay(std::chrono::milliseconds by) const {
+#if TRAINER_WITH_CUDA
+  if (!is_cuda_) return;
+  // A host function holds the stream up, and is no kernel that would be counted.
+  auto const wait = [](void* ms) { std::this_thread::sleep_for(std::chrono::milliseconds{reinterpret_cast<std::intptr_t>(ms)}); };
+  C10_CUDA_CHECK(cudaLaunchHostFunc(*stream_, wait, reinterpret_cast<void*>(static_cast<std::intptr_t>(by.count()))));
+#else
+  static_cast<void>(by);
 #endif
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,9 @@ class compute_device {
 
   /// Waits for the GPU; nothing to wait for on the processor.
   void synchronize() const;
+
+  /// Lets the GPU wait before it goes on with its work, while this thread goes on; nothing on the processor.
+  void delay(std::chrono::milliseconds by) const;
 
 #if TRAINER_WITH_CUDA
   /// The stream that LibTorch launches on; none on the processor.

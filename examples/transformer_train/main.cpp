@@ -70,6 +70,14 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   app.add_option("--seed", config.seed, "Of the weights and the batches")->check(count)->capture_default_str();
   app.add_option("--out", options.output_directory, "Write reports and tables into this directory");
   app.add_flag("--sync", config.synchronise_phases, "Wait for the GPU at the end of each phase");
+  app.add_option("--head-start", config.head_start_ms,
+                 "Let the GPU wait so many ms before each forward, so that its times hold no gaps from launching")
+      ->check(CLI::Range{0, 1000})
+      ->capture_default_str();
+  add_choice(app, "--kernels", options.kernels, switches, "Collect the kernels that a GPU runs, with CUPTI; costs up to 1 us a launch");
+  app.add_flag("--api-calls", config.all_api_calls,
+               "With the kernels, collect all CUDA API calls and not only launches, for cuda_api_sum.csv; about ten times the records");
+  app.add_option("--save-profile", config.profile_file, "Write all that was recorded into this file, for profkit::load");
 }
 
 /// Libraries add backtraces and advice to their messages; the first line says what happened.
@@ -91,7 +99,7 @@ exit_code run_command_line(int argc, char** argv) {
   CLI::App app{"Trains a decoder-only Transformer and shows where each step went."};
   app.footer(
       "Returns 0; 2 for bad arguments or input, 3 when memory runs out, 1 for anything else.\n"
-      "PROFKIT=warmup=N,steps=N,out=DIR sets defaults, PROFKIT=report also prints the tree of scopes.");
+      "PROFKIT=warmup=N,steps=N,out=DIR,kernels=off sets defaults, PROFKIT=report also prints the tree of scopes.");
   add_options(app, config, options);
   try {
     app.parse(argc, argv);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <numeric>
 #include <optional>
+#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
 #include <span>
 #include <system_error>
@@ -17,11 +18,16 @@
 #include <vector>
 
 #include "device.hpp"
+#include "loop_timer.hpp"
 #include "progress.hpp"
 #include "tables.hpp"
 #include "text.hpp"
 #include "torch_memory.hpp"
 #include "training.hpp"
+
+#if TRAINER_WITH_CUDA
+#include <profkit/cupti.hpp>
+#endif
 
 namespace trainer {
 
@@ -30,11 +36,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Better now than after an hour of training.
-void check_output_directory(fs::path const& directory) {
+void check_output_directory(char const* option, fs::path const& directory) {
   std::error_code failure;
   fs::create_directories(directory, failure);
   if (!failure && ::access(directory.c_str(), W_OK | X_OK) != 0) failure = {errno, std::generic_category()};
-  if (failure) throw input_error{"--out " + directory.string() + ": " + failure.message() + "; a directory that can be written is needed"};
+  if (failure) {
+    throw input_error{option + (" " + directory.string()) + ": " + failure.message() + "; a directory that can be written is needed"};
+  }
 }
 
 void write_file(fs::path const& path, std::string const& content) {
@@ -44,14 +52,16 @@ void write_file(fs::path const& path, std::string const& content) {
   if (!file) throw profkit::error{"cannot write " + path.string()};
 }
 
-void collect(profkit::session& session, compute_device const& device) {
+void collect(profkit::session& session, run_config const& config, compute_device const& device) {
   session.collect(profkit::host_memory());
 #if TRAINER_WITH_CUDA
   if (!device.is_cuda()) return;
   session.collect(profkit::cuda_step_timer(*device.stream()));
   session.collect(profkit::cuda_memory());
   session.collect(torch_memory());
+  session.collect(profkit::cupti_kernels(profkit::kernel_options{.all_api_calls = config.all_api_calls}));
 #else
+  static_cast<void>(config);
   static_cast<void>(device);
 #endif
 }
@@ -67,6 +77,12 @@ std::string describe(run_config const& config, compute_device const& device) {
 
 double mean(std::span<float const> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void print_loop(loop_timer const& timer, std::uint64_t steps) {
+  auto const elapsed = timer.elapsed();
+  if (!elapsed) return;
+  fmt::print("measured loop: {:.4f} ms a step ({} steps, {})\n", elapsed->count() / static_cast<double>(steps), steps, timer.source());
 }
 
 /// The losses of the steps: where they began and where they ended, or one mean if the weights stay as they are.
@@ -95,7 +111,9 @@ exit_code run(run_config const& config, profkit::options options) {
   // Taken from the session, which would write and print its own part a second time.
   fs::path const directory = std::exchange(options.output_directory, {});
   bool const prints_report = std::exchange(options.print_report, false);
-  if (!directory.empty()) check_output_directory(directory);
+  if (!directory.empty()) check_output_directory("--out", directory);
+  fs::path const profile_file{config.profile_file};
+  if (profile_file.has_parent_path()) check_output_directory("--save-profile", profile_file.parent_path());
   if (!device.is_cuda()) limit_host_memory();
 
   fmt::print("{}\n", describe(config, device));
@@ -105,18 +123,22 @@ exit_code run(run_config const& config, profkit::options options) {
   options.item_name = "tokens";
   std::uint64_t const steps = options.warmup_steps + options.measured_steps;
   profkit::session session{options};
-  collect(session, device);
+  collect(session, config, device);
 
   std::optional<std::string> memory_failure;
   try {
     training training{config, device, std::move(data), steps};
     auto const before = training.held_out_loss();
     progress progress{steps};
+    loop_timer timer{device};
     for (profkit::step step : session) {
+      if (step.index() == options.warmup_steps) timer.begin();
       training.step();
       if (progress.is_due()) progress.print(training.losses());
     }
+    timer.end();
     device.synchronize();
+    print_loop(timer, options.measured_steps);
     print_losses(config, training.losses());
     if (before) fmt::print("held-out loss, nats per byte: {:.4f} before training, {:.4f} after\n", *before, *training.held_out_loss());
   } catch (out_of_memory const& failure) {
@@ -134,6 +156,10 @@ exit_code run(run_config const& config, profkit::options options) {
     write_file(directory / "t2.csv", t2.content.to_csv());
     write_file(directory / "tables.md", t1.markdown() + "\n" + t2.markdown());
     fmt::print("\nreports and tables are in {}\n", directory.string());
+  }
+  if (!profile_file.empty()) {
+    profkit::save(report.profile(), profile_file);
+    fmt::print("the profile is in {}\n", profile_file.string());
   }
   if (!memory_failure) return exit_code::success;
   fmt::print(stderr, "transformer_train: {}\n", *memory_failure);

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -90,6 +91,7 @@ class training::state {
       end_phase();
     }
     {
+      if (config_.head_start_ms > 0) device_.delay(std::chrono::milliseconds{config_.head_start_ms});
       TRAINER_PHASE("forward", device_);
       loss = forward(now);
       end_phase();

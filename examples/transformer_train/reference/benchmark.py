@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch eager on the trainer's model, with the trainer's protocol: nothing waits for the device inside the run. Prints JSON."""
+"""Times PyTorch eager on the trainer's model, with the trainer's protocol: nothing waits for the device inside the run. Prints JSON.
+
+`loop_ms` is the time from the beginning of the first measured step to the end of the last, for each step: the trainer's `measured loop`."""
 
 import argparse
 import contextlib
 import json
 import statistics
+import sys
 import time
 
 import torch
@@ -26,6 +29,9 @@ def parse_arguments():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--profiler", choices=["none", "cuda", "cpu+cuda"], default="none",
+                        help="run under torch.profiler, from before the warm-up; what it does at its end is not timed")
+    parser.add_argument("--turns", action="store_true", help="measure once for each line on stdin, with the same model")
     parser.add_argument("--tuned", action="store_true", help="use the operations that the trainer uses")
     return parser.parse_args()
 
@@ -64,6 +70,7 @@ def make_step(arguments, device):
 
 
 def time_on_cuda(step, warmup, steps):
+    """Each step, and from the beginning of the first to the end of the last, in ms."""
     for _ in range(warmup):
         step()
     torch.cuda.reset_peak_memory_stats()
@@ -75,18 +82,43 @@ def time_on_cuda(step, warmup, steps):
         end.record()
         events.append((begin, end))
     torch.cuda.synchronize()
-    return [begin.elapsed_time(end) for begin, end in events]
+    return [begin.elapsed_time(end) for begin, end in events], events[0][0].elapsed_time(events[-1][1])
 
 
 def time_on_cpu(step, warmup, steps):
     for _ in range(warmup):
         step()
     times = []
+    first = time.perf_counter()
     for _ in range(steps):
         begin = time.perf_counter()
         step()
         times.append(1e3 * (time.perf_counter() - begin))
-    return times
+    return times, 1e3 * (time.perf_counter() - first)
+
+
+def profiler(which):
+    if which == "none":
+        return contextlib.nullcontext()
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    if which == "cpu+cuda":
+        activities.append(torch.profiler.ProfilerActivity.CPU)
+    return torch.profiler.profile(activities=activities)
+
+
+def measure(arguments, step, cuda):
+    result = {}
+    with profiler(arguments.profiler):
+        times, loop = (time_on_cuda if cuda else time_on_cpu)(step, arguments.warmup, arguments.steps)
+    result["mean_ms"] = statistics.mean(times)
+    result["std_ms"] = statistics.stdev(times) if len(times) > 1 else None
+    result["median_ms"] = statistics.median(times)
+    result["loop_ms"] = loop / len(times)
+    result["tokens_per_second"] = 1e3 * arguments.batch * arguments.ctx / result["mean_ms"]
+    if cuda:
+        result["peak_allocated_MiB"] = torch.cuda.max_memory_allocated() / 2**20
+        result["peak_reserved_MiB"] = torch.cuda.max_memory_reserved() / 2**20
+    return result
 
 
 def main():
@@ -96,17 +128,11 @@ def main():
     result = vars(arguments) | {"device": device.type, "torch": torch.__version__, "status": "ok"}
     try:
         with torch.set_grad_enabled(arguments.mode != "fwd"):
-            times = (time_on_cuda if cuda else time_on_cpu)(make_step(arguments, device), arguments.warmup, arguments.steps)
-        result["mean_ms"] = statistics.mean(times)
-        result["std_ms"] = statistics.stdev(times) if len(times) > 1 else None
-        result["median_ms"] = statistics.median(times)
-        result["tokens_per_second"] = 1e3 * arguments.batch * arguments.ctx / result["mean_ms"]
-        if cuda:
-            result["peak_allocated_MiB"] = torch.cuda.max_memory_allocated() / 2**20
-            result["peak_reserved_MiB"] = torch.cuda.max_memory_reserved() / 2**20
+            step = make_step(arguments, device)
+            for _ in sys.stdin if arguments.turns else range(1):
+                print(json.dumps(result | measure(arguments, step, cuda)), flush=True)
     except torch.OutOfMemoryError:
-        result["status"] = "OOM"
-    print(json.dumps(result))
+        print(json.dumps(result | {"status": "OOM"}))
 
 
 if __name__ == "__main__":

@@ -55,6 +55,8 @@ def check_bad_input(program, folder):
         (["--data", str(folder)], ["--data", "directory"]),
         (["--data", str(folder / "short.txt"), "--ctx", "16"], ["--data", "short.txt", "9 bytes", "--ctx 16", "170"]),
         (["--out", str(folder / "file" / "below")], ["--out", "below", "directory"]),
+        (["--save-profile", str(folder / "file" / "profile")], ["--save-profile", "file", "directory"]),
+        (["--kernels", "maybe"], ["--kernels", "on", "off"]),
     ]
     for arguments, words in cases:
         check(run(program, ["--device", "cpu", *arguments] if "--device" not in arguments else arguments), BAD_INPUT, words)

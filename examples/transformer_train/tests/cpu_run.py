@@ -76,11 +76,22 @@ def check_section_table(rows, scopes, parts, steps):
     close(cells["forward", "non-attention forward"], "host_total_ms", forward - total("/attention_sublayer"))
     kernels = [row for row in rows if row["section"] == "GPU kernels"]
     assert kernels and all(row["gpu_total_ms"] == "n/a" for row in kernels), kernels
+    assert not any(row["section"] == "GPU work" for row in rows), "GPU work without a GPU"
     return cells
 
 
+def loop_ms(output):
+    """A step of the measured loop, as the trainer's own timer has it."""
+    return float(re.search(r"^measured loop: (\S+) ms a step \(2 steps, by the clock", output, re.MULTILINE)[1])
+
+
 def check_training_step(program, folder):
-    _, report, tables = run(program, folder, ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"])
+    saved = folder / "below" / "profile.bin"
+    arguments = ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"]
+    output, report, tables = run(program, folder, [*arguments, "--save-profile", str(saved)])
+    assert saved.read_bytes().startswith(b"profkit\n"), "the profile was not saved"
+    assert "GPU kernels: not collected (no GPU)" in output and report["kernels"] is None
+    assert abs(loop_ms(output) / report["steps"]["mean_ms"] - 1) < 0.2, (loop_ms(output), report["steps"]["mean_ms"])
     steps = report["steps"]
     assert (steps["warmup"], steps["measured"], steps["item_name"]) == (1, 2, "tokens"), steps
     assert steps["gpu_mean_ms"] is None and len(steps["samples_ms"]) == 2, steps
@@ -93,6 +104,14 @@ def check_training_step(program, folder):
     assert row["avg_ms"] == row["host_ms"] and row["gpu_ms"] == "n/a" and row["peak_allocated_MiB"] == "n/a", row
     assert abs(float(row["avg_ms"]) - steps["mean_ms"]) < 1e-3, (row, steps)
     assert abs(float(row["tokens/s"]) - 2 * 16 / steps["mean_ms"] * 1e3) < 1, (row, steps)
+
+
+def check_profiler_off(program, folder):
+    """The trainer's own timer works all the same."""
+    output, report, tables = run(program, folder, ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"], profkit="off")
+    assert loop_ms(output) > 0
+    assert report["steps"]["mean_ms"] is None and not report["scopes"], report
+    assert tables["t1"][0]["avg_ms"] == "n/a", tables["t1"]
 
 
 def check_forward_only(program, folder):
@@ -132,6 +151,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         check_training_step(program, folder / "train")
+        check_profiler_off(program, folder / "off")
         check_forward_only(program, folder / "forward")
         check_learning(program, folder)
 

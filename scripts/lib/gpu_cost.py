@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What profiling costs (T9): the trainer and PyTorch eager, each with nothing, and with more and more. They take turns."""
+import collections
+import concurrent.futures
+import contextlib
+import statistics
+
+from gpu_programs import PyTorch, Run, has_nsys, loop_ms, train, train_under_nsys
+
+ROUNDS = 5
+# With the steps of a run, and whether the third target is of this one.
+RUNS = [(Run("small", 128, "train", "fp32"), 5, 30, False), (Run("medium", 512, "train", "fp32"), 3, 10, True)]
+# How the trainer is run: a name, and PROFKIT.
+TRAINER = [("trainer, no profiler", "off"), ("trainer, profkit scopes", "kernels=off"), ("trainer, profkit scopes and kernels", "")]
+# A name, --profiler, and rounds: the last one needs seconds to end.
+PYTORCH = [("PyTorch eager, no profiler", "none", ROUNDS), ("PyTorch eager, torch.profiler CUDA", "cuda", ROUNDS),
+           ("PyTorch eager, torch.profiler CPU + CUDA", "cpu+cuda", 3)]
+NSYS = "trainer under nsys -t cuda,nvtx"
+PHASES = ("forward", "backward", "optimizer")
+SCOPES_BAR, KERNELS_BAR, KINETO_PART = 1.0, 2.0, 0.5
+
+# Of one turn, in ms; phases and step are (mean, std), or None where nothing timed them.
+Turn = collections.namedtuple("Turn", "loop phases step")
+
+
+def turn_of_trainer(report, printed):
+    scopes = {scope["path"]: scope for scope in report["scopes"]}
+    phases = []
+    for phase in PHASES:
+        scope = scopes.get(f"step/{phase}", {})
+        phases.append((scope["gpu_event_mean_ms"], scope["gpu_event_std_ms"]) if scope.get("gpu_event_mean_ms") is not None else None)
+    steps = report["steps"]
+    return Turn(loop_ms(printed), phases, (steps["gpu_mean_ms"], steps["gpu_std_ms"]) if steps["gpu_mean_ms"] is not None else None)
+
+
+def turn_of_pytorch(result):
+    return Turn(result["loop_ms"], [None] * len(PHASES), (result["mean_ms"], result["std_ms"]))
+
+
+def take_turns(run, warmup, steps, place):
+    """All turns by name."""
+    arguments = run.options(warmup, steps)
+    turns = collections.defaultdict(list)
+    folder, log = place.out / f"cost-{run.folder}", place.out / "cost.log"
+    with contextlib.ExitStack() as stack:
+        others = {which: stack.enter_context(PyTorch([*arguments, "--profiler", which], log)) for _, which, _ in PYTORCH}
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # the first turn of each loads kernels and the profiler
+            list(pool.map(PyTorch.measure, others.values()))
+        for number in range(ROUNDS):
+            # Back and forth, so that a machine that slows down does not slow down the last one only.
+            order = slice(None, None, 1 if number % 2 == 0 else -1)
+            for name, profkit in TRAINER[order]:
+                turns[name].append(turn_of_trainer(*train(place, arguments, folder, "cost.log", profkit)))
+            for name, which, rounds in PYTORCH[order]:
+                if number < rounds:
+                    turns[name].append(turn_of_pytorch(others[which].measure()))
+    if has_nsys(place):
+        report, printed, database = train_under_nsys(place, arguments, place.out / f"cost-{run.folder}-nsys", "cost.log", "kernels=off")
+        turns[NSYS].append(turn_of_trainer(report, printed))
+        for file in database.parent.glob("nsys.*"):
+            file.unlink()
+    return turns
+
+
+def median_of(pairs):
+    if any(pair is None for pair in pairs):
+        return "n/a"
+    mean = statistics.median(mean for mean, _ in pairs)
+    deviations = [std for _, std in pairs if std is not None]
+    return f"{mean:.3f} ± {statistics.median(deviations):.3f}" if deviations else f"{mean:.3f}"
+
+
+class Costs:
+    """Of one run: the loop's medians, and what each adds to the one without a profiler."""
+
+    def __init__(self, turns):
+        self.turns = turns
+        self.loop = {name: statistics.median(turn.loop for turn in of) for name, of in turns.items()}
+
+    def added(self, name):
+        base = PYTORCH[0][0] if name.startswith("PyTorch") else TRAINER[0][0]
+        return self.loop[name] - self.loop[base], 100 * (self.loop[name] / self.loop[base] - 1)
+
+    def rows(self):
+        for name, of in self.turns.items():
+            loops = [turn.loop for turn in of]
+            cells = [median_of([turn.phases[at] for turn in of]) for at in range(len(PHASES))] + [median_of([turn.step for turn in of])]
+            added, percent = self.added(name)
+            spread = f"{min(loops):.3f} to {max(loops):.3f}"
+            yield [name, str(len(of)), *cells, f"{self.loop[name]:.3f}", spread, f"{added:+.3f}", f"{percent:+.2f} %"]
+
+
+def judge(costs, has_kernel_bar):
+    """(target, met or None, figures)"""
+    _, percent = costs.added(TRAINER[1][0])
+    targets = [(f"scopes only add less than {SCOPES_BAR:g} %", percent < SCOPES_BAR, f"{percent:+.2f} %")]
+    ours, percent = costs.added(TRAINER[2][0])
+    theirs, _ = costs.added(PYTORCH[1][0])
+    targets.append(("kernels add less than half of what torch.profiler CUDA adds", ours < KINETO_PART * theirs if theirs > 0 else None,
+                    f"{ours:+.3f} ms against {theirs:+.3f} ms a step"))
+    if has_kernel_bar:
+        targets.append((f"kernels add less than {KERNELS_BAR:g} %", percent < KERNELS_BAR, f"{percent:+.2f} %"))
+    return targets
+
+
+def check_cost(checks, place):
+    lines = ["# T9. What profiling costs", "",
+             f"{ROUNDS} rounds in turns on one machine (fewer where the table says so), medians of the rounds. Times in ms a step. Phases and",
+             "step: mean ± standard deviation of the steps of a run, between CUDA events; n/a where nothing measured them. Loop: from the",
+             "beginning of the first measured step to the end of the last, for each step, between CUDA events that do not depend on any",
+             "profiler. What is added is told by the loop, against the same program with no profiler. What a profiler does at its end is not",
+             "counted. Each side has its own default AdamW.", ""]
+    for run, warmup, steps, has_kernel_bar in RUNS:
+        costs = Costs(take_turns(run, warmup, steps, place))
+        lines += [f"## {run.name}, {warmup} warm-up steps, {steps} measured", "",
+                  "| what runs | rounds | forward | backward | optimizer | step | loop | loop, least to most | added ms | added |",
+                  "|---|" + "---:|" * 9]
+        lines += ["| " + " | ".join(row) + " |" for row in costs.rows()]
+        lines += ["", "| target | | found |", "|---|---|---|"]
+        checks.add(f"not slower than PyTorch eager: {run.name}", costs.loop[TRAINER[0][0]] <= costs.loop[PYTORCH[0][0]],
+                   f"{costs.loop[TRAINER[0][0]]:.2f} ms, PyTorch {costs.loop[PYTORCH[0][0]]:.2f} ms a step, no profiler; medians of {ROUNDS}")
+        for target, met, figures in judge(costs, has_kernel_bar):
+            checks.add(f"cost, {run.name}: {target}", met, figures)
+            state = {True: "met", False: "not met", None: "not judged"}[met]
+            lines.append(f"| {target} | {state} | {figures} |")
+        lines.append("")
+        (place.out / "cost.md").write_text("\n".join(lines), encoding="utf-8")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the collected kernels: exact attribution, cost of a launch, the same as Nsight Systems, classes, recorded profiles."""
+import gzip
+import itertools
+import re
+import sqlite3
+import subprocess
+import sys
+
+from gpu_programs import ROOT, Run, has_nsys, program_in, run_logged, text_of, train, train_under_nsys
+
+PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
+PARITY_WARMUP, PARITY_STEPS = 3, 30
+# The GPU waits so long before each forward that the host is ahead of it whatever a launch costs. Without it, what is compared in runs
+# that launching limits is how much each tool slows launching: the gaps between kernels are in the spans of the scopes.
+HEAD_START = ["--head-start", "15"]
+TIMED_ROWS = re.compile(r"\| (GPU projection of |\d+\. )")
+RECORDED = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32")]
+RECORDED_LIMIT = 2_000_000
+# What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
+LAUNCH_COST_BAR = 1.1
+
+
+def check_attribution(checks, place):
+    name = "every operation is charged to its scope: a million launches, 4 threads, 8 streams"
+    program = program_in(place.build, "profkit_attribution_exact")
+    if program is None:
+        checks.add(name, None, "the program was not built")
+        return
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=200)
+    (place.out / "attribution.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    lines = [line for line in done.stdout.splitlines() if "matched" in line or "threads" in line]
+    checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
+
+
+def check_launch_cost(checks, place):
+    name = f"a launch costs at most {LAUNCH_COST_BAR} times what CUPTI kernel records add"
+    program = program_in(place.build, "profkit_launch_cost")
+    if program is None:
+        checks.add(name, None, "the program was not built")
+        return
+    table = run_logged([program, "3"], place.out / "launch_cost.log")
+    (place.out / "launch_cost.md").write_text(table, encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (-?\d+) \| (\S+) \|$", table, re.MULTILINE)
+    ratio = next(float(ratio) for what, _, _, ratio in rows if what == "profkit kernels")
+    checks.add(name, ratio <= LAUNCH_COST_BAR, "; ".join(f"{what}: {ns} ns (+{added}, {ratio} times)" for what, ns, added, ratio in rows))
+
+
+def compare(checks, run, place, nsys_folder, folder, has_head_start):
+    """Without a head start, the times of single kernels and of scopes are shown and not judged."""
+    what = "--head-start" if has_head_start else "as it is, names, counts, total time"
+    title = f"{run.name}{', ' + ' '.join(HEAD_START) if has_head_start else ''}, {PARITY_WARMUP} warm-up steps, {PARITY_STEPS} measured"
+    done = subprocess.run([sys.executable, str(ROOT / "scripts/nsys_parity.py"), str(nsys_folder / "nsys.sqlite"), str(folder), title],
+                          capture_output=True, text=True, check=False, timeout=200)
+    lines = done.stdout.strip().splitlines()
+    failed = [line for line in lines if line.endswith("| FAIL |")]
+    judged = failed if has_head_start else [line for line in failed if not TIMED_ROWS.match(line)]
+    passed = done.returncode in (0, 1) and not judged
+    checks.add(f"the same as Nsight Systems: {run.name}, {what}", passed,
+               "; ".join(lines[-1:] + [line.strip("| ").replace(" | ", ", ") for line in failed[:3]]) or done.stderr.strip()[-300:])
+    return done.stdout or f"## {title}\n\n{done.stderr}\n"
+
+
+def add_classes(checks, run, report):
+    kernels, quality = report["kernels"], report["quality"]
+    if kernels is None:
+        checks.add(f"kernels have a class: {run.name}", False, "kernels were not collected")
+        return
+    total = sum(each["total_ms"] for each in kernels)
+    other = sorted((each for each in kernels if each["class"] == "other"), key=lambda each: -each["total_ms"])
+    share = sum(each["total_ms"] for each in other) / total
+    classes = ", ".join(f"{each['class']} {100 * each['total_ms'] / total:.1f} %" for each in report["kernel_classes"])
+    names = ", ".join(each["name"][:60].replace("|", "/") for each in other[:5])
+    checks.add(f"kernels have a class, other is under 1 % of GPU time: {run.name}", share < 0.01,
+               f"other {100 * share:.3f} %{f' ({names})' if names else ''}; {classes}")
+    lost = {key: quality[key] for key in ("dropped_kernels", "invalid_kernels", "unknown_launches")}
+    checks.add(f"no kernel is lost: {run.name}", not any(lost.values()),
+               f"{sum(each['count'] for each in kernels)} kernels; " + ", ".join(f"{key} {value}" for key, value in lost.items()) +
+               f"; launched outside scopes {quality['unattributed_kernels']} ({quality['unattributed_ms']:.3f} ms)")
+
+
+def check_parity(checks, place):
+    """Also the classes of the kernels, on the same runs."""
+    parts = []
+    for run, extra in itertools.product(PARITY, (HEAD_START, [])):
+        arguments = [*run.options(PARITY_WARMUP, PARITY_STEPS), *extra]
+        folder = place.out / f"parity-{run.folder}{'-head-start' if extra else ''}"
+        nsys_folder = folder.with_name(folder.name + "-nsys")
+        report, _ = train(place, arguments, folder, "parity.log")
+        if not extra:
+            add_classes(checks, run, report)
+        if has_nsys(place):
+            train_under_nsys(place, arguments, nsys_folder, "parity.log", profkit="kernels=off")
+            parts.append(compare(checks, run, place, nsys_folder, folder, bool(extra)))
+            discard_nsys(nsys_folder)
+    if not parts:
+        checks.add("the same kernels as Nsight Systems", None, "no nsys")
+        return
+    lines = ["# Parity with Nsight Systems", "",
+             f"The same binary and arguments in two runs: one under {text_of(place.nsys, '--version')} with `-t cuda,nvtx` and `PROFKIT=kernels=off`,",
+             "one by itself with profkit's collector. Compared by `scripts/nsys_parity.py` over the measured steps; times in ms, of all of them.", "",
+             f"With `{' '.join(HEAD_START)}` the GPU waits before each forward until the host is ahead of it. Without, launching limits two of",
+             "the three runs: the spans of their scopes hold the gaps between kernels, and Nsight Systems slows launching more than profkit does.", ""]
+    (place.out / "nsys_parity.md").write_text("\n".join(lines) + "\n" + "\n".join(part.strip() + "\n" for part in parts), encoding="utf-8")
+
+
+def discard_nsys(folder):
+    """Its files are large, and what they say is compared."""
+    for file in folder.glob("nsys.*"):
+        file.unlink()
+
+
+def count_kernels(database):
+    return sqlite3.connect(database).execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
+
+
+def check_beside_nsys(checks, place):
+    """profkit asked for kernels under nsys: it leaves them to nsys, and says so."""
+    name = "Nsight Systems sees all kernels when profkit is asked for them too"
+    if not has_nsys(place):
+        checks.add(name, None, "no nsys")
+        return
+    arguments = RECORDED[1].options(1, 3)
+    counts = {}
+    for profkit in ("off", ""):
+        folder = place.out / f"beside-nsys-{profkit or 'on'}"
+        report, _, database = train_under_nsys(place, arguments, folder, "beside_nsys.log", profkit)
+        counts[profkit] = count_kernels(database)
+        discard_nsys(folder)
+    states = [(each["status"], each["reason"] or "") for each in report["quality"]["collectors"] if each["name"] == "kernels"]
+    status, reason = states[0] if states else ("no collector", "")
+    passed = counts[""] == counts["off"] > 0 and status == "not collected" and "Nsight Systems" in reason and report["kernels"] is None
+    checks.add(name, passed, f"{counts['']} kernels, {counts['off']} with profkit off; profkit: kernels: {status} ({reason})")
+
+
+def check_recorded(checks, place):
+    """Profiles for tests that run without a GPU."""
+    for run in RECORDED:
+        folder = place.out / "recorded" / run.folder
+        saved = folder / "run.profile"
+        train(place, [*run.options(1, 2), "--save-profile", str(saved)], folder, "recorded.log")
+        plain = saved.read_bytes()
+        packed = gzip.compress(plain, compresslevel=9, mtime=0)
+        (place.out / "recorded" / f"{run.folder}.profile.gz").write_bytes(packed)
+        saved.unlink()
+        checks.add(f"a recorded profile is under 2 MB: {run.name}", len(packed) < RECORDED_LIMIT,
+                   f"{len(packed):,} bytes with gzip -9, {len(plain):,} without")

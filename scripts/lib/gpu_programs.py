@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that scripts/gpu_check.py runs, and the table that it fills."""
+import collections
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# Where programs are, where results go, and what there may be: Nsight Systems and a text to train on.
+Place = collections.namedtuple("Place", "build out nsys text")
+
+
+class Run(collections.namedtuple("Run", "size ctx mode precision")):
+    @property
+    def name(self):
+        return "/".join((self.size, str(self.ctx), self.mode, self.precision))
+
+    @property
+    def folder(self):
+        return self.name.replace("/", "-")
+
+    def options(self, warmup, steps):
+        return ["--size", self.size, "--ctx", str(self.ctx), "--batch", "4", "--mode", self.mode, "--precision", self.precision,
+                "--warmup", str(warmup), "--steps", str(steps), "--seed", "0"]
+
+
+class Checks:
+    """Rows of the table, printed as they come. `passed` is None for what is not judged: a figure alone, or a check that cannot run here."""
+
+    def __init__(self):
+        self.rows = []
+        self.begin = time.monotonic()
+
+    def add(self, name, passed, figures):
+        state = {True: "PASS", False: "FAIL", None: "not judged"}[passed]
+        self.rows.append((name, state, figures))
+        print(f"[{time.monotonic() - self.begin:5.0f} s] {state:10} {name}: {figures}", flush=True)
+
+    def failed(self):
+        return any(state == "FAIL" for _, state, _ in self.rows)
+
+
+def text_of(*command, timeout=60):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=timeout).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as failure:
+        return f"unknown ({failure.__class__.__name__})"
+
+
+def environment():
+    import torch
+
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "gpu, driver": text_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
+        "CUDA": text_of("nvcc", "--version").splitlines()[-2].strip(),
+        "PyTorch": torch.__version__,
+        "compiler": text_of("c++", "--version").splitlines()[0],
+    }
+
+
+def program_in(build, name):
+    """None if it was not built."""
+    return next((path for path in build.glob(f"**/{name}") if path.is_file()), None)
+
+
+def run_logged(command, log, profkit="", timeout=300):
+    """A command with its output in a log.
+    @raises RuntimeError if it fails"""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=timeout,
+                          env=os.environ | {"PROFKIT": profkit})
+    shown = " ".join(str(word) for word in command)
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(f"$ {f'PROFKIT={profkit} ' if profkit else ''}{shown}\n{done.stdout}{done.stderr}\n")
+    if done.returncode != 0:
+        raise RuntimeError(f"{shown}: exit code {done.returncode}: {done.stderr.strip()[-500:]}")
+    return done.stdout
+
+
+def report_in(folder):
+    return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+def train(place, arguments, folder, log, profkit=""):
+    """One run of the trainer. Its report.json and what it printed."""
+    printed = run_logged([program_in(place.build, "transformer_train"), *arguments, "--out", folder], place.out / log, profkit)
+    return report_in(folder), printed
+
+
+def train_under_nsys(place, arguments, folder, log, profkit=""):
+    """The same under Nsight Systems. Also the SQLite file of what that saw."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [place.nsys, "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true",
+               f"--output={folder / 'nsys'}", program_in(place.build, "transformer_train"), *arguments, "--out", folder]
+    printed = run_logged(command, place.out / log, profkit)
+    database = folder / "nsys.sqlite"
+    run_logged([place.nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", folder / "nsys.nsys-rep"],
+               place.out / log)
+    return report_in(folder), printed, database
+
+
+def has_nsys(place):
+    return shutil.which(place.nsys) is not None
+
+
+def step_ms(report):
+    """Between CUDA events: what the trainer calls avg_ms."""
+    return report["steps"]["gpu_mean_ms"]
+
+
+def loop_ms(printed):
+    """A step of the measured loop by the trainer's own timer, which does not need profkit."""
+    return float(re.search(r"^measured loop: (\S+) ms a step", printed, re.MULTILINE)[1])
+
+
+class PyTorch:
+    """The same model in PyTorch eager, in a process that stays: it starts with the first turn and measures once for each."""
+
+    def __init__(self, arguments, log):
+        self.command = [sys.executable, str(ROOT / "examples/transformer_train/reference/benchmark.py"), *arguments, "--device", "cuda", "--turns"]
+        self.log = log
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process is None:
+            return
+        self.process.stdin.close()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def measure(self):
+        """What benchmark.py prints of one turn.
+        @raises RuntimeError if it ends instead, or takes more than three minutes"""
+        shown = " ".join(self.command[1:])
+        with open(self.log, "a", encoding="utf-8") as log:
+            if self.process is None:
+                self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+            timer = threading.Timer(180, self.process.kill)
+            timer.start()
+            try:
+                self.process.stdin.write("\n")
+                self.process.stdin.flush()
+                line = next((line for line in iter(self.process.stdout.readline, "") if line.startswith("{")), None)
+            except BrokenPipeError:
+                line = None
+            finally:
+                timer.cancel()
+            log.write(f"$ {shown}\n{line}\n")
+        result = json.loads(line) if line else {}
+        if result.get("status") != "ok":
+            raise RuntimeError(f"{shown}: {result.get('status', 'it ended early; see ' + self.log.name)}")
+        return result
