@@ -14,7 +14,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
 from gpu_cost import check_cost
-from gpu_kernels import check_attribution, check_beside_nsys, check_launch_cost, check_parity, check_recorded
+from gpu_kernels import check_attribution, check_beside_nsys, check_launch_cost, check_parity, check_recorded, check_torch_profiler
 from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, program_in, report_in, step_ms, text_of, train
 
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
@@ -168,6 +168,7 @@ CHECKS = {
     "attribution": check_attribution,
     "nsys": check_nsys,
     "beside_nsys": check_beside_nsys,
+    "beside_torch_profiler": check_torch_profiler,
     "parity": check_parity,
     "recorded": check_recorded,
     "launch_cost": check_launch_cost,

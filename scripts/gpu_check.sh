@@ -21,7 +21,7 @@ prefixes=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)')
 {
   time cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$prefixes" -DPROFKIT_BUILD_BENCHMARKS=ON \
     "-DPython3_EXECUTABLE=$(command -v "$python")" -DCMAKE_CUDA_ARCHITECTURES=90
-  time cmake --build "$build" --target profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_launch_cost \
+  time cmake --build "$build" --target profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_kernel_status profkit_launch_cost \
     transformer_train
 } >"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log"; exit 1; }
 

@@ -94,8 +94,8 @@ def count_kernels(operations, steps):
     return {name: Kernel(count[name], total[name] / 1e6) for name in count}
 
 
-def projections(operations, ranges, steps):
-    """Sum over the ranges of one name of the time from the first start to the last end of what was launched in them, on their thread."""
+def launches_in_ranges(operations, ranges, steps):
+    """Each pair of a range of the measured steps and an operation that was launched in it, on its thread."""
     by_thread = collections.defaultdict(list)
     for each in ranges:
         if steps.hold(each.begin):
@@ -103,22 +103,29 @@ def projections(operations, ranges, steps):
     launched = collections.defaultdict(list)
     for operation in operations:
         launched[operation[2]].append(operation)
-    totals = collections.Counter()
     for thread, inside in by_thread.items():
         inside.sort(key=lambda each: (each.begin, -each.end))
-        spans, is_open, following = [None] * len(inside), [], 0
-        for call_begin, call_end, _, first, last, _ in launched[thread]:
+        is_open, following = [], 0
+        for operation in launched[thread]:
+            call_begin, call_end = operation[:2]
             while following < len(inside) and inside[following].begin <= call_begin:
-                is_open = [at for at in is_open if inside[at].end >= inside[following].begin] + [following]
+                is_open = [each for each in is_open if each.end >= inside[following].begin] + [inside[following]]
                 following += 1
-            is_open = [at for at in is_open if inside[at].end >= call_begin]
-            for at in is_open:
-                if inside[at].end >= call_end:
-                    span = spans[at]
-                    spans[at] = (min(first, span[0]), max(last, span[1])) if span else (first, last)
-        for each, span in zip(inside, spans):
-            if span:
-                totals[each.name] += (span[1] - span[0]) / 1e6
+            is_open = [each for each in is_open if each.end >= call_begin]
+            for each in is_open:
+                if each.end >= call_end:
+                    yield each, operation
+
+
+def projections(operations, ranges, steps):
+    """Sum over the ranges of one name of the time from the first start to the last end of what was launched in them, on their thread."""
+    spans = {}
+    for inside, (_, _, _, first, last, _) in launches_in_ranges(operations, ranges, steps):
+        span = spans.get(inside, (first, last))
+        spans[inside] = (min(first, span[0]), max(last, span[1]))
+    totals = collections.Counter()
+    for inside, (first, last) in spans.items():
+        totals[inside.name] += (last - first) / 1e6
     return totals
 
 

@@ -8,8 +8,9 @@ profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
 profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/statistics.test.cpp)
 if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/report.test.cpp report/table.test.cpp
-                                        report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp
+                                        report/table.test.cpp report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 else()
   message(STATUS "profkit: no nlohmann_json, report.json is not tested")
 endif()
@@ -85,6 +86,12 @@ if(TARGET CUDA::cudart)
   endforeach()
 endif()
 
+if(TARGET CUDA::cudart)
+  # For tests/gpu/beside_torch_profiler.py, which needs a GPU and PyTorch.
+  add_library(profkit_kernel_status MODULE gpu/kernel_status.cpp)
+  target_link_libraries(profkit_kernel_status PRIVATE profkit::cupti profkit_warnings)
+endif()
+
 include(CheckLanguage)
 check_language(CUDA)
 if(TARGET CUDA::cudart AND CMAKE_CUDA_COMPILER)
@@ -103,7 +110,7 @@ endif()
 profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)
 if(TARGET CUDA::cudart)
   add_library(profkit_snippets OBJECT docs/snippets.cpp)
-  target_link_libraries(profkit_snippets PRIVATE profkit::cuda profkit_warnings)
+  target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit_warnings)
 endif()
 add_test(NAME docs.snippets COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_snippets.py" "${PROJECT_SOURCE_DIR}")
 set_tests_properties(docs.snippets PROPERTIES LABELS docs)

@@ -103,8 +103,8 @@ struct run_config {
   std::uint64_t seed = 0;
   bool synchronise_phases = false;
   std::uint32_t head_start_ms = 0;  ///< for which the GPU waits before each forward
-  bool all_api_calls = false;  ///< of CUDA, not only those that launch GPU work
-  std::string profile_file;    ///< empty: the recorded profile is not saved
+  bool all_api_calls = false;       ///< of CUDA, not only those that launch GPU work
+  std::string profile_file;         ///< empty: the recorded profile is not saved
 
   [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }
 };

@@ -49,7 +49,8 @@ class session final : public step_loop {
     return result;
   }
 
-  /// Stops, drains and analyses. May wait up to 5 seconds for the GPU to complete what was timed; does not synchronise the device.
+  /// Stops, drains and analyses. May wait up to 5 seconds for the GPU to complete what was timed. Does not synchronise the device, except
+  /// that a collector of kernels waits until it has done its work.
   /// Called again, gives the same report.
   /// @throws profkit::error if a step is open.
   profkit::report report();

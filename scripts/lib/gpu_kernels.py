@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the collected kernels: exact attribution, cost of a launch, the same as Nsight Systems, classes, recorded profiles."""
-import gzip
+import collections
 import itertools
+import json
 import re
 import sqlite3
 import subprocess
 import sys
 
+import nsys_parity
 from gpu_programs import ROOT, Run, has_nsys, program_in, run_logged, text_of, train, train_under_nsys
 
 PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
 PARITY_WARMUP, PARITY_STEPS = 3, 30
+# What else has to have classes.
+CLASSES = [(Run("small", 256, "train", "bf16"), ["--attention", "sdpa"]), (Run("small", 256, "train", "fp16"), ["--optimizer", "adamw"])]
 # The GPU waits so long before each forward that the host is ahead of it whatever a launch costs. Without it, what is compared in runs
 # that launching limits is how much each tool slows launching: the gaps between kernels are in the spans of the scopes.
 HEAD_START = ["--head-start", "15"]
 TIMED_ROWS = re.compile(r"\| (GPU projection of |\d+\. )")
 RECORDED = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32")]
-RECORDED_LIMIT = 2_000_000
+RECORDED_WARMUP, RECORDED_LIMIT = 1, 2_000_000
 # What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
 LAUNCH_COST_BAR = 1.1
 
@@ -61,7 +65,7 @@ def compare(checks, run, place, nsys_folder, folder, has_head_start):
     return done.stdout or f"## {title}\n\n{done.stderr}\n"
 
 
-def add_classes(checks, run, report):
+def add_classes(checks, run, report, options=()):
     kernels, quality = report["kernels"], report["quality"]
     if kernels is None:
         checks.add(f"kernels have a class: {run.name}", False, "kernels were not collected")
@@ -71,7 +75,7 @@ def add_classes(checks, run, report):
     share = sum(each["total_ms"] for each in other) / total
     classes = ", ".join(f"{each['class']} {100 * each['total_ms'] / total:.1f} %" for each in report["kernel_classes"])
     names = ", ".join(each["name"][:60].replace("|", "/") for each in other[:5])
-    checks.add(f"kernels have a class, other is under 1 % of GPU time: {run.name}", share < 0.01,
+    checks.add(f"kernels have a class, other is under 1 % of GPU time: {' '.join([run.name, *options])}", share < 0.01,
                f"other {100 * share:.3f} %{f' ({names})' if names else ''}; {classes}")
     lost = {key: quality[key] for key in ("dropped_kernels", "invalid_kernels", "unknown_launches")}
     checks.add(f"no kernel is lost: {run.name}", not any(lost.values()),
@@ -93,6 +97,9 @@ def check_parity(checks, place):
             train_under_nsys(place, arguments, nsys_folder, "parity.log", profkit="kernels=off")
             parts.append(compare(checks, run, place, nsys_folder, folder, bool(extra)))
             discard_nsys(nsys_folder)
+    for run, options in CLASSES:
+        report, _ = train(place, [*run.options(PARITY_WARMUP, 5), *options], place.out / f"classes-{run.folder}", "parity.log")
+        add_classes(checks, run, report, options)
     if not parts:
         checks.add("the same kernels as Nsight Systems", None, "no nsys")
         return
@@ -133,15 +140,43 @@ def check_beside_nsys(checks, place):
     checks.add(name, passed, f"{counts['']} kernels, {counts['off']} with profkit off; profkit: kernels: {status} ({reason})")
 
 
+def seen_by_nsys(database, warmup):
+    """What a test can hold a recorded profile to: counts of the measured steps of another run with the same arguments."""
+    database = sqlite3.connect(database)
+    ranges = nsys_parity.read_ranges(database)
+    steps = nsys_parity.Steps(ranges, warmup)
+    operations = nsys_parity.read_operations(database)
+    kernels = nsys_parity.count_kernels(operations, steps)
+    charged = collections.defaultdict(collections.Counter)
+    for inside, operation in nsys_parity.launches_in_ranges(operations, ranges, steps):
+        charged[inside.name][operation[5] or "copies and memsets"] += 1
+    return {"kernels": {name: {"count": each.count, "total_ms": each.total} for name, each in sorted(kernels.items())},
+            "range_instances": dict(sorted(collections.Counter(each.name for each in ranges if steps.hold(each.begin)).items())),
+            "launched_in_range": {name: dict(sorted(counts.items())) for name, counts in sorted(charged.items())}}
+
+
+def check_torch_profiler(checks, place):
+    """The profiler of PyTorch keeps CUPTI once it was used: profkit says so, and leaves its results whole."""
+    libraries = list(place.build.rglob("libprofkit_kernel_status.so"))
+    if not libraries:
+        checks.add("beside the profiler of PyTorch", None, "the library was not built")
+        return
+    done = subprocess.run([sys.executable, str(ROOT / "tests/gpu/beside_torch_profiler.py"), str(libraries[0])], capture_output=True, text=True,
+                          check=False, timeout=120)
+    checks.add("beside the profiler of PyTorch", done.returncode == 0, done.stdout.strip() or done.stderr.strip()[-300:])
+
+
 def check_recorded(checks, place):
-    """Profiles for tests that run without a GPU."""
+    """Profiles for tests that run without a GPU, with what nsys saw of the same run."""
     for run in RECORDED:
         folder = place.out / "recorded" / run.folder
-        saved = folder / "run.profile"
-        train(place, [*run.options(1, 2), "--save-profile", str(saved)], folder, "recorded.log")
-        plain = saved.read_bytes()
-        packed = gzip.compress(plain, compresslevel=9, mtime=0)
-        (place.out / "recorded" / f"{run.folder}.profile.gz").write_bytes(packed)
-        saved.unlink()
-        checks.add(f"a recorded profile is under 2 MB: {run.name}", len(packed) < RECORDED_LIMIT,
-                   f"{len(packed):,} bytes with gzip -9, {len(plain):,} without")
+        saved = place.out / "recorded" / f"{run.folder}.profile"
+        arguments = run.options(RECORDED_WARMUP, 2)
+        train(place, [*arguments, "--save-profile", str(saved)], folder, "recorded.log")
+        size = saved.stat().st_size
+        checks.add(f"a recorded profile is under 2 MB: {run.name}", size < RECORDED_LIMIT, f"{size:,} bytes")
+        if has_nsys(place):
+            _, _, database = train_under_nsys(place, arguments, folder, "recorded.log", profkit="kernels=off")
+            seen = json.dumps(seen_by_nsys(database, RECORDED_WARMUP), indent=1) + "\n"
+            saved.with_suffix(".nsys.json").write_text(seen, encoding="utf-8")
+            discard_nsys(folder)

@@ -2,6 +2,7 @@
 //
 // Compiled, not run: what the pages of the documentation show beside the quick start. tests/docs/check_snippets.py compares.
 #include <profkit/cuda.hpp>
+#include <profkit/cupti.hpp>
 #include <profkit/profkit.hpp>
 
 #include <optional>
@@ -17,6 +18,28 @@ void gpu_times(cudaStream_t stream) {
     PROF_GPU_SCOPE("forward", stream);  // host time, and GPU time between two CUDA events
     launch_kernels(stream);
   }
+}
+
+void kernels(cudaStream_t stream) {
+  profkit::session session;
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step step : session) {
+    PROF_SCOPE("forward");
+    launch_kernels(stream);
+  }
+  profkit::report report = session.report();  // waits until the GPU has done its work
+  fmt::print("{}\n", report);
+}
+
+void all_api_calls(profkit::session& session) {
+  session.collect(profkit::cupti_kernels(profkit::kernel_options{true}));  // all API calls
+}
+
+void own_kernel_classes(profkit::profile const& profile) {
+  profkit::analyze_options options;
+  options.kernel_classes.insert(options.kernel_classes.begin(), profkit::kernel_class_rule{"attention", {"paged_kv"}});
+  profkit::summary summary = profkit::analyze(profile, options);
+  fmt::print("{} kernels\n", summary.gpu->kernels.size());
 }
 
 void own_loop(std::vector<int> const& batches) {

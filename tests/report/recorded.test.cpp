@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Profiles of the trainer, recorded on an H200, against what Nsight Systems counted in another run with the same arguments.
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/nsys_summary.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/nsys_csv.hpp>
+#include <profkit/report/trace_json.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "../support/profile_of.hpp"
+
+using Catch::Approx;
+using nlohmann::json;
+
+namespace {
+
+struct recorded_run {
+  explicit recorded_run(std::string const& name) : profile{profkit::load(TEST_DATA "/" + name + ".profile")} {
+    std::ifstream{TEST_DATA "/" + name + ".nsys.json"} >> nsys;
+    for (profkit::gpu_name_record const& each : profile.gpu_names) names[each.mangled.empty() ? each.name : each.mangled] = each.name;
+  }
+
+  profkit::profile profile;
+  json nsys;
+  std::map<std::string, std::string> names;  ///< by mangled name
+};
+
+std::string any_run() { return GENERATE("small-512-fwd-fp32", "small-128-train-fp32"); }
+
+std::string csv_of(profkit::nsys_summary const& of, std::string const& name) {
+  for (profkit::named_csv const& each : profkit::nsys_csv(of, true)) {
+    if (each.name == name) return each.content;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a recorded run has the kernels that Nsight Systems counted, and their time", "[recorded]") {
+  recorded_run const run{any_run()};
+  profkit::summary const summary = profkit::analyze(run.profile);
+  REQUIRE(summary.gpu);
+  CHECK(summary.steps.host.count == 2);
+  CHECK(summary.quality.dropped_operations == 0);
+  CHECK(summary.quality.invalid_operations == 0);
+  CHECK(summary.gpu->unknown_launches == 0);
+  CHECK(summary.gpu->kernels.size() == run.nsys.at("kernels").size());
+  double ours = 0.0;
+  double theirs = 0.0;
+  for (profkit::kernel_summary const& kernel : summary.gpu->kernels) {
+    json const& seen = run.nsys.at("kernels").at(kernel.mangled.empty() ? kernel.name : kernel.mangled);
+    INFO(kernel.name);
+    CHECK(kernel.time.count == seen.at("count"));
+    ours += kernel.time.total.count();
+    theirs += seen.at("total_ms").get<double>();
+  }
+  CHECK(ours == Approx(theirs).epsilon(0.01));
+}
+
+TEST_CASE("in a recorded run each kernel is charged to the ranges that Nsight Systems has around its launch", "[recorded]") {
+  recorded_run const run{any_run()};
+  std::map<std::pair<std::string, std::string>, std::uint64_t> expected;
+  for (auto const& [range, kernels] : run.nsys.at("launched_in_range").items()) {
+    for (auto const& [mangled, count] : kernels.items()) {
+      if (mangled != "copies and memsets") expected[{"profkit:" + range, run.names.at(mangled)}] += count.get<std::uint64_t>();
+    }
+  }
+  std::map<std::pair<std::string, std::string>, std::uint64_t> found;
+  for (profkit::nsys_range_kernel_row const& row : profkit::summarize_like_nsys(run.profile).range_kernels) {
+    if (row.range) found[{*row.range, row.kernel}] += row.kernels;
+  }
+  CHECK(found.size() > 100);
+  CHECK(found == expected);
+}
+
+TEST_CASE("a recorded run has the ranges that Nsight Systems counted", "[recorded]") {
+  recorded_run const run{any_run()};
+  std::map<std::string, std::uint64_t> expected;
+  for (auto const& [range, count] : run.nsys.at("range_instances").items()) expected["profkit:" + range] = count.get<std::uint64_t>();
+  std::map<std::string, std::uint64_t> found;
+  for (profkit::nsys_row const& row : profkit::summarize_like_nsys(run.profile).ranges) found[row.name] = row.samples.count;
+  CHECK(found == expected);
+}
+
+TEST_CASE("in a recorded run every kernel has a class, and the classes sum to the total", "[recorded]") {
+  recorded_run const run{any_run()};
+  profkit::summary const summary = profkit::analyze(run.profile);
+  double kernels = 0.0;
+  for (profkit::kernel_summary const& kernel : summary.gpu->kernels) kernels += kernel.time.total.count();
+  double classes = 0.0;
+  for (profkit::kernel_class_summary const& each : summary.gpu->classes) {
+    CHECK(each.name != "other");
+    classes += each.total.count();
+  }
+  CHECK(classes == Approx(kernels));
+  CHECK(summary.gpu->classes.front().name == "matmul");
+}
+
+TEST_CASE("in a recorded run the work of scopes adds up", "[recorded]") {
+  recorded_run const run{any_run()};
+  profkit::summary const summary = profkit::analyze(run.profile);
+  double self = 0.0;
+  for (profkit::scope_summary const& row : summary.scopes) {
+    REQUIRE(row.gpu);
+    INFO(row.path);
+    self += row.gpu->kernel_self.count();
+    CHECK(row.gpu->busy <= row.gpu->kernel_time * (1.0 + 1e-9));
+    CHECK(row.gpu->busy <= row.gpu->span.total * (1.0 + 1e-9));
+  }
+  CHECK(self + summary.gpu->unattributed_time.count() == Approx(summary.gpu->all.kernel_time.count()));
+  CHECK(find_row(summary, "step/forward/layer_0/attention_sublayer")->gpu->kernels > 0);
+  CHECK(find_row(summary, "step/forward")->gpu->latency_mean->count() > 0.0);
+}
+
+TEST_CASE("the summaries of a recorded run have the columns of Nsight Systems and a row for each name", "[recorded]") {
+  recorded_run const run{any_run()};
+  profkit::nsys_summary const summary = profkit::summarize_like_nsys(run.profile);
+  std::string const kernels = csv_of(summary, "cuda_gpu_kern_sum.csv");
+  CHECK(kernels.substr(0, kernels.find('\n')) == "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name");
+  CHECK(static_cast<std::size_t>(std::count(kernels.begin(), kernels.end(), '\n')) == 1 + summary.kernels.size());
+  CHECK(summary.kernels.size() == run.nsys.at("kernels").size());
+  CHECK_FALSE(csv_of(summary, "nvtx_gpu_proj_sum.csv").empty());
+  CHECK(csv_of(summary, "cuda_api_sum.csv").empty());  // only launches were collected
+}
+
+TEST_CASE("the trace of a recorded run has every kernel of its steps, with an arrow from its launch", "[recorded]") {
+  recorded_run const run{any_run()};
+  json const trace = json::parse(profkit::trace_json(run.profile, 2));
+  std::map<std::string, std::size_t> events;
+  for (json const& event : trace.at("traceEvents")) {
+    ++events[event.at("ph").get<std::string>() + event.value("cat", "")];
+  }
+  std::size_t launches = 0;
+  for (auto const& [name, seen] : run.nsys.at("kernels").items()) launches += seen.at("count").get<std::size_t>();
+  CHECK(events["Xkernel"] == launches);
+}
