@@ -97,7 +97,7 @@ check_language(CUDA)
 if(TARGET CUDA::cudart AND CMAKE_CUDA_COMPILER)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual 90)
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # one pass of the compiler; any later GPU can run it
   endif()
   enable_language(CUDA)
   profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu LIBRARIES profkit::cupti)

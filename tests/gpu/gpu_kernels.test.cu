@@ -118,7 +118,7 @@ TEST_CASE("work that is not complete when the session ends is still collected", 
   }
   profkit::profile const profile = session.report().profile();
   REQUIRE(operations_in(profile, "slow").size() == 3);
-  for (auto const& each : profile.gpu_operations) CHECK(each.time.duration() >= std::chrono::milliseconds{50});
+  for (auto const& each : profile.gpu_operations) CHECK(each.time.duration() > std::chrono::milliseconds{49});
 }
 
 TEST_CASE("sessions in sequence each collect their own kernels", "[gpu]") {

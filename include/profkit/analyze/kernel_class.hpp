@@ -24,7 +24,7 @@ using kernel_class_rules = std::vector<kernel_class_rule>;
   return {
       {"communication", {"nccl", "nvshmem", "all_reduce", "allreduce", "cross_device_reduce"}},
       {"optimizer", {"multi_tensor_apply", "adam", "adagrad", "sgd", "amp_update_scale"}},
-      {"attention", {"attention", "flash", "fmha", "sdpa", "mem_eff"}},
+      {"attention", {"attention", "flash", "fmha", "sdpa", "mem_eff", "compute_dot_do_o", "convert_dq"}},
       {"convolution", {"convolve", "conv2d", "conv3d", "conv_", "fprop", "dgrad", "wgrad", "winograd", "im2col", "col2im"}},
       {"matmul", {"gemm", "gemv", "cutlass", "nvjet", "xmma", "cublas", "splitkreduce", "dot_kernel", "matmul", "triton_tem", "triton_mm"}},
       {"softmax", {"softmax", "cross_entropy"}},

@@ -110,10 +110,10 @@ class cupti_tracing {
     cupti_.check(status, "cuptiSubscribe");
   }
 
-  /// @param name as CUPTI knows it; often empty.
+  /// @param name as CUPTI knows it: empty, or "CUPTI for <not provided>", if that tool gave none.
   static std::string other_tool(std::string name) {
     if (::secure_getenv("NSYS_PROFILING_SESSION_ID") != nullptr) return "Nsight Systems";
-    if (!name.empty()) return name;
+    if (!name.empty() && name.find("<not provided>") == std::string::npos) return name;
     char const* const injected = ::secure_getenv("CUDA_INJECTION64_PATH");
     if (injected != nullptr) return std::string{"the tool "} + injected;
     return "another tool (such as the profiler of PyTorch, which keeps it once used)";
