@@ -100,8 +100,9 @@ void launched(CUpti_CallbackId id, std::uint32_t kind, Record record, std::uint6
   bool const is_watched = state().callback != nullptr && state().calls.count(id) != 0;
   at.callbackSite = CUPTI_API_ENTER;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
-  record.start = start;
-  record.end = end;
+  static std::uint64_t const loaded = now();
+  record.start = start == 0 ? 0 : loaded + start;
+  record.end = end == 0 ? 0 : loaded + end;
   record.correlationId = at.correlationId;
   put(kind, record);
   put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, at.correlationId);

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// What the imitated libcupti offers to tests, as `fake_cupti` in its dynamic symbols. The functions are called on the thread that
-/// "launches". Times are nanoseconds; an operation that ends at 0 has none, as CUPTI says it.
+/// "launches". Times are nanoseconds after some moment; 0 stands for none, as CUPTI has it.
 struct fake_cupti_controls {
   void (*kernel)(char const* mangled, std::uint32_t grid, std::uint64_t start, std::uint64_t end);
   void (*copy)(std::uint8_t kind, std::uint64_t bytes, std::uint64_t start, std::uint64_t end);

@@ -70,7 +70,7 @@ class gpu_work {
     gpu_work_summary result = group.outermost.size() == 1 ? of_path(group.outermost.front()) : of_paths_beside(name);
     sums self;
     for (std::uint32_t const path : group.paths) self.add(self_[path]);
-    result.kernel_self = to_ms(self.time);
+    result.kernel_self = self.time;
     return result;
   }
 
@@ -89,8 +89,8 @@ class gpu_work {
     std::uint64_t operations = 0;
     std::uint64_t kernels = 0;
     std::uint64_t launches = 0;  ///< of the operations: those whose launch was recorded
-    std::chrono::nanoseconds time{};
-    std::chrono::nanoseconds latency{};
+    milliseconds time{};
+    milliseconds latency{};
 
     void add(sums const& other) {
       operations += other.operations;
@@ -208,10 +208,10 @@ class gpu_work {
     gpu_work_summary result;
     result.operations = inclusive.operations;
     result.kernels = inclusive.kernels;
-    result.kernel_time = to_ms(inclusive.time);
-    result.kernel_self = to_ms(self.time);
+    result.kernel_time = inclusive.time;
+    result.kernel_self = self.time;
     result.busy = to_ms(busy.length());
-    if (inclusive.launches > 0) result.latency_mean = to_ms(inclusive.latency) / static_cast<double>(inclusive.launches);
+    if (inclusive.launches > 0) result.latency_mean = inclusive.latency / static_cast<double>(inclusive.launches);
     return result;
   }
 
