@@ -28,7 +28,7 @@ void check(cudaError_t status) {
 template <class Launch>
 double ns_per_launch(Launch&& launch) {
   constexpr int launches = 50'000;
-  constexpr int repetitions = 7;
+  constexpr int repetitions = 5;
   std::vector<double> ns;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     check(cudaDeviceSynchronize());

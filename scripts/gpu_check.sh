@@ -5,7 +5,7 @@
 #   PYTHON=python3       an interpreter that has torch 2.11 with CUDA
 #   NSYS=FILE            Nsight Systems; without it, and none on PATH, its check is left out
 #   DEPENDENCIES=DIR     a folder made by scripts/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
-# Needs nvcc, CMake 3.25, Ninja. About 15 minutes on an H200.
+# Needs nvcc, CMake 3.25, Ninja. About 8 minutes on an H200.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]}

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all the tests. Takes about 20 minutes on two cores, the first time with a download
+# Installs what is missing, builds everything and runs all the tests. Takes 20 to 30 minutes on two cores, the first time with a download
 # of about 3 GiB.
-#   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan headers (default: all)
+#   usage: scripts/test.sh [STAGE]...      stages: release clang asan-ubsan tsan headers (default: all)
 #   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$root/scripts/lib/install.sh"
 
-stages=(release asan-ubsan tsan headers)
+stages=(release clang asan-ubsan tsan headers)
 wanted=("$@")
 ((${#wanted[@]} > 0)) || wanted=("${stages[@]}")
 for stage in "${wanted[@]}"; do
@@ -97,6 +97,7 @@ wrapper=()
 for stage in "${wanted[@]}"; do
   case $stage in
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" ;;
+    clang) stage clang ci-clang ;;
     asan-ubsan) stage asan-ubsan asan-ubsan ;;
     tsan)
       # Its runtime cannot cope with the address space layout of some kernels.

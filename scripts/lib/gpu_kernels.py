@@ -43,7 +43,7 @@ def check_launch_cost(checks, place):
     if program is None:
         checks.add(name, None, "the program was not built")
         return
-    table = run_logged([program, "3"], place.out / "launch_cost.log")
+    table = run_logged([program, "11"], place.out / "launch_cost.log")
     (place.out / "launch_cost.md").write_text(table, encoding="utf-8")
     rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (-?\d+) \| (\S+) \|$", table, re.MULTILINE)
     ratio = next(float(ratio) for what, _, _, ratio in rows if what == "profkit kernels")

@@ -23,7 +23,9 @@ class cupti_library {
   decltype(&::cuptiGetVersion) get_version = nullptr;
   decltype(&::cuptiGetResultString) get_result_string = nullptr;
   decltype(&::cuptiSubscribe) subscribe = nullptr;
-  CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*, void*) = nullptr;  ///< null before CUDA 13.0
+#if CUPTI_API_VERSION >= 130000
+  decltype(&::cuptiSubscribe_v2) subscribe_v2 = nullptr;  ///< null in a library before CUDA 13.0
+#endif
   decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
   decltype(&::cuptiGetCallbackName) get_callback_name = nullptr;
   decltype(&::cuptiSetThreadIdType) set_thread_id_type = nullptr;
@@ -42,7 +44,9 @@ class cupti_library {
     load("cuptiGetVersion", get_version);
     load("cuptiGetResultString", get_result_string);
     load("cuptiSubscribe", subscribe);
+#if CUPTI_API_VERSION >= 130000
     subscribe_v2 = reinterpret_cast<decltype(subscribe_v2)>(::dlsym(library_, "cuptiSubscribe_v2"));
+#endif
     load("cuptiUnsubscribe", unsubscribe);
     load("cuptiGetCallbackName", get_callback_name);
     std::uint32_t version = 0;
