@@ -24,7 +24,7 @@ struct options {
   std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
   bool nvtx = true;               ///< `nvtx=off`: read before `main`, so only the environment can say it
   bool kernels = true;            ///< `kernels=off`: do not take a collector named "kernels"
-  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 22U;  ///< bound of each thread's log between two drains; a scope takes 2
+  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 22U;  ///< bound of a thread's log between drains; a scope takes 2, a launch 3
 
   /// Reads `PROFKIT` with `secure_getenv`.
   /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
