@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs all the tests. Takes 20 to 30 minutes on two cores, the first time with a download
 # of about 3 GiB.
-#   usage: scripts/test.sh [STAGE]...      stages: release clang asan-ubsan tsan headers (default: all)
+#   usage: scripts/test.sh [STAGE]...      stages: release clang asan-ubsan tsan (default: all)
 #   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$root/scripts/lib/install.sh"
 
-stages=(release clang asan-ubsan tsan headers)
+stages=(release clang asan-ubsan tsan)
 wanted=("$@")
 ((${#wanted[@]} > 0)) || wanted=("${stages[@]}")
 for stage in "${wanted[@]}"; do
@@ -105,7 +105,6 @@ for stage in "${wanted[@]}"; do
       stage tsan tsan
       wrapper=()
       ;;
-    headers) stage headers ci-cxx20 ;;
   esac
 done
 

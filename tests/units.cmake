@@ -4,15 +4,18 @@ profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp)
 profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/scope.test.cpp record/step.test.cpp
                                       record/thread_log.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/memory_source.test.cpp)
-profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
-profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_summary.test.cpp
-                                       analyze/kernel_class.test.cpp analyze/statistics.test.cpp)
-if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp
-                                        report/table.test.cpp report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
-  target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
-else()
-  message(STATUS "profkit: no nlohmann_json, report.json is not tested")
+option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)
+if(NOT PROFKIT_TEST_THREADS_ONLY)
+  profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
+  profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_summary.test.cpp
+                                         analyze/kernel_class.test.cpp analyze/statistics.test.cpp)
+  if(nlohmann_json_FOUND)
+    profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp
+                                          report/table.test.cpp report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+    target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+  else()
+    message(STATUS "profkit: no nlohmann_json, report.json is not tested")
+  endif()
 endif()
 
 # It replaces operator new, for the whole program.
