@@ -13,25 +13,13 @@
 #include <thread>
 
 #include "../support/profile_of.hpp"
+#include "gpu_support.cuh"
 
 namespace {
-
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error{cudaGetErrorString(status)};
-}
 
 template <int N>
 __global__ void fill(int* values) {
   values[threadIdx.x] = N;
-}
-
-__global__ void busy(std::uint64_t ns) {
-  std::uint64_t begin = 0;
-  std::uint64_t now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < ns);
 }
 
 struct device_memory {

@@ -13,22 +13,9 @@
 #include <thread>
 
 #include "../support/profile_of.hpp"
+#include "gpu_support.cuh"
 
 namespace {
-
-void check(cudaError_t status) {
-  if (status != cudaSuccess) throw std::runtime_error{cudaGetErrorString(status)};
-}
-
-/// Keeps one multiprocessor busy for so long.
-__global__ void busy(std::uint64_t ns) {
-  std::uint64_t begin = 0;
-  std::uint64_t now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < ns);
-}
 
 void launch_busy(int ms, cudaStream_t stream) {
   busy<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(ms) * 1'000'000U);
