@@ -12,9 +12,11 @@ set(PROFKIT_HEADERS
     profkit/analyze/bucket_order.hpp
     profkit/analyze/counted_operations.hpp
     profkit/analyze/durations.hpp
+    profkit/analyze/gpu_idle.hpp
     profkit/analyze/gpu_summary.hpp
     profkit/analyze/gpu_work.hpp
     profkit/analyze/kernel_class.hpp
+    profkit/analyze/kernels_of_scope.hpp
     profkit/analyze/measured_time.hpp
     profkit/analyze/nsys_ranges.hpp
     profkit/analyze/nsys_statistics.hpp

@@ -7,8 +7,9 @@ profkit_add_unit_tests(collect SOURCES collect/memory_source.test.cpp)
 option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)
 if(NOT PROFKIT_TEST_THREADS_ONLY)
   profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
-  profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_summary.test.cpp
-                                         analyze/kernel_class.test.cpp analyze/statistics.test.cpp)
+  profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_idle.test.cpp
+                                         analyze/gpu_summary.test.cpp analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp
+                                         analyze/statistics.test.cpp)
   if(nlohmann_json_FOUND)
     profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp
                                           report/table.test.cpp report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
@@ -56,6 +57,11 @@ profkit_add_test_program(
   COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}" "$<TARGET_FILE:profkit_nsys>"
   LABELS nsys)
 
+# Told to record the range measure_loop, it records the measured steps and nothing else.
+add_test(NAME nsys_capture COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}"
+                                   "$<TARGET_FILE:profkit_nsys>" --capture)
+set_tests_properties(nsys_capture PROPERTIES LABELS nsys SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
+
 # The script that compares kernels and ranges with Nsight Systems', on a small database made by hand.
 add_test(NAME nsys_parity COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/parity_test.py"
                                   "${PROJECT_SOURCE_DIR}/scripts/nsys_parity.py")
@@ -95,14 +101,9 @@ if(TARGET CUDA::cudart)
   target_link_libraries(profkit_kernel_status PRIVATE profkit::cupti profkit_warnings)
 endif()
 
-include(CheckLanguage)
-check_language(CUDA)
-if(TARGET CUDA::cudart AND CMAKE_CUDA_COMPILER)
+include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
+if(profkit_has_cuda)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual)  # one pass of the compiler; any later GPU can run it
-  endif()
-  enable_language(CUDA)
   profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu LIBRARIES profkit::cupti)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)

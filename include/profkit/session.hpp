@@ -27,6 +27,9 @@ namespace profkit {
 /// Records from its construction to `report()` or its end. One per process at a time; steps, `collect` and `report` belong to the
 /// thread that made it, scopes to any thread.
 ///
+/// With a tool attached that listens to NVTX, the range `measure_loop` of the domain `profkit` is open from just before the first measured
+/// step until the session stops. It is a range of the process (start/end): those of scopes nest as they do without it.
+///
 ///     profkit::session session{options};
 ///     for (profkit::step step : session) { ... }
 ///     fmt::print("{}\n", session.report());
@@ -82,6 +85,8 @@ class session final : public step_loop {
 
   void start();
   void stop();
+  void open_measure_loop() noexcept;
+  void close_measure_loop() noexcept;
   void drain(bool last);
   void take(std::unique_ptr<collector> taken);
   [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&detail::recorder.owner, __ATOMIC_ACQUIRE) == this; }
@@ -113,6 +118,7 @@ class session final : public step_loop {
   std::uint64_t bookkeeping_ticks_ = 0;
   std::int64_t start_ns_ = 0;
   bool is_step_open_ = false;
+  std::optional<std::uint64_t> measure_loop_;  ///< number of the NVTX range
   std::optional<profkit::report> report_;
 };
 
@@ -179,6 +185,18 @@ inline void session::take(std::unique_ptr<collector> taken) {
   }
 }
 
+inline void session::open_measure_loop() noexcept {
+  if (measure_loop_ || (__atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE) & detail::nvtx_attached) == 0) return;
+  static site where{"measure_loop", __FILE__, __LINE__};
+  measure_loop_ = detail::recorder.nvtx_start(where);
+}
+
+inline void session::close_measure_loop() noexcept {
+  if (!measure_loop_) return;
+  detail::recorder.nvtx_end(*measure_loop_);
+  measure_loop_.reset();
+}
+
 inline detail::raw_step session::begin_step() {
   if (is_step_open_) throw error{"a profkit::step is open already; steps of one session cannot nest or overlap"};
   is_step_open_ = true;
@@ -187,6 +205,8 @@ inline detail::raw_step session::begin_step() {
   next.warmup = next.index < options_.warmup_steps;
   next.items = options_.items_per_step;
   if (!is_running()) return next;
+  // Before the collectors' readings: a tool that records from here on may first take its time.
+  if (!next.warmup) open_measure_loop();
   std::uint64_t const begin = detail::ticks(clock_flag_);
   step_record const record{{}, next.index, next.warmup, next.items};
   for_each_collector([&](collector& each) { each.before_step(record); });
@@ -228,6 +248,7 @@ inline void session::drain(bool last) {
 
 inline void session::stop() {
   if (!is_running()) return;
+  close_measure_loop();
   __atomic_fetch_and(&detail::recorder.flags, ~(detail::recording | detail::use_system_clock), __ATOMIC_RELEASE);
   drain(true);
   for_each_collector([](collector& each) { each.stop(); });

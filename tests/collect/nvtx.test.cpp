@@ -9,7 +9,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -30,6 +32,33 @@ entries take_entries() {
   REQUIRE(take != nullptr);
   return *std::unique_ptr<entries>{take()};
 }
+
+/// Which test registers a name first does not matter.
+entries without_registrations(entries heard) {
+  heard.erase(std::remove_if(heard.begin(), heard.end(), [](std::string const& each) { return each.rfind("register", 0) == 0; }),
+              heard.end());
+  return heard;
+}
+
+entries take_ranges() { return without_registrations(take_entries()); }
+
+std::string const begin_of_loop = "start measure_loop in profkit";
+std::string const end_of_loop = "end measure_loop in profkit";
+std::string const pop = "pop in profkit";
+
+std::string push_of_step(int number) { return "push step in profkit payload " + std::to_string(number); }
+
+/// Opens a scope whenever it is called.
+class with_scopes final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "with scopes"; }
+  void start(profkit::profile&) override { PROF_SCOPE("reading"); }
+  void before_step(profkit::step_record const&) override { PROF_SCOPE("reading"); }
+  void after_step(profkit::step_record const&) override {}
+  void drain(profkit::profile&, bool last) override {
+    if (last) PROF_SCOPE("last reading");
+  }
+};
 
 }  // namespace
 
@@ -63,18 +92,103 @@ TEST_CASE("the payload is the number of the step", "[nvtx]") {
   static_cast<void>(take_entries());
   profkit::session session{plain_options(1, 2)};
   for (profkit::step step : session) PROF_SCOPE("work");
-  entries heard = take_entries();
-  heard.erase(std::remove_if(heard.begin(), heard.end(), [](std::string const& each) { return each.rfind("register", 0) == 0; }),
-              heard.end());
   entries expected;
-  for (char const* const number : {"0", "1", "2"}) {
-    expected.push_back("push step in profkit payload " + std::string{number});
-    expected.push_back("push work in profkit payload " + std::string{number});
-    expected.insert(expected.end(), {"pop in profkit", "pop in profkit"});
+  for (int number = 0; number < 3; ++number) {
+    if (number == 1) expected.push_back(begin_of_loop);
+    expected.push_back(push_of_step(number));
+    expected.push_back("push work in profkit payload " + std::to_string(number));
+    expected.insert(expected.end(), {pop, pop});
   }
+  entries const heard = take_ranges();
   CHECK(heard == expected);
   // and the session has recorded the same scopes
   CHECK(scope_names(session.report().profile()) == entries{"step/work", "step", "step/work", "step", "step/work", "step"});
+}
+
+TEST_CASE("the range measure_loop begins before the first measured step and ends when the session stops", "[nvtx]") {
+  static_cast<void>(take_entries());
+  {
+    profkit::session session{plain_options(2, 2)};
+    for (profkit::step step : session) {
+    }
+    CHECK(take_ranges() == entries{push_of_step(0), pop, push_of_step(1), pop, begin_of_loop, push_of_step(2), pop, push_of_step(3), pop});
+    static_cast<void>(session.report());
+    CHECK(take_ranges() == entries{end_of_loop});
+    static_cast<void>(session.report());
+    { profkit::step const late{session}; }
+  }
+  CHECK(take_ranges() == entries{push_of_step(4), pop});
+}
+
+TEST_CASE("without warm-up measure_loop begins before the first step, without report() it ends with the session", "[nvtx]") {
+  static_cast<void>(take_entries());
+  {
+    profkit::session session{plain_options(0, 1)};
+    CHECK(take_ranges().empty());
+    for (profkit::step step : session) {
+    }
+  }
+  CHECK(take_ranges() == entries{begin_of_loop, push_of_step(0), pop, end_of_loop});
+}
+
+TEST_CASE("a session that measures no step opens no measure_loop", "[nvtx]") {
+  static_cast<void>(take_entries());
+  {
+    profkit::session session{plain_options(2, 1)};
+    for (int i = 0; i < 2; ++i) profkit::step const warmup{session};
+    static_cast<void>(session.report());
+  }
+  CHECK(take_ranges() == entries{push_of_step(0), pop, push_of_step(1), pop});
+  profkit::options off = plain_options();
+  off.enabled = false;
+  {
+    profkit::session session{off};
+    for (profkit::step step : session) {
+    }
+  }
+  CHECK(take_ranges() == entries{push_of_step(0), pop});
+}
+
+TEST_CASE("an exception out of a measured step ends measure_loop with the session", "[nvtx]") {
+  static_cast<void>(take_entries());
+  try {
+    profkit::session session{plain_options(1, 5)};
+    for (profkit::step step : session) {
+      PROF_SCOPE("work");
+      if (!step.is_warmup()) throw std::runtime_error{"it broke"};
+    }
+  } catch (std::runtime_error const&) {
+  }
+  CHECK(take_ranges() == entries{push_of_step(0), "push work in profkit payload 0", pop, pop, begin_of_loop, push_of_step(1),
+                                 "push work in profkit payload 1", pop, pop, end_of_loop});
+}
+
+TEST_CASE("each session has a measure_loop of its own, under one registered string", "[nvtx]") {
+  static_cast<void>(take_entries());
+  for (int i = 0; i < 2; ++i) {
+    profkit::session session{plain_options(0, 1)};
+    for (profkit::step step : session) {
+    }
+  }
+  entries const heard = take_entries();
+  entries const one{begin_of_loop, push_of_step(0), pop, end_of_loop};
+  entries both = one;
+  both.insert(both.end(), one.begin(), one.end());
+  CHECK(without_registrations(heard) == both);
+  CHECK(std::count(heard.begin(), heard.end(), "register measure_loop in profkit") <= 1);
+}
+
+TEST_CASE("what collectors read before a measured step is inside measure_loop, what they read at the end is not", "[nvtx]") {
+  profkit::session session{plain_options(0, 1)};
+  session.collect(with_scopes{});
+  static_cast<void>(take_entries());
+  for (profkit::step step : session) {
+  }
+  static_cast<void>(session.report());
+  entries heard = take_ranges();
+  for (std::string& each : heard) each = each.substr(0, each.find(" payload"));
+  CHECK(heard == entries{begin_of_loop, "push reading in profkit", pop, "push step in profkit", pop, end_of_loop,
+                         "push last reading in profkit", pop});
 }
 
 TEST_CASE("threads that meet at a name for the first time all push that name", "[nvtx]") {

@@ -15,6 +15,7 @@ std::mutex mutex;
 std::vector<std::string> entries;
 std::map<void const*, std::string> domains;
 std::map<void const*, std::string> strings;
+std::vector<std::string> started;  // ranges of the process; a range's number is its place here, from 0
 
 nvtxDomainHandle_t create_domain(char const* name) {
   std::lock_guard const lock{mutex};
@@ -32,14 +33,16 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, char const* text) 
   return reinterpret_cast<nvtxStringHandle_t>(handle);
 }
 
+std::string text_of(nvtxEventAttributes_t const& attributes) {
+  bool const is_registered = attributes.messageType == NVTX_MESSAGE_TYPE_REGISTERED;
+  return is_registered ? strings[attributes.message.registered] : "unregistered " + std::string{attributes.message.ascii};
+}
+
 int push(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
   std::lock_guard const lock{mutex};
-  bool const is_registered = attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED;
-  std::string const text =
-      is_registered ? strings[attributes->message.registered] : "unregistered " + std::string{attributes->message.ascii};
   std::string const payload =
       attributes->payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 ? std::to_string(attributes->payload.ullValue) : "none";
-  entries.push_back("push " + text + " in " + domains[domain] + " payload " + payload);
+  entries.push_back("push " + text_of(*attributes) + " in " + domains[domain] + " payload " + payload);
   return 0;
 }
 
@@ -47,6 +50,18 @@ int pop(nvtxDomainHandle_t domain) {
   std::lock_guard const lock{mutex};
   entries.push_back("pop in " + domains[domain]);
   return 0;
+}
+
+nvtxRangeId_t start(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  std::lock_guard const lock{mutex};
+  started.push_back(text_of(*attributes) + " in " + domains[domain]);
+  entries.push_back("start " + started.back());
+  return started.size() - 1;
+}
+
+void end(nvtxDomainHandle_t domain, nvtxRangeId_t number) {
+  std::lock_guard const lock{mutex};
+  entries.push_back("end " + (number < started.size() ? started[number] : "of no range in " + domains[domain]));
 }
 
 template <class Function>
@@ -65,6 +80,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   set(table, size, NVTX_CBID_CORE2_DomainRegisterStringA, register_string);
   set(table, size, NVTX_CBID_CORE2_DomainRangePushEx, push);
   set(table, size, NVTX_CBID_CORE2_DomainRangePop, pop);
+  set(table, size, NVTX_CBID_CORE2_DomainRangeStartEx, start);
+  set(table, size, NVTX_CBID_CORE2_DomainRangeEnd, end);
   return 1;
 }
 

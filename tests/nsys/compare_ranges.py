@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program under nsys and compares its NVTX ranges in the domain "profkit" with what the program says that it opened.
 
-usage: compare_ranges.py NSYS PROGRAM     exit code: 0 equal, 1 different, 4 nsys cannot run here
+usage: compare_ranges.py NSYS PROGRAM [--capture]     exit code: 0 equal, 1 different, 4 nsys cannot run here
+--capture  nsys records the range measure_loop only, and the program counts what it opens in measured steps ("measured")
 """
 import collections
 import pathlib
@@ -11,6 +12,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+
+CAPTURE = ["--capture-range=nvtx", "--nvtx-capture=measure_loop@profkit", "--capture-range-end=stop"]
 
 
 def ranges_of(database):
@@ -26,31 +30,44 @@ def ranges_of(database):
     return {name: (count, bool(all_ended)) for name, count, _, all_ended in rows}
 
 
+def profile(nsys, report, options, program):
+    """The report, None if there is none, and what was printed."""
+    done = subprocess.run(
+        [nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", *options, f"--output={report}", *program],
+        capture_output=True, text=True, check=False)
+    file = pathlib.Path(f"{report}.nsys-rep")
+    return file if file.exists() else None, done.stdout, done.stderr
+
+
 def main():
-    nsys, program = sys.argv[1:]
+    nsys, program, *options = sys.argv[1:]
+    if options not in ([], ["--capture"]):
+        print(__doc__)
+        return 1
+    capture, arguments = (CAPTURE, ["measured"]) if options else ([], [])
     if shutil.which(nsys) is None:
         print(f"skipped: no nsys ({nsys})")
         return 4
-    with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder, "ranges")
-        profile = subprocess.run(
-            [nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", f"--output={report}", program],
-            capture_output=True, text=True, check=False)
-        files = list(pathlib.Path(folder).glob("ranges.nsys-rep"))
-        if not files:
-            print("skipped: nsys makes no report here\n" + profile.stdout + profile.stderr)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        file, printed, errors = profile(nsys, folder / "ranges", capture, [program, *arguments])
+        if file is None and capture and profile(nsys, folder / "all", [], [program])[0] is not None:
+            print("FAIL nsys has recorded nothing: the range to capture did not begin\n" + printed + errors)
+            return 1
+        if file is None:
+            print("skipped: nsys makes no report here\n" + printed + errors)
             return 4
-        database = pathlib.Path(folder, "ranges.sqlite")
-        subprocess.run([nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", str(files[0])],
+        database = folder / "ranges.sqlite"
+        subprocess.run([nsys, "export", "--type=sqlite", "--force-overwrite=true", f"--output={database}", str(file)],
                        capture_output=True, text=True, check=True)
         seen = ranges_of(database)
     opened = collections.Counter()
-    for line in profile.stdout.splitlines():
+    for line in printed.splitlines():
         count, _, name = line.partition(" ")
         if count.isdigit():
             opened[name] = int(count)
     if not opened:
-        print("the program printed no counts:\n" + profile.stdout + profile.stderr)
+        print("the program printed no counts:\n" + printed + errors)
         return 1
     failures = 0
     for name in sorted(set(opened) | set(seen)):

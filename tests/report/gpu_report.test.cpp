@@ -64,6 +64,20 @@ TEST_CASE("report.json has the GPU's work by scope and by name", "[report]") {
   CHECK(report["gpu"]["gpu_kernel_ms"].get<double>() == Approx(13.1));
 }
 
+TEST_CASE("report.json has the time in which the GPU did nothing, of the steps and by scope", "[report]") {
+  json const report = gpu_json();
+  CHECK(report["gpu"]["gpu_idle_ms"].get<double>() == Approx(10.9));
+  CHECK(report["gpu"]["gpu_idle_self_ms"] == 0.0);
+  json const& step = find(report["scopes"], "path", "step");
+  CHECK(step["gpu_idle_ms"].get<double>() == Approx(10.9));
+  CHECK(step["gpu_idle_self_ms"].get<double>() == Approx(7.9));
+  CHECK(find(report["scopes"], "path", "step/backward")["gpu_idle_ms"].get<double>() == Approx(2.0));
+  CHECK(find(report["names"], "name", "backward")["gpu_idle_self_ms"].get<double>() == Approx(2.0));
+  json const& other_thread = find(report["scopes"], "path", "load");
+  CHECK(other_thread["gpu_idle_ms"].is_null());
+  CHECK(other_thread["gpu_idle_self_ms"].is_null());
+}
+
 TEST_CASE("report.json has the kernels, their classes, and the copies", "[report]") {
   json const report = gpu_json();
   profkit::gpu_name_record const matmul = made_gpu_profile().gpu_names[0];
@@ -119,6 +133,22 @@ TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "
   CHECK_THAT(gpu_report(made_gpu_profile(true)).text(), ContainsSubstring("cudaDeviceSynchronize"));
 }
 
+TEST_CASE("the text says for how long the GPU did nothing, and of what", "[report]") {
+  std::string const text = gpu_report().text();
+  CHECK_THAT(text, ContainsSubstring("idle: nothing ran on any device for 10.900 ms, 54.5 % of the measured steps' 20.000 ms"));
+  CHECK_THAT(text, !ContainsSubstring("ms to none"));
+  std::string const scopes = section(text, "GPU work by scope");
+  CHECK_THAT(scopes, ContainsSubstring("   10.900         7.900\n"));  // step
+  CHECK_THAT(scopes, ContainsSubstring("      n/a           n/a"));    // load, on another thread
+  CHECK_THAT(section(text, "By name"), ContainsSubstring("    2.000\n"));
+
+  profkit::profile profile = made_gpu_profile();
+  profile.scopes.clear();
+  CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("on the steps' thread, 10.900 ms to none\n"));
+  profile.steps.clear();
+  CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("idle: n/a, no step was made\n"));
+}
+
 TEST_CASE("names of kernels are cut in text and whole in kernels.csv, and what is left out is said", "[report]") {
   profkit::profile profile = made_gpu_profile();
   for (std::uint32_t i = 0; i < 30; ++i) {
@@ -161,7 +191,7 @@ TEST_CASE("where kernels were not collected the report says why and every figure
     CHECK(written["quality"].at(name).is_null());
   }
   for (char const* const name : {"gpu_kernel_ms", "gpu_busy_ms", "gpu_self_ms", "gpu_span_ms", "kernels", "gpu_operations",
-                                 "launch_latency_mean_us", "launch_latency_p95_us"}) {
+                                 "launch_latency_mean_us", "launch_latency_p95_us", "gpu_idle_ms", "gpu_idle_self_ms"}) {
     CHECK(written["scopes"][0].at(name).is_null());
     CHECK(written["names"][0].at(name).is_null());
   }

@@ -123,6 +123,26 @@ TEST_CASE("in a recorded run the work of scopes adds up", "[recorded]") {
   CHECK(find_row(summary, "step/forward")->gpu->latency_mean->count() > 0.0);
 }
 
+TEST_CASE("in a recorded run the time in which the GPU did nothing is charged to the scopes of the step, and adds up", "[recorded]") {
+  recorded_run const run{any_run()};
+  profkit::summary const summary = profkit::analyze(run.profile);
+  REQUIRE(summary.gpu->idle);
+  double const idle = summary.gpu->idle->inclusive.count();
+  CHECK(idle > 0.0);
+  CHECK(idle < summary.steps.host.total.count());
+  CHECK(summary.gpu->idle->self.count() == 0.0);
+  REQUIRE(find_row(summary, "step")->gpu_idle);
+  CHECK(find_row(summary, "step")->gpu_idle->inclusive.count() == Approx(idle));
+  double self = 0.0;
+  for (profkit::scope_summary const& row : summary.scopes) {
+    INFO(row.path);
+    if (!row.gpu_idle) continue;
+    self += row.gpu_idle->self.count();
+    CHECK(row.gpu_idle->inclusive <= row.host.total * (1.0 + 1e-9));
+  }
+  CHECK(self == Approx(idle));
+}
+
 TEST_CASE("the summaries of a recorded run have the columns of Nsight Systems and a row for each name", "[recorded]") {
   recorded_run const run{any_run()};
   profkit::nsys_summary const summary = profkit::summarize_like_nsys(run.profile);

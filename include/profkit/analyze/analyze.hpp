@@ -15,6 +15,7 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "durations.hpp"
+#include "gpu_idle.hpp"
 #include "gpu_summary.hpp"
 #include "gpu_work.hpp"
 #include "kernel_class.hpp"
@@ -102,23 +103,30 @@ inline std::vector<counter_summary> summarize_counters(profile const& of, measur
 
 struct gpu_analysis {
   gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree)
-      : launched{attribute(of)}, counted{of, launched, when}, work{of, launched, counted, tree} {}
+      : gpu_analysis{of, when, tree, operations_by_begin(of.gpu_operations)} {}
+
+  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, std::vector<std::uint32_t> const& by_begin)
+      : launched{attribute(of)}, counted{of, launched, when, by_begin}, work{of, launched, counted, tree} {
+    if (when.has_steps()) idle = find_gpu_idle(of, when, by_begin);
+  }
 
   attribution launched;
   counted_operations counted;
   gpu_work work;
+  std::optional<gpu_idle> idle;
 };
 
 inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, gpu_analysis& gpu, kernel_class_rules const& classes) {
   gpu_summary result;
   result.all = gpu.work.of_all();
+  if (gpu.idle) result.idle = {to_ms(gpu.idle->total), to_ms(gpu.idle->unattributed)};
   result.unattributed_operations = gpu.work.unattributed_operations();
   result.unattributed_kernels = gpu.work.unattributed_kernels();
   result.unattributed_time = result.all.kernel_self;
   std::vector<std::uint32_t> const& order = gpu.counted.order();
   result.unknown_launches = static_cast<std::uint64_t>(
       std::count_if(order.begin(), order.end(), [&](std::uint32_t each) { return gpu.launched.launch_of[each] == attribution::none; }));
-  summarize_names(result, of, gpu.counted, classes);
+  summarize_names(result, of, gpu.counted.order(), classes);
   if (of.has_all_api_calls) result.api = summarize_api(of, when);
   return result;
 }
@@ -142,7 +150,7 @@ struct analyze_options {
     gpu.emplace(of, when, tree);
     result.gpu = detail::summarize_gpu(of, when, *gpu, with.kernel_classes);
   }
-  detail::scope_rows const rows{of, when, tree, gpu ? &gpu->work : nullptr};
+  detail::scope_rows const rows{of, when, tree, gpu ? &gpu->work : nullptr, gpu && gpu->idle ? &*gpu->idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
   result.memory = detail::summarize_memory(of);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace profkit::detail {
@@ -28,7 +29,8 @@ class bucket_order {
     }
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> const& positions() const noexcept { return positions_; }
+  [[nodiscard]] std::vector<std::uint32_t> const& positions() const& noexcept { return positions_; }
+  [[nodiscard]] std::vector<std::uint32_t> positions() && noexcept { return std::move(positions_); }
 
   /// The first of the records with the number; `none` if there is none.
   /// @param number_of gives the number at a position, as it was.

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "../profile/profile.hpp"
@@ -40,19 +40,37 @@ struct operation_span {
   [[nodiscard]] std::chrono::nanoseconds length() const { return end - begin; }
 };
 
+/// Positions of the operations in the order in which they started.
+inline std::vector<std::uint32_t> operations_by_begin(std::vector<gpu_operation_record> const& operations) {
+  auto const begins_before = [](gpu_operation_record const& a, gpu_operation_record const& b) { return a.time.begin < b.time.begin; };
+  if (std::is_sorted(operations.begin(), operations.end(), begins_before)) {
+    std::vector<std::uint32_t> result(operations.size());
+    std::iota(result.begin(), result.end(), 0U);
+    return result;
+  }
+  std::vector<std::uint64_t> begins;
+  begins.reserve(operations.size());
+  for (gpu_operation_record const& each : operations) {
+    // With the sign bit the other way round, the order is that of signed numbers.
+    begins.push_back(static_cast<std::uint64_t>(each.time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U));
+  }
+  return bucket_order{begins}.positions();
+}
+
 /// The operations that were launched in the measured time.
 class counted_operations {
  public:
-  counted_operations(profile const& of, attribution const& launched, measured_time const& when) : steps_(when.size()) {
+  /// @param by_begin all operations, in the order in which they started.
+  counted_operations(profile const& of, attribution const& launched, measured_time const& when, std::vector<std::uint32_t> const& by_begin)
+      : steps_(when.size()) {
     measured_time_cursor in{when};
-    order_.reserve(of.gpu_operations.size());
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-      std::optional<std::size_t> const step = in.step_of(launch_moment(of, launched, i));
+    order_.reserve(by_begin.size());
+    for (std::uint32_t const each : by_begin) {
+      std::optional<std::size_t> const step = in.step_of(launch_moment(of, launched, each));
       if (!step) continue;
-      order_.push_back(static_cast<std::uint32_t>(i));
-      steps_[*step].add(of.gpu_operations[i].time);
+      order_.push_back(each);
+      steps_[*step].add(of.gpu_operations[each].time);
     }
-    sort(of.gpu_operations);
   }
 
   /// Positions in `profile::gpu_operations`, in the order in which they started.
@@ -62,22 +80,6 @@ class counted_operations {
   [[nodiscard]] std::vector<operation_span> const& steps() const noexcept { return steps_; }
 
  private:
-  void sort(std::vector<gpu_operation_record> const& operations) {
-    auto const begins_before = [&](std::uint32_t a, std::uint32_t b) { return operations[a].time.begin < operations[b].time.begin; };
-    if (std::is_sorted(order_.begin(), order_.end(), begins_before)) return;
-    std::vector<std::uint64_t> begins;
-    begins.reserve(order_.size());
-    for (std::uint32_t const each : order_) {
-      // With the sign bit the other way round, the order is that of signed numbers.
-      auto const ns = static_cast<std::uint64_t>(operations[each].time.begin.time_since_epoch().count());
-      begins.push_back(ns ^ (std::uint64_t{1} << 63U));
-    }
-    bucket_order const by_begin{begins};
-    std::vector<std::uint32_t> sorted(order_.size());
-    std::transform(by_begin.positions().begin(), by_begin.positions().end(), sorted.begin(), [&](std::uint32_t i) { return order_[i]; });
-    order_ = std::move(sorted);
-  }
-
   std::vector<std::uint32_t> order_;
   std::vector<operation_span> steps_;
 };

@@ -13,7 +13,6 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
-#include "counted_operations.hpp"
 #include "durations.hpp"
 #include "kernel_class.hpp"
 #include "measured_time.hpp"
@@ -32,11 +31,12 @@ void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
 /// Durations of the operations: a group for the kernels and another for the transfers of each name.
 class operations_by_name {
  public:
-  operations_by_name(profile const& of, counted_operations const& counted) : names_{of.gpu_names.size()}, bytes_(names_) {
+  /// @param operations positions in the profile.
+  operations_by_name(profile const& of, std::vector<std::uint32_t> const& operations) : names_{of.gpu_names.size()}, bytes_(names_) {
     std::vector<std::size_t> sizes(2 * names_);
-    for (std::uint32_t const each : counted.order()) ++sizes[group_of(of.gpu_operations[each])];
+    for (std::uint32_t const each : operations) ++sizes[group_of(of.gpu_operations[each])];
     durations_ = grouped_durations{sizes};
-    for (std::uint32_t const each : counted.order()) {
+    for (std::uint32_t const each : operations) {
       gpu_operation_record const& operation = of.gpu_operations[each];
       durations_.add(group_of(operation), operation.time.duration());
       bytes_[operation.name] += operation.bytes;
@@ -93,10 +93,12 @@ inline std::vector<api_summary> summarize_api(profile const& of, measured_time c
   return result;
 }
 
-/// The rows by name of what the GPU did.
-inline void summarize_names(gpu_summary& result, profile const& of, counted_operations const& counted, kernel_class_rules const& classes) {
+/// The rows by name of some GPU operations.
+/// @param positions of the operations, in the profile.
+inline void summarize_names(gpu_summary& result, profile const& of, std::vector<std::uint32_t> const& positions,
+                            kernel_class_rules const& classes) {
   kernel_classifier const class_of{classes};
-  operations_by_name operations{of, counted};
+  operations_by_name operations{of, positions};
   milliseconds all_kernels{};
   for (std::size_t name = 0; name < of.gpu_names.size(); ++name) {
     gpu_name_record const& record = of.gpu_names[name];

@@ -24,6 +24,9 @@ class measured_time {
 
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
+  /// The measured steps in the order of time; none where no step was made.
+  [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
+
   /// How many values `step_of` can have.
   [[nodiscard]] std::size_t size() const noexcept { return has_steps_ ? measured_.size() : 1; }
 

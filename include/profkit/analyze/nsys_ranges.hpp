@@ -14,8 +14,10 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
+#include "counted_operations.hpp"
 #include "measured_time.hpp"
 #include "nsys_statistics.hpp"
+#include "path_tree.hpp"
 
 namespace profkit {
 
@@ -42,9 +44,7 @@ struct nsys_range_kernel_row {
 namespace detail {
 
 /// As Nsight Systems shows the range of a scope.
-inline std::string nsys_range_name(path_record const& of) {
-  return "profkit:" + (of.index ? of.name + "_" + std::to_string(*of.index) : of.name);
-}
+inline std::string nsys_range_name(path_record const& of) { return "profkit:" + shown_name(of); }
 
 /// Which scope contains which in time on one thread of the system. Unlike in the tree of scopes, a step is inside what was open around
 /// the loop.
@@ -86,11 +86,7 @@ struct nsys_view {
 
   nsys_view(profile const& whole, attribution const& found, measured_time const& when) : of{whole}, launched{found}, nesting{whole} {
     for (scope_record const& scope : of.scopes) scope_counts.push_back(when.contains(scope.time.begin));
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-      std::uint32_t const launch = launched.launch_of[i];
-      bool const is_known = launch != attribution::none;
-      operation_counts.push_back(when.contains(is_known ? middle_of(of.api_calls[launch].time) : of.gpu_operations[i].time.begin));
-    }
+    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) operation_counts.push_back(when.contains(launch_moment(of, launched, i)));
     for (path_record const& path : of.paths) name_of_path.push_back(range_names(nsys_range_name(path)));
   }
 

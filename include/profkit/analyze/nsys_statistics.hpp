@@ -43,12 +43,7 @@ inline nsys_statistics nsys_statistics_of(std::vector<std::int64_t>& samples) {
   }
   result.mean = static_cast<double>(result.total) / static_cast<double>(result.count);
   result.standard_deviation = spread.standard_deviation().value_or(0.0);
-  auto const middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  result.median = static_cast<double>(*middle);
-  if (samples.size() % 2 == 0) {
-    result.median = (result.median + static_cast<double>(*std::max_element(samples.begin(), middle))) / 2.0;
-  }
+  result.median = *select_quantile(samples.begin(), samples.end(), 0.5, [](std::int64_t each) { return static_cast<double>(each); });
   auto const [least, most] = std::minmax_element(samples.begin(), samples.end());
   result.min = *least;
   result.max = *most;

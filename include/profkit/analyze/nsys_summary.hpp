@@ -50,9 +50,9 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
 }  // namespace detail
 
 /// Takes time in proportion to the records and their nesting, n log n if they are out of order.
-[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of) {
+/// @param launched `attribute(of)`.
+[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of, attribution const& launched) {
   detail::measured_time const when{of};
-  attribution const launched = attribute(of);
   detail::nsys_view const view{of, launched, when};
   detail::nsys_groups ranges{of.paths, detail::nsys_range_name};
   for (std::size_t i = 0; i < of.scopes.size(); ++i) {
@@ -87,5 +87,7 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
   result.range_kernels = detail::nsys_range_kernels(view);
   return result;
 }
+
+[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of) { return summarize_like_nsys(of, attribute(of)); }
 
 }  // namespace profkit

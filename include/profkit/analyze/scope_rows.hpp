@@ -10,6 +10,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "durations.hpp"
+#include "gpu_idle.hpp"
 #include "gpu_work.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
@@ -22,8 +23,9 @@ namespace profkit::detail {
 class scope_rows {
  public:
   /// @param gpu null where kernels were not collected.
-  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, gpu_work* gpu)
-      : of_{of}, tree_{tree}, gpu_{gpu}, host_(of.paths.size()), gpu_events_(of.paths.size()), is_wanted_(of.paths.size()) {
+  /// @param idle null there, too, and without steps.
+  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, gpu_work* gpu, gpu_idle const* idle)
+      : of_{of}, tree_{tree}, gpu_{gpu}, idle_{idle}, host_(of.paths.size()), gpu_events_(of.paths.size()), is_wanted_(of.paths.size()) {
     measured_time_cursor in{when};
     for (scope_record const& scope : of.scopes) {
       if (in.contains(scope.time.begin)) host_[scope.path].add(to_ms(scope.time.duration()).count());
@@ -72,9 +74,10 @@ class scope_rows {
       if (!is_wanted) continue;
       running_statistics host;
       for (std::uint32_t const path : group.outermost) host.add(host_[path]);
-      rows.push_back({group.name, summarize(host), {}});
+      rows.push_back({group.name, summarize(host), {}, {}});
       rows.back().host.count = count;
       if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
+      if (idle_ != nullptr) rows.back().gpu_idle = idle_->of_name(group);
     }
     return rows;
   }
@@ -90,12 +93,14 @@ class scope_rows {
     row.host_self = row.host.total;
     if (gpu_events_[path].count() > 0) row.gpu_events = summarize(gpu_events_[path]);
     if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
+    if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
     return row;
   }
 
   profile const& of_;
   path_tree const& tree_;
   gpu_work* gpu_;
+  gpu_idle const* idle_;
   std::vector<running_statistics> host_;  ///< by path, milliseconds
   std::vector<running_statistics> gpu_events_;
   std::vector<bool> is_wanted_;

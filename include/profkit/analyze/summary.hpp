@@ -50,6 +50,13 @@ struct gpu_work_summary {
   std::optional<milliseconds> latency_p95;
 };
 
+/// Wall time of the measured steps in which no operation of any device ran, charged to the innermost scope that was open meanwhile on the
+/// thread of the steps.
+struct gpu_idle_summary {
+  milliseconds inclusive{};  ///< charged to the scopes or to any scope inside
+  milliseconds self{};       ///< charged to the scopes themselves
+};
+
 /// One row of the tree of scopes: all scopes with the same path, of any thread.
 struct scope_summary {
   std::string path;  ///< such as "step/forward/layer_3/attention"
@@ -61,6 +68,7 @@ struct scope_summary {
   milliseconds host_self{};                    ///< `host.total` less that of its children
   std::optional<duration_summary> gpu_events;  ///< between CUDA events (`PROF_GPU_SCOPE`); n/a where none was timed
   std::optional<gpu_work_summary> gpu;         ///< n/a where kernels were not collected
+  std::optional<gpu_idle_summary> gpu_idle;    ///< n/a where kernels were not collected, without steps, and for scopes of other threads
   std::optional<double> share_of_parent;       ///< of the parent's host total
   std::optional<double> share_of_steps;        ///< of the measured steps' host total
 };
@@ -70,6 +78,7 @@ struct scope_name_summary {
   std::string name;
   duration_summary host;  ///< of the outermost scopes of that name; `host.count` counts all
   std::optional<gpu_work_summary> gpu;
+  std::optional<gpu_idle_summary> gpu_idle;
 };
 
 /// All runs of one kernel.
@@ -104,6 +113,7 @@ struct api_summary {
 /// the step in which it started.
 struct gpu_summary {
   gpu_work_summary all;                       ///< self: outside any scope; spans: of the measured steps
+  std::optional<gpu_idle_summary> idle;       ///< self: no scope was open on the thread of the steps; n/a without steps
   std::uint64_t unattributed_operations = 0;  ///< launched outside any scope, or the launch was not recorded
   std::uint64_t unattributed_kernels = 0;
   milliseconds unattributed_time{};

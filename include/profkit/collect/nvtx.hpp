@@ -49,12 +49,10 @@ struct nvtx_state {
 
 inline nvtx_state nvtx{};
 
-inline void push_nvtx(nvtxStringHandle_t registered, char const* text) noexcept {
+inline nvtxEventAttributes_t nvtx_attributes(nvtxStringHandle_t registered, char const* text) noexcept {
   nvtxEventAttributes_t attributes{};
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-  attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-  attributes.payload.ullValue = __atomic_load_n(&recorder.step, __ATOMIC_RELAXED);
   if (registered != nullptr) {
     attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
     attributes.message.registered = registered;
@@ -62,6 +60,13 @@ inline void push_nvtx(nvtxStringHandle_t registered, char const* text) noexcept 
     attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
     attributes.message.ascii = text;
   }
+  return attributes;
+}
+
+inline void push_nvtx(nvtxStringHandle_t registered, char const* text) noexcept {
+  nvtxEventAttributes_t attributes = nvtx_attributes(registered, text);
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+  attributes.payload.ullValue = __atomic_load_n(&recorder.step, __ATOMIC_RELAXED);
   nvtxDomainRangePushEx(nvtx.domain, &attributes);
 }
 
@@ -108,6 +113,13 @@ inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
 
 inline void pop_nvtx_range() noexcept { nvtxDomainRangePop(nvtx.domain); }
 
+inline std::uint64_t start_nvtx_range(site& where) noexcept {
+  nvtxEventAttributes_t const attributes = nvtx_attributes(registered_name(where), where.name);
+  return nvtxDomainRangeStartEx(nvtx.domain, &attributes);
+}
+
+inline void end_nvtx_range(std::uint64_t number) noexcept { nvtxDomainRangeEnd(nvtx.domain, number); }
+
 /// Makes every scope of the program an NVTX range in the domain `profkit`, if a tool listens.
 inline bool install_nvtx() noexcept {
   bool const is_there = (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) != 0;
@@ -116,6 +128,8 @@ inline bool install_nvtx() noexcept {
   if (nvtx.domain == nullptr) return false;  // no tool
   recorder.nvtx_push = push_nvtx_range;
   recorder.nvtx_pop = pop_nvtx_range;
+  recorder.nvtx_start = start_nvtx_range;
+  recorder.nvtx_end = end_nvtx_range;
   __atomic_fetch_or(&recorder.flags, nvtx_attached, __ATOMIC_RELEASE);
   return true;
 }

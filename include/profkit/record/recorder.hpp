@@ -36,6 +36,8 @@ struct recorder_state {
 
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
   void (*nvtx_pop)() noexcept;
+  std::uint64_t (*nvtx_start)(site& where) noexcept;  ///< a range of the process, not of a thread; gives its number
+  void (*nvtx_end)(std::uint64_t number) noexcept;
   thread_log* (*attach_thread)() noexcept;
 
   thread_log* logs;     ///< every log ever made
@@ -44,7 +46,7 @@ struct recorder_state {
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_1 {
+inline namespace layout_2 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
@@ -54,7 +56,7 @@ __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
 
-}  // namespace layout_1
+}  // namespace layout_2
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();

@@ -37,6 +37,11 @@ inline void write_gpu_work(json_writer& json, std::optional<gpu_work_summary> co
   json.member("launch_latency_p95_us", microseconds_of(of ? of->latency_p95 : std::nullopt));
 }
 
+inline void write_gpu_idle(json_writer& json, std::optional<gpu_idle_summary> const& of) {
+  json.member("gpu_idle_ms", of ? std::optional{of->inclusive.count()} : std::nullopt);
+  json.member("gpu_idle_self_ms", of ? std::optional{of->self.count()} : std::nullopt);
+}
+
 inline void write_times(json_writer& json, duration_summary const& of) {
   json.member("count", of.count);
   json.member("total_ms", of.total.count());
@@ -70,6 +75,7 @@ inline void write_names(json_writer& json, summary const& of) {
     json.member("count", each.host.count);
     json.member("host_total_ms", each.host.total.count());
     write_gpu_work(json, each.gpu);
+    write_gpu_idle(json, each.gpu_idle);
   });
 }
 
@@ -104,6 +110,7 @@ inline void write_gpu(json_writer& json, std::optional<gpu_summary> const& of) {
   }
   json.begin_object();
   write_gpu_work(json, of->all);
+  write_gpu_idle(json, of->idle);
   json.end_object();
 }
 

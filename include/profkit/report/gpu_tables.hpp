@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,14 +33,16 @@ inline std::string shortened(std::string const& name, std::size_t width) {
   return name.substr(0, head) + "..." + name.substr(tail);
 }
 
-inline std::vector<std::string> gpu_work_headings(char const* first) {
-  return {first, "operations", "kernel ms", "self ms", "busy ms", "span ms", "latency mean us", "latency p95 us"};
+/// operations, kernel, self, busy and span ms.
+inline std::vector<std::string> gpu_work_cells(std::optional<gpu_work_summary> const& of) {
+  if (!of) return std::vector<std::string>(5, not_measured);
+  return {fmt::format("{}", of->operations), format_ms(of->kernel_time), format_ms(of->kernel_self), format_ms(of->busy),
+          format_ms(of->span.total)};
 }
 
-inline std::vector<std::string> gpu_work_row(std::string name, gpu_work_summary const& of) {
-  return {std::move(name),    fmt::format("{}", of.operations), format_ms(of.kernel_time),  format_ms(of.kernel_self),
-          format_ms(of.busy), format_ms(of.span.total),         format_us(of.latency_mean), format_us(of.latency_p95)};
-}
+inline std::string idle_cell(std::optional<gpu_idle_summary> const& of) { return of ? format_ms(of->inclusive) : not_measured; }
+
+inline std::string idle_self_cell(std::optional<gpu_idle_summary> const& of) { return of ? format_ms(of->self) : not_measured; }
 
 /// count, total ms, and mean, median, min, max, std in microseconds.
 inline std::vector<std::string> times_row(std::string name, duration_summary const& of) {
@@ -69,25 +72,27 @@ inline table empty_kernel_table() {
 
 /// What the GPU did for each scope of the tree and those inside it; empty if kernels were not collected.
 [[nodiscard]] inline table gpu_scope_table(summary const& of) {
-  table result{detail::gpu_work_headings("scope")};
+  table result{{"scope", "operations", "kernel ms", "self ms", "busy ms", "span ms", "latency mean us", "latency p95 us", "idle ms",
+                "idle self ms"}};
   for (scope_summary const& row : of.scopes) {
-    if (row.gpu) result.add(detail::gpu_work_row(std::string(2 * row.depth, ' ') + row.name, *row.gpu));
+    if (!row.gpu) continue;
+    std::vector<std::string> cells = detail::gpu_work_cells(row.gpu);
+    cells.insert(cells.begin(), std::string(2 * row.depth, ' ') + row.name);
+    cells.insert(cells.end(), {detail::format_us(row.gpu->latency_mean), detail::format_us(row.gpu->latency_p95),
+                               detail::idle_cell(row.gpu_idle), detail::idle_self_cell(row.gpu_idle)});
+    result.add(std::move(cells));
   }
   return result;
 }
 
 /// Host and GPU time by name, wherever the scopes are in the tree; n/a in the columns of the GPU if kernels were not collected.
 [[nodiscard]] inline table name_table(summary const& of) {
-  table result{{"name", "count", "host total ms", "operations", "kernel ms", "self ms", "busy ms", "span ms"}};
+  table result{{"name", "count", "host total ms", "operations", "kernel ms", "self ms", "busy ms", "span ms", "idle ms"}};
   for (scope_name_summary const& row : of.names) {
     std::vector<std::string> cells{row.name, fmt::format("{}", row.host.count), detail::format_ms(row.host.total)};
-    if (row.gpu) {
-      cells.insert(cells.end(),
-                   {fmt::format("{}", row.gpu->operations), detail::format_ms(row.gpu->kernel_time),
-                    detail::format_ms(row.gpu->kernel_self), detail::format_ms(row.gpu->busy), detail::format_ms(row.gpu->span.total)});
-    } else {
-      cells.insert(cells.end(), 5, detail::not_measured);
-    }
+    std::vector<std::string> const work = detail::gpu_work_cells(row.gpu);
+    cells.insert(cells.end(), work.begin(), work.end());
+    cells.push_back(detail::idle_cell(row.gpu_idle));
     result.add(std::move(cells));
   }
   return result;
@@ -135,6 +140,20 @@ inline table empty_kernel_table() {
   if (!of.api) return result;
   for (api_summary const& row : *of.api) result.add(detail::times_row(row.name, row.time));
   return result;
+}
+
+/// What the table of scopes says of the time in which nothing ran.
+[[nodiscard]] inline std::string idle_note(summary const& of) {
+  if (!of.gpu || !of.gpu->idle) return "idle: n/a, no step was made\n";
+  gpu_idle_summary const& idle = *of.gpu->idle;
+  milliseconds const steps = of.steps.host.total;
+  std::string text = fmt::format("idle: nothing ran on any device for {} ms", detail::format_ms(idle.inclusive));
+  if (steps.count() > 0.0) {
+    text += fmt::format(", {} of the measured steps' {} ms", detail::format_share(idle.inclusive / steps), detail::format_ms(steps));
+  }
+  text += "; charged to the innermost scope open meanwhile on the steps' thread";
+  if (idle.self.count() > 0.0) text += fmt::format(", {} ms to none", detail::format_ms(idle.self));
+  return text + "\n";
 }
 
 /// What a summary of all operations says below the table of kernels.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "../analyze/analyze.hpp"
+#include "../analyze/attribution.hpp"
 #include "../analyze/nsys_summary.hpp"
 #include "../analyze/summary.hpp"
 #include "../profile/error.hpp"
@@ -96,7 +97,8 @@ class report_sections {
 inline std::string gpu_text(summary const& of, report_sections const& section) {
   gpu_summary const& gpu = *of.gpu;
   std::string text = section("GPU work by scope", gpu_scope_table(of), "no scope was recorded") +
-                     "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n\n";
+                     "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
+                     idle_note(of) + "\n";
   text += section("Kernels", top_kernel_table(gpu), "no kernel ran") + kernel_note(gpu) + "\n";
   if (!gpu.classes.empty()) text += section("Kernel classes", class_table(gpu), "");
   if (!gpu.copies.empty()) text += section("Copies and memsets", copy_table(gpu), "");
@@ -157,10 +159,11 @@ void report_code<Unused>::write(report const& of, std::filesystem::path const& d
   write_file(directory / "scopes.csv", scope_table(what).to_csv());
   write_file(directory / "steps.csv", step_table(what).to_csv());
   if (what.gpu) write_file(directory / "kernels.csv", kernel_table(*what.gpu).to_csv());
-  for (named_csv const& each : nsys_csv(summarize_like_nsys(of.profile()), what.gpu.has_value())) {
+  attribution const launched = attribute(of.profile());
+  for (named_csv const& each : nsys_csv(summarize_like_nsys(of.profile(), launched), what.gpu.has_value())) {
     write_file(directory / each.name, each.content);
   }
-  of.write_trace(directory / "trace.json", trace_steps);
+  write_file(directory / "trace.json", trace_json(of.profile(), launched, trace_steps));
 }
 
 template <class Unused>

@@ -81,6 +81,7 @@ inline void write_scope(json_writer& json, scope_summary const& of) {
   json.member("gpu_event_std_ms", count_of(of.gpu_events ? of.gpu_events->standard_deviation : std::nullopt));
   json.member("gpu_event_count", of.gpu_events ? std::optional{of.gpu_events->count} : std::nullopt);
   write_gpu_work(json, of.gpu);
+  write_gpu_idle(json, of.gpu_idle);
   json.member("peak_bytes", std::nullopt);  // no collector of memory by scope yet
   json.end_object();
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../analyze/attribution.hpp"
+#include "../analyze/path_tree.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
@@ -35,10 +36,10 @@ inline std::string trace_time(std::chrono::nanoseconds time) {
 /// Writes the events of a trace, one a line.
 class trace_writer {
  public:
-  trace_writer(profile const& of, std::uint64_t steps) : of_{of}, launched_{attribute(of)} {
-    tracks_ = make_trace_tracks(of, launched_, steps);
+  trace_writer(profile const& of, attribution const& launched, std::uint64_t steps)
+      : of_{of}, launched_{launched}, tracks_{make_trace_tracks(of, launched, steps)} {
     for (path_record const& path : of.paths) {
-      scope_names_.push_back(path.index ? path.name + "_" + std::to_string(*path.index) : path.name);
+      scope_names_.push_back(shown_name(path));
       bool const is_root = path.parent == path_record::no_parent;
       scope_paths_.push_back(is_root ? scope_names_.back() : scope_paths_[path.parent] + "/" + scope_names_.back());
     }
@@ -178,7 +179,7 @@ class trace_writer {
   }
 
   profile const& of_;
-  attribution launched_;
+  attribution const& launched_;
   trace_tracks tracks_;
   std::vector<std::string> scope_names_;  ///< by path
   std::vector<std::string> scope_paths_;
@@ -194,6 +195,11 @@ class trace_writer {
 /// thread with its scopes and API calls, one per stream of a device with its operations, arrows between a launch and what it launched,
 /// counters and memory. Times are microseconds since the session began.
 /// Source: "Trace Event Format", the Chromium project.
-[[nodiscard]] inline std::string trace_json(profile const& of, std::uint64_t steps = 3) { return detail::trace_writer{of, steps}.text(); }
+/// @param launched `attribute(of)`.
+[[nodiscard]] inline std::string trace_json(profile const& of, attribution const& launched, std::uint64_t steps) {
+  return detail::trace_writer{of, launched, steps}.text();
+}
+
+[[nodiscard]] inline std::string trace_json(profile const& of, std::uint64_t steps = 3) { return trace_json(of, attribute(of), steps); }
 
 }  // namespace profkit

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../analyze/attribution.hpp"
+#include "../analyze/counted_operations.hpp"
 #include "../analyze/measured_time.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
@@ -97,7 +98,7 @@ inline trace_tracks make_trace_tracks(profile const& of, attribution const& laun
     gpu_operation_record const& operation = of.gpu_operations[i];
     std::uint32_t const launch = launched.launch_of[i];
     if (launch != attribution::none) scope_of_call[launch] = launched.scope_of[i];
-    if (!when.contains(launch != attribution::none ? middle_of(of.api_calls[launch].time) : operation.time.begin)) continue;
+    if (!when.contains(launch_moment(of, launched, i))) continue;
     streams[{operation.device, operation.stream}].push_back(static_cast<std::uint32_t>(i));
   }
   for (auto& [stream, operations] : streams) result.streams[stream] = without_overlap(of, std::move(operations));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "analyze.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+#include "gpu_summary.hpp"
+#include "measured_time.hpp"
+#include "path_tree.hpp"
+#include "summary.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+/// By path: whether it, or a path around it, has the name or is the path that is asked for.
+inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std::string_view scope) {
+  std::vector<bool> result(paths.size());
+  std::vector<std::string> whole(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {  // a parent stands before its children
+    std::string const name = shown_name(paths[i]);
+    bool const has_parent = paths[i].parent != path_record::no_parent;
+    whole[i] = has_parent ? whole[paths[i].parent] + "/" + name : name;
+    result[i] = name == scope || whole[i] == scope || (has_parent && result[paths[i].parent]);
+  }
+  return result;
+}
+
+/// @param is_wanted takes the position of a scope, or `attribution::none` for what was launched outside any scope.
+template <class IsWanted>
+std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_options const& with, IsWanted is_wanted) {
+  attribution const launched = attribute(of);
+  measured_time const when{of};
+  measured_time_cursor in{when};
+  std::vector<std::uint32_t> wanted;
+  for (std::uint32_t i = 0; i < of.gpu_operations.size(); ++i) {
+    if (is_wanted(launched.scope_of[i]) && in.contains(launch_moment(of, launched, i))) wanted.push_back(i);
+  }
+  gpu_summary result;
+  summarize_names(result, of, wanted, with.kernel_classes);
+  return std::move(result.kernels);
+}
+
+}  // namespace detail
+
+/// The kernels that were launched in some scopes or in scopes inside them, over the measured steps: by total time, longest first. Each
+/// kernel counts once, also where a scope lies in another of its name. Shares are of the time of these kernels.
+/// Takes as long as `analyze`. Without kernels, collected or launched, there are no rows.
+/// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
+///   "step/forward".
+[[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& of, std::string_view scope,
+                                                                  analyze_options const& with = {}) {
+  std::vector<bool> const is_inside = detail::paths_inside(of.paths, scope);
+  return detail::kernels_launched_in(of, with,
+                                     [&](std::uint32_t each) { return each != attribution::none && is_inside[of.scopes[each].path]; });
+}
+
+/// The same for kernels that were launched outside any scope of the launching thread, such as by the threads of autograd, or whose
+/// launch was not recorded.
+[[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& of, analyze_options const& with = {}) {
+  return detail::kernels_launched_in(of, with, [](std::uint32_t each) { return each == attribution::none; });
+}
+
+}  // namespace profkit

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu_idle.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "../support/made_gpu_profile.hpp"
+#include "../support/profile_of.hpp"
+
+using Catch::Approx;
+using std::chrono::nanoseconds;
+
+namespace {
+
+profkit::detail::gpu_idle idle_of(profkit::profile const& of) {
+  return profkit::detail::find_gpu_idle(of, profkit::detail::measured_time{of}, profkit::detail::operations_by_begin(of.gpu_operations));
+}
+
+profkit::gpu_idle_summary idle_in(profkit::summary const& of, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(of, path);
+  REQUIRE(row != nullptr);
+  REQUIRE(row->gpu_idle);
+  return *row->gpu_idle;
+}
+
+profkit::gpu_operation_record operation(double from_ms, double to_ms) {
+  profkit::gpu_operation_record result;
+  result.time = {at_ms(from_ms), at_ms(to_ms)};
+  return result;
+}
+
+/// A step [0, 10] with `forward` [1, 4], in ms, in which no operation ran.
+profkit::profile one_step() {
+  profkit::profile result;
+  result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1}, {0, "forward", {}, "train.cpp", 10}};
+  result.threads = {{100, "train"}, {101, "loader"}};
+  result.gpu_names = {{"kernel", {}}};
+  result.collectors = {{"kernels", "collected", {}}};
+  result.scopes = {{{at_ms(1), at_ms(4)}, 1, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
+  result.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};
+  return result;
+}
+
+/// Steps of a few hundred nanoseconds whose every moment can be looked at: nests on the thread of the steps and on another, scopes around
+/// the steps and between them, and operations of two devices that begin and end anywhere.
+class random_profile {
+ public:
+  explicit random_profile(std::uint64_t seed) : random_{seed} {
+    made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one thread of the system
+    made_.gpu_names = {{"kernel", {}}};
+    made_.collectors = {{"kernels", "collected", {}}};
+    path_of(profkit::path_record::no_parent, "step");
+    profkit::timestamp const begin = now_;
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      now_ += up_to(60);
+      profkit::timestamp const around = now_;
+      now_ += nanoseconds{1} + up_to(5);
+      make_step(step);
+      now_ += nanoseconds{1} + up_to(5);
+      if (one_in(2)) made_.scopes.push_back({{around, now_}, path_of(profkit::path_record::no_parent, "around"), 0});
+    }
+    profkit::timestamp const end = now_;
+    now_ = begin;
+    while (now_ < end) nest(profkit::path_record::no_parent, 1, 4);
+    made_.time = {begin, std::max(end, now_)};
+    auto const length = static_cast<std::uint64_t>((end - begin).count());
+    for (std::uint64_t i = random_() % 150; i > 0; --i) {
+      profkit::gpu_operation_record each;
+      each.time.begin = begin + nanoseconds{random_() % length} - nanoseconds{20};
+      each.time.end = each.time.begin + up_to(one_in(20) ? 200 : 15);
+      each.kind = static_cast<profkit::gpu_operation_kind>(random_() % 3);
+      each.device = static_cast<std::int32_t>(random_() % 2);
+      made_.gpu_operations.push_back(each);
+    }
+    if (one_in(2)) std::shuffle(made_.scopes.begin(), made_.scopes.end(), random_);
+  }
+
+  [[nodiscard]] profkit::profile const& made() const { return made_; }
+
+ private:
+  nanoseconds up_to(std::uint64_t ns) { return nanoseconds{random_() % (ns + 1)}; }
+  bool one_in(std::uint64_t number) { return random_() % number == 0; }
+
+  std::uint32_t path_of(std::uint32_t parent, std::string const& name) {
+    std::vector<profkit::path_record>& paths = made_.paths;
+    auto const known =
+        std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
+    auto const position = static_cast<std::uint32_t>(known - paths.begin());
+    if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
+    return position;
+  }
+
+  void make_step(std::uint64_t index) {
+    profkit::timestamp const begin = now_;
+    std::uint32_t const thread = one_in(2) ? 0 : 2;
+    for (std::uint64_t nests = 1 + random_() % 4; nests > 0; --nests) {
+      now_ += up_to(20);
+      nest(0, thread, 4);
+    }
+    now_ += up_to(20) + nanoseconds{1};
+    made_.scopes.push_back({{begin, now_}, 0, thread});
+    made_.steps.push_back({{begin, now_}, index, index == 0 || one_in(5), 1});
+  }
+
+  // Moments of one thread differ, so that its scopes lie in each other in one way only.
+  void nest(std::uint32_t parent, std::uint32_t thread, std::uint64_t deepest) {
+    profkit::timestamp const begin = now_ += nanoseconds{1} + up_to(10);
+    std::uint32_t const path = path_of(parent, std::string(1, static_cast<char>('a' + random_() % 3)));
+    for (std::uint64_t inside = random_() % (deepest + 1); inside > 0; --inside) nest(path, thread, deepest - 1);
+    now_ += nanoseconds{1} + up_to(10);
+    made_.scopes.push_back({{begin, now_}, path, thread});
+    now_ += nanoseconds{1};
+  }
+
+  std::mt19937_64 random_;
+  profkit::timestamp now_{std::chrono::seconds{1'790'000'000}};
+  profkit::profile made_;
+};
+
+/// The same times by looking at every nanosecond of the measured steps.
+struct plain_model {
+  nanoseconds wall{};
+  nanoseconds busy{};
+  nanoseconds idle{};
+  nanoseconds unattributed{};
+  std::vector<nanoseconds> self;
+  std::vector<bool> is_on_thread;
+
+  explicit plain_model(profkit::profile const& of) : self(of.paths.size()), is_on_thread(of.paths.size()) {
+    for (profkit::scope_record const& scope : of.scopes) {
+      if (of.threads[scope.thread].system_id == 100) is_on_thread[scope.path] = true;
+    }
+    for (profkit::step_record const& step : of.steps) {
+      if (step.warmup) continue;
+      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += nanoseconds{1}) look(of, at);
+    }
+  }
+
+  void look(profkit::profile const& of, profkit::timestamp at) {
+    auto const is_in = [&](profkit::interval const& time) { return time.begin <= at && at < time.end; };
+    ++wall;
+    if (std::any_of(of.gpu_operations.begin(), of.gpu_operations.end(), [&](auto const& each) { return is_in(each.time); })) {
+      ++busy;
+      return;
+    }
+    ++idle;
+    profkit::scope_record const* innermost = nullptr;
+    for (profkit::scope_record const& scope : of.scopes) {
+      if (of.threads[scope.thread].system_id != 100 || !is_in(scope.time)) continue;
+      if (innermost == nullptr || scope.time.duration() < innermost->time.duration()) innermost = &scope;
+    }
+    ++(innermost == nullptr ? unattributed : self[innermost->path]);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("time in which the GPU did nothing is charged to the innermost scope of the steps' thread", "[gpu_idle]") {
+  profkit::summary const summary = profkit::analyze(made_gpu_profile());
+  // In both steps nothing runs in [0, 1.5], [4.8, 5.8] and [6.8, 10]; in the second a kernel runs in [8.0, 8.5].
+  REQUIRE(summary.gpu->idle);
+  CHECK(summary.gpu->idle->inclusive.count() == Approx(2 * 5.7 - 0.5));
+  CHECK(summary.gpu->idle->self.count() == 0.0);
+  CHECK(idle_in(summary, "step").inclusive.count() == Approx(10.9));
+  CHECK(idle_in(summary, "step").self.count() == Approx(2 * (1.0 + 0.2 + 3.0) - 0.5));
+  CHECK(idle_in(summary, "step/forward").self.count() == Approx(2 * 0.5));
+  CHECK(idle_in(summary, "step/forward/attention").inclusive.count() == 0.0);
+  CHECK(idle_in(summary, "step/backward").self.count() == Approx(2 * (0.8 + 0.2)));
+}
+
+TEST_CASE("idle time by name counts each moment once", "[gpu_idle]") {
+  profkit::profile profile = made_gpu_profile();
+  for (auto& each : profile.paths) {
+    if (each.name != "step") each.name = "part";  // forward, two attentions in it, backward; and one of another thread
+  }
+  profkit::summary const summary = profkit::analyze(profile);
+  REQUIRE(summary.names.size() == 2);
+  REQUIRE(summary.names[1].gpu_idle);
+  CHECK(summary.names[1].gpu_idle->inclusive.count() == Approx(3.0));
+  CHECK(summary.names[1].gpu_idle->self.count() == Approx(3.0));
+}
+
+TEST_CASE("idle time is n/a for scopes of other threads, without kernels and without steps", "[gpu_idle]") {
+  profkit::profile profile = made_gpu_profile();
+  profkit::summary const whole = profkit::analyze(profile);
+  REQUIRE(find_row(whole, "load") != nullptr);
+  CHECK_FALSE(find_row(whole, "load")->gpu_idle);
+  CHECK(find_row(whole, "load")->gpu);
+
+  profile.steps.clear();
+  profkit::summary const without_steps = profkit::analyze(profile);
+  REQUIRE(without_steps.gpu);
+  CHECK_FALSE(without_steps.gpu->idle);
+  for (auto const& row : without_steps.scopes) CHECK_FALSE(row.gpu_idle);
+  for (auto const& row : without_steps.names) CHECK_FALSE(row.gpu_idle);
+
+  profile = made_gpu_profile();
+  profile.collectors.clear();
+  profkit::summary const without_kernels = profkit::analyze(profile);
+  for (auto const& row : without_kernels.scopes) CHECK_FALSE(row.gpu_idle);
+  for (auto const& row : without_kernels.names) CHECK_FALSE(row.gpu_idle);
+}
+
+TEST_CASE("where the scope of no step was recorded, idle time is charged to no scope", "[gpu_idle]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.scopes.erase(std::remove_if(profile.scopes.begin(), profile.scopes.end(), [](auto const& each) { return each.path == 0; }),
+                       profile.scopes.end());
+  profkit::summary const summary = profkit::analyze(profile);
+  CHECK(summary.gpu->idle->inclusive.count() == Approx(10.9));
+  CHECK(summary.gpu->idle->self.count() == Approx(10.9));
+  for (auto const& row : summary.scopes) CHECK_FALSE(row.gpu_idle);
+}
+
+TEST_CASE("a step in which nothing ran is idle from its beginning to its end", "[gpu_idle]") {
+  profkit::detail::gpu_idle const idle = idle_of(one_step());
+  CHECK(idle.total == ns_of_ms(10));
+  CHECK(idle.unattributed == nanoseconds{0});
+  CHECK(idle.of_path[0]->inclusive == ns_of_ms(10));
+  CHECK(idle.of_path[0]->self == ns_of_ms(7));
+  CHECK(idle.of_path[1]->inclusive == ns_of_ms(3));
+}
+
+TEST_CASE("operations that other steps launched, of any device, keep a step from being idle", "[gpu_idle]") {
+  profkit::profile profile = one_step();
+  profile.gpu_operations = {operation(-5, 2), operation(9, 20)};
+  profile.gpu_operations[0].device = 1;
+  profkit::detail::gpu_idle const idle = idle_of(profile);
+  CHECK(idle.total == ns_of_ms(7));
+  CHECK(idle.of_path[1]->self == ns_of_ms(2));
+  profile.gpu_operations.push_back(operation(-1, 11));
+  CHECK(idle_of(profile).total == nanoseconds{0});
+}
+
+TEST_CASE("time between the steps and in warm-up is not idle time", "[gpu_idle]") {
+  profkit::profile profile = one_step();
+  profile.steps.insert(profile.steps.begin(), {{at_ms(-20), at_ms(-10)}, 0, true, 1});
+  profile.scopes.insert(profile.scopes.begin(), {{at_ms(-20), at_ms(-10)}, 0, 0});
+  profile.scopes.push_back({{at_ms(-30), at_ms(30)}, 1, 0});
+  profkit::detail::gpu_idle const idle = idle_of(profile);
+  CHECK(idle.total == ns_of_ms(10));
+  CHECK(idle.of_path[0]->self == ns_of_ms(7));
+}
+
+TEST_CASE("scopes that do not lie in each other share out the idle time all the same", "[gpu_idle]") {
+  profkit::profile profile = one_step();
+  profile.paths.push_back({0, "late", {}, "train.cpp", 11});
+  profile.scopes.insert(profile.scopes.begin() + 1, {{at_ms(3), at_ms(6)}, 2, 0});
+  profkit::detail::gpu_idle const idle = idle_of(profile);
+  CHECK(idle.total == ns_of_ms(10));
+  CHECK(idle.of_path[0]->inclusive == ns_of_ms(10));
+  CHECK(idle.of_path[0]->self == idle.total - idle.of_path[1]->self - idle.of_path[2]->self);
+}
+
+TEST_CASE("an empty profile has no idle time", "[gpu_idle]") {
+  profkit::detail::gpu_idle const idle = idle_of({});
+  CHECK(idle.total == nanoseconds{0});
+  CHECK(idle.of_path.empty());
+}
+
+TEST_CASE("idle time of random profiles is that of looking at every nanosecond", "[gpu_idle]") {
+  nanoseconds all_idle{};
+  nanoseconds all_busy{};
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    random_profile const random{seed};
+    profkit::profile const& profile = random.made();
+    plain_model const model{profile};
+    profkit::detail::gpu_idle const found = idle_of(profile);
+    CHECK(found.total == model.idle);
+    CHECK(found.total + model.busy == model.wall);
+    CHECK(found.unattributed == model.unattributed);
+    bool const has_measured_step = std::any_of(profile.steps.begin(), profile.steps.end(), [](auto const& each) { return !each.warmup; });
+    nanoseconds sum = found.unattributed;
+    std::vector<nanoseconds> inclusive = model.self;
+    for (std::size_t path = profile.paths.size(); path-- > 0;) {
+      INFO("path " << path_name(profile, static_cast<std::uint32_t>(path)));
+      REQUIRE(found.of_path[path].has_value() == (model.is_on_thread[path] && has_measured_step));
+      if (profile.paths[path].parent != profkit::path_record::no_parent) inclusive[profile.paths[path].parent] += inclusive[path];
+      if (!found.of_path[path]) continue;
+      CHECK(found.of_path[path]->self == model.self[path]);
+      CHECK(found.of_path[path]->inclusive == inclusive[path]);
+      sum += found.of_path[path]->self;
+    }
+    CHECK(sum == found.total);
+    all_idle += model.idle;
+    all_busy += model.busy;
+  }
+  CHECK(all_idle > nanoseconds{10'000});  // neither is rare
+  CHECK(all_busy > nanoseconds{10'000});
+}
