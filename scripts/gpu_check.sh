@@ -9,21 +9,11 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]}
-python=${PYTHON:-python3}
-build=$root/build/gpu
-dependencies=${DEPENDENCIES:-$root/.dependencies}
+source "$root/scripts/lib/gpu_build.sh"
 
-mkdir -p "$out" "$build"
+mkdir -p "$out"
 out=$(cd "$out" && pwd)
-prefixes=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)')
-[ ! -d "$dependencies" ] || prefixes="$prefixes;$dependencies/usr;$dependencies/catch2"
-
-{
-  time cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_PREFIX_PATH=$prefixes" -DPROFKIT_BUILD_BENCHMARKS=ON \
-    "-DPython3_EXECUTABLE=$(command -v "$python")" -DCMAKE_CUDA_ARCHITECTURES=90
-  time cmake --build "$build" --target profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_kernel_status profkit_launch_cost \
-    transformer_train
-} >"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log"; exit 1; }
+gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_kernel_status profkit_launch_cost transformer_train
 
 # shellcheck disable=SC2086
 exec "$python" "$root/scripts/gpu_check.py" --build "$build" --out "$out" --nsys "${NSYS:-nsys}" ${2:+--text "$2"} ${CHECKS:+--only $CHECKS}

@@ -42,6 +42,8 @@ struct model_size {
   std::int64_t d_ff = 0;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
+
+  bool operator==(model_size const&) const = default;
 };
 
 inline constexpr std::array model_sizes{
@@ -49,12 +51,11 @@ inline constexpr std::array model_sizes{
     model_size{"large", 1280, 5120, 36, 20}, model_size{"xl", 1600, 6400, 48, 25},   model_size{"2.7B", 2560, 10240, 32, 32},
 };
 
-[[nodiscard]] constexpr std::optional<model_size> find_model_size(std::string_view name) {
-  for (model_size const& size : model_sizes) {
-    if (size.name == name) return size;
-  }
-  return std::nullopt;
-}
+inline constexpr auto model_sizes_by_name = [] {
+  name_table<model_size, model_sizes.size()> table{};
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] = {model_sizes[i].name, model_sizes[i]};
+  return table;
+}();
 
 inline constexpr std::int64_t vocabulary = 10'000;
 
@@ -69,14 +70,26 @@ enum class run_mode { forward, forward_backward, train };
 inline constexpr name_table<run_mode, 3> run_modes{
     {{"fwd", run_mode::forward}, {"fwd_bwd", run_mode::forward_backward}, {"train", run_mode::train}}};
 
-/// `tf32` computes in fp32 and lets the tensor cores round the inputs of matrix products; `bf16` and `fp16` are autocast.
-enum class precision_kind { fp32, tf32, bf16, fp16 };
-inline constexpr name_table<precision_kind, 4> precisions{
-    {{"fp32", precision_kind::fp32}, {"tf32", precision_kind::tf32}, {"bf16", precision_kind::bf16}, {"fp16", precision_kind::fp16}}};
+/// `tf32` computes in fp32 and lets the tensor cores round the inputs of matrix products; `bf16` and `fp16` are autocast; `fp16_scaled`
+/// scales the loss too, and skips steps whose gradients overflow.
+enum class precision_kind { fp32, tf32, bf16, fp16, fp16_scaled };
+inline constexpr name_table<precision_kind, 5> precisions{{{"fp32", precision_kind::fp32},
+                                                           {"tf32", precision_kind::tf32},
+                                                           {"bf16", precision_kind::bf16},
+                                                           {"fp16", precision_kind::fp16},
+                                                           {"fp16_scaled", precision_kind::fp16_scaled}}};
 
 /// `naive` is written out operation by operation; `sdpa` is `scaled_dot_product_attention`.
 enum class attention_kind { naive, sdpa };
 inline constexpr name_table<attention_kind, 2> attentions{{{"naive", attention_kind::naive}, {"sdpa", attention_kind::sdpa}}};
+
+/// Which kernels `scaled_dot_product_attention` may take; `automatic` leaves it to LibTorch.
+enum class sdpa_backend { automatic, flash, efficient, cudnn, math };
+inline constexpr name_table<sdpa_backend, 5> sdpa_backends{{{"auto", sdpa_backend::automatic},
+                                                            {"flash", sdpa_backend::flash},
+                                                            {"efficient", sdpa_backend::efficient},
+                                                            {"cudnn", sdpa_backend::cudnn},
+                                                            {"math", sdpa_backend::math}}};
 
 /// `adamw` is LibTorch's, one parameter after the other; `fused_adamw` updates all of them in a few kernels.
 enum class optimizer_kind { adamw, fused_adamw };
@@ -96,15 +109,21 @@ struct run_config {
   run_mode mode = run_mode::train;
   precision_kind precision = precision_kind::fp32;
   attention_kind attention = attention_kind::naive;
+  sdpa_backend backend = sdpa_backend::automatic;
   optimizer_kind optimizer = optimizer_kind::fused_adamw;
   double learning_rate = 1e-3;
+  double largest_gradient_norm = 0.0;  ///< 0: gradients are not clipped
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
   bool synchronise_phases = false;
   std::uint32_t head_start_ms = 0;  ///< for which the GPU waits before each forward
   bool all_api_calls = false;       ///< of CUDA, not only those that launch GPU work
-  std::string profile_file;         ///< empty: the recorded profile is not saved
+  bool times_phases = false;        ///< by the loop timer, for runs without profkit
+  bool memory_snapshot = false;
+  bool cuda_profiler_api = false;  ///< mark the measured steps with cudaProfilerStart and cudaProfilerStop
+  bool questions = false;          ///< answer T6's
+  std::string profile_file;        ///< empty: the recorded profile is not saved
 
   [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }
 };

@@ -16,6 +16,8 @@
 #include "errors.hpp"
 
 #if TRAINER_WITH_CUDA
+#include <ATen/cuda/CUDAContextLight.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
@@ -81,6 +83,15 @@ void compute_device::delay(std::chrono::milliseconds by) const {
 void compute_device::synchronize() const {
 #if TRAINER_WITH_CUDA
   if (is_cuda_) c10::cuda::stream_synchronize(*stream_);
+#endif
+}
+
+void compute_device::release_memory() const {
+#if TRAINER_WITH_CUDA
+  if (!is_cuda_) return;
+  // Kept for as long as the process runs, they would make the peak depend on what ran before.
+  at::cuda::clearCublasWorkspaces();
+  c10::cuda::CUDACachingAllocator::emptyCache();
 #endif
 }
 

@@ -35,6 +35,9 @@ class compute_device {
   /// Lets the GPU wait before it goes on with its work, while this thread goes on; nothing on the processor.
   void delay(std::chrono::milliseconds by) const;
 
+  /// Gives the memory that LibTorch keeps for later back to the device, so that what comes next starts from nothing. Waits for the GPU.
+  void release_memory() const;
+
 #if TRAINER_WITH_CUDA
   /// The stream that LibTorch launches on; none on the processor.
   [[nodiscard]] std::optional<cudaStream_t> stream() const noexcept { return stream_; }

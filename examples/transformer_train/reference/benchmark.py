@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch eager on the trainer's model, with the trainer's protocol: nothing waits for the device inside the run. Prints JSON.
+"""Times PyTorch eager on the trainer's model, with the trainer's protocol: nothing waits for the device from the first measured step
+to the last (but GradScaler in PyTorch's own optimizers, unless they are fused). Prints JSON.
 
 `loop_ms` is the time from the beginning of the first measured step to the end of the last, for each step: the trainer's `measured loop`."""
 
@@ -21,10 +22,11 @@ def parse_arguments():
     parser.add_argument("--ctx", type=int, default=256)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--mode", choices=["fwd", "fwd_bwd", "train"], default="train")
-    parser.add_argument("--precision", choices=["fp32", "tf32", "bf16", "fp16"], default="fp32")
+    parser.add_argument("--precision", choices=["fp32", "tf32", "bf16", "fp16", "fp16_scaled"], default="fp32")
     parser.add_argument("--attention", choices=["naive", "sdpa"], default="naive")
     parser.add_argument("--optimizer", choices=["adamw", "fused_adamw"], default="adamw")
     parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--clip-grad", type=float, default=0.0, help="largest 2-norm of all gradients together; 0 does not clip")
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
@@ -33,20 +35,26 @@ def parse_arguments():
                         help="run under torch.profiler, from before the warm-up; what it does at its end is not timed")
     parser.add_argument("--turns", action="store_true", help="measure once for each line on stdin, with the same model")
     parser.add_argument("--tuned", action="store_true", help="use the operations that the trainer uses")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.clip_grad and arguments.mode == "fwd":
+        parser.error("--clip-grad needs a backward pass")
+    return arguments
 
 
 def make_step(arguments, device):
     cuda = device.type == "cuda"
     torch.manual_seed(arguments.seed)
     torch.set_float32_matmul_precision("high" if arguments.precision == "tf32" else "highest")
-    half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(arguments.precision)
+    half = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp16_scaled": torch.float16}.get(arguments.precision)
     with device:
         model = Transformer(SIZES[arguments.size], arguments.ctx, fused=arguments.attention == "sdpa", tuned=arguments.tuned)
     # PyTorch's defaults; on a GPU that is the multi-tensor implementation.
     fused = True if arguments.optimizer == "fused_adamw" else None
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, fused=fused) if arguments.mode == "train" else None
     parameters = list(model.parameters())
+    scaler = torch.amp.GradScaler(device.type, enabled=arguments.precision == "fp16_scaled")
+    # Unscaling wants an optimizer, if only to know the parameters.
+    owner = optimizer or torch.optim.SGD(parameters)
 
     def step():
         both = torch.randint(VOCABULARY, (arguments.batch, arguments.ctx + 1))
@@ -58,9 +66,15 @@ def make_step(arguments, device):
             loss = loss_of(model(tokens), targets)
         if arguments.mode == "fwd":
             return
-        loss.backward()
+        scaler.scale(loss).backward()
+        if arguments.clip_grad or not optimizer:
+            scaler.unscale_(owner)
+        if arguments.clip_grad:
+            torch.nn.utils.clip_grad_norm_(parameters, arguments.clip_grad)
         if optimizer:
-            optimizer.step()
+            scaler.step(optimizer)
+        scaler.update()
+        if optimizer:
             optimizer.zero_grad(set_to_none=True)
         else:
             for parameter in parameters:
@@ -73,6 +87,7 @@ def time_on_cuda(step, warmup, steps):
     """Each step, and from the beginning of the first to the end of the last, in ms."""
     for _ in range(warmup):
         step()
+    torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     events = []
     for _ in range(steps):

@@ -57,6 +57,11 @@ def check_bad_input(program, folder):
         (["--out", str(folder / "file" / "below")], ["--out", "below", "directory"]),
         (["--save-profile", str(folder / "file" / "profile")], ["--save-profile", "file", "directory"]),
         (["--kernels", "maybe"], ["--kernels", "on", "off"]),
+        (["--mode", "fwd", "--clip-grad", "1"], ["--clip-grad", "fwd_bwd", "train"]),
+        (["--clip-grad", "-1"], ["--clip-grad", "from 0"]),
+        (["--sdpa-backend", "flash"], ["--sdpa-backend flash", "--attention sdpa"]),
+        (["--memory-snapshot", "--out", str(folder / "memory")], ["--memory-snapshot", "GPU"]),
+        (["nonsense"], ["nonsense"]),
     ]
     for arguments, words in cases:
         check(run(program, ["--device", "cpu", *arguments] if "--device" not in arguments else arguments), BAD_INPUT, words)

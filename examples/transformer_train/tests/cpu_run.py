@@ -12,6 +12,7 @@ import tempfile
 
 LAYERS = 4
 NAIVE_PARTS = ["attention projections", "rope q", "rope k", "attention scores + mask", "softmax", "attention x value", "output projection"]
+FFN_PARTS = ["ffn projections", "swiglu", "ffn output projection"]
 FUSED_PARTS = ["attention projections", "rope q", "rope k", "scaled dot product attention", "output projection"]
 
 
@@ -23,18 +24,19 @@ def run(program, out, arguments, profkit=""):
     print(done.stdout)
     report = json.loads((out / "report.json").read_text())
     tables = {}
-    for name in ("t1", "t2"):
+    for name in ("t1", "t2", "t8"):
         with open(out / f"{name}.csv") as file:
             tables[name] = list(csv.DictReader(file))
     text = (out / "tables.md").read_text()
-    assert "T1." in text and "T2." in text and "T1." in done.stdout and "T2." in done.stdout
+    assert "T1." in text and "T2." in text and "T8." in text and "T1." in done.stdout and "T2." in done.stdout
     return done.stdout, report, tables
 
 
 def expected_paths(parts, phases):
     paths = ["step", "step/data", "step/forward", "step/forward/embedding"]
     for layer in (f"step/forward/layer_{i}" for i in range(LAYERS)):
-        paths += [layer, f"{layer}/attention_sublayer", *(f"{layer}/attention_sublayer/{part}" for part in parts), f"{layer}/ffn_sublayer"]
+        paths += [layer, f"{layer}/attention_sublayer", *(f"{layer}/attention_sublayer/{part}" for part in parts), f"{layer}/ffn_sublayer",
+                  *(f"{layer}/ffn_sublayer/{part}" for part in FFN_PARTS)]
     return paths + ["step/forward/final_norm", "step/forward/lm_head", "step/forward/loss"] + [f"step/{phase}" for phase in phases]
 
 
@@ -85,10 +87,20 @@ def loop_ms(output):
     return float(re.search(r"^measured loop: (\S+) ms a step \(2 steps, by the clock", output, re.MULTILINE)[1])
 
 
+def check_phase_times(output, scopes, steps):
+    """The trainer's own marks and profkit's scopes see the same phases."""
+    line = re.search(r"^phase times: (.*)", output, re.MULTILINE)[1]
+    times = {name: float(mean) for name, mean in re.findall(r"(\w+) ([\d.]+) \+- [\d.]+ ms", line)}
+    assert list(times) == ["forward", "backward", "optimizer"], line
+    for phase, mean in times.items():
+        expected = scopes[f"step/{phase}"]["host_total_ms"] / steps
+        assert abs(mean - expected) < 0.1 * expected + 0.2, (phase, mean, expected)
+
+
 def check_training_step(program, folder):
     saved = folder / "below" / "profile.bin"
     arguments = ["--ctx", "16", "--batch", "2", "--warmup", "1", "--steps", "2"]
-    output, report, tables = run(program, folder, [*arguments, "--save-profile", str(saved)])
+    output, report, tables = run(program, folder, [*arguments, "--save-profile", str(saved), "--questions", "--phase-times"])
     assert saved.read_bytes().startswith(b"profkit\n"), "the profile was not saved"
     assert "GPU kernels: not collected (no GPU)" in output and report["kernels"] is None
     assert abs(loop_ms(output) / report["steps"]["mean_ms"] - 1) < 0.2, (loop_ms(output), report["steps"]["mean_ms"])
@@ -96,6 +108,8 @@ def check_training_step(program, folder):
     assert (steps["warmup"], steps["measured"], steps["item_name"]) == (1, 2, "tokens"), steps
     assert steps["gpu_mean_ms"] is None and len(steps["samples_ms"]) == 2, steps
     scopes = check_scopes(report, NAIVE_PARTS, ["backward", "optimizer"], 2)
+    assert "T6." in output and (folder / "t6.csv").is_file() and not (folder / "types.csv").exists()
+    check_phase_times(output, scopes, 2)
     cells = check_section_table(tables["t2"], scopes, NAIVE_PARTS, 2)
     assert cells["run", "OPTIMIZER inclusive"]["host_total_ms"] == cells["run", "OPTIMIZER exclusive"]["host_total_ms"]
     (row,) = tables["t1"]

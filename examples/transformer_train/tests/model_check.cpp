@@ -3,22 +3,33 @@
 /// What the tests need from the model itself.
 ///     model_check parameter_counts                  prints the number of parameters of each size
 ///     model_check values INPUT OUTPUT naive|sdpa    reads a configuration, weights and a batch; writes logits, loss and gradients
+///     model_check train INPUT OUTPUT PRECISION OPTIMIZER  trains on the batch; writes the weights, and of a scaled loss its scales
+///     model_check clip INPUT OUTPUT                 reads gradients and their largest norm; writes the clipped gradients
+///     model_check autocast                          checks what autocast guards do
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
 
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config.hpp"
-#include "model.hpp"
+#include "model/model.hpp"
+#include "model/precision.hpp"
+#include "training/optimizer.hpp"
+#include "training/weight_update.hpp"
 
 namespace {
 
@@ -84,15 +95,18 @@ void print_parameter_counts() {
   }
 }
 
-void write_values(std::string const& input, std::string const& output, attention_kind attention) {
-  auto const given = tensor_file::read(input);
+transformer make_model(std::map<std::string, at::Tensor> const& given, attention_kind attention, at::ScalarType type) {
   auto const setting = [&](char const* name) { return given.at(name).item<std::int64_t>(); };
   model_size const size{"test", setting("d_model"), setting("d_ff"), setting("layers"), setting("heads")};
-  transformer const model{size, setting("ctx"), attention, at::kFloat, c10::Device{c10::kCPU}};
-  {
-    c10::NoGradGuard const no_grad;
-    for (named_parameter const& parameter : model.parameters()) parameter.tensor.copy_(given.at(parameter.name));
-  }
+  transformer model{size, setting("ctx"), attention, type, c10::Device{c10::kCPU}};
+  c10::NoGradGuard const no_grad;
+  for (named_parameter const& parameter : model.parameters()) parameter.tensor.copy_(given.at(parameter.name));
+  return model;
+}
+
+void write_values(std::string const& input, std::string const& output, attention_kind attention) {
+  auto const given = tensor_file::read(input);
+  transformer const model = make_model(given, attention, at::kFloat);
   at::Tensor const logits = model.forward(given.at("tokens"));
   at::Tensor const loss = cross_entropy(logits, given.at("targets"));
   loss.backward();
@@ -104,6 +118,87 @@ void write_values(std::string const& input, std::string const& output, attention
   file.close();
 }
 
+/// With the fused attention, whose gradients equal PyTorch's to the last bit: AdamW makes whole steps of what is little more than rounding
+/// errors. A step for each of `loss factors`, by which its loss is multiplied: an infinite one makes its gradients overflow.
+/// The loss is scaled if an initial `scale` is given, whatever the precision.
+void train(std::string const& input, std::string const& output, precision_kind precision, optimizer_kind kind) {
+  auto const given = tensor_file::read(input);
+  auto const setting = [&](char const* name) { return given.at(name).item<double>(); };
+  c10::Device const device{c10::kCPU};
+  transformer const model = make_model(given, attention_kind::sdpa, compute_type(precision));
+  std::vector<at::Tensor> parameters;
+  for (named_parameter const& parameter : model.parameters()) parameters.push_back(parameter.tensor);
+  std::optional<loss_scaler> scaler;
+  if (given.contains("scale")) {
+    scaler.emplace(
+        device, loss_scaler::settings{.scale = setting("scale"), .growth_interval = static_cast<std::int64_t>(setting("growth interval"))});
+  }
+  weight_update update{parameters, make_optimizer(kind, parameters, setting("learning rate")), std::move(scaler), setting("largest norm")};
+
+  std::vector<at::Tensor> scales;
+  for (at::Tensor const& factor : given.at("loss factors").unbind()) {
+    at::Tensor loss;
+    {
+      autocast_guard const autocast{device.type(), precision};
+      loss = cross_entropy(model.forward(given.at("tokens")), given.at("targets")) * factor;
+    }
+    update.backward(loss);
+    update.apply();
+    if (update.scaler()) scales.push_back(update.scaler()->scale().clone());
+  }
+  tensor_file file{output};
+  for (named_parameter const& parameter : model.parameters()) file.write(parameter.name, parameter.tensor);
+  if (update.scaler()) {
+    file.write("scales", at::stack(scales));
+    file.write("skipped steps", at::empty({}).fill_(static_cast<double>(update.scaler()->skipped_steps())));
+  }
+  file.close();
+}
+
+void clip(std::string const& input, std::string const& output) {
+  auto given = tensor_file::read(input);
+  double const largest_norm = given.extract("largest norm").mapped().item<double>();
+  std::vector<at::Tensor> gradients;
+  for (auto const& [name, gradient] : given) gradients.push_back(gradient);
+  clip_gradients(gradients, largest_norm);
+  tensor_file file{output};
+  for (auto const& [name, gradient] : given) file.write(name, gradient);
+  file.close();
+}
+
+void check(bool holds, char const* what) {
+  if (!holds) throw std::runtime_error{what};
+}
+
+void check_autocast() {
+  constexpr c10::DeviceType cpu = c10::kCPU;
+  at::Tensor const x = at::ones({2, 4});
+  // A parameter, because what is cast of parameters is kept.
+  at::Tensor const weight = at::ones({3, 4}).requires_grad_();
+  auto const type = [&] { return at::linear(x, weight).scalar_type(); };
+  at::ScalarType const type_before = at::autocast::get_autocast_dtype(cpu);
+  try {
+    autocast_guard const outer{cpu, precision_kind::bf16};
+    check(type() == at::kBFloat16, "bf16 computes in something else");
+    {
+      autocast_guard const inner{cpu, precision_kind::fp16_scaled};
+      check(type() == at::kHalf, "fp16_scaled inside bf16 does not compute in fp16");
+      {
+        autocast_guard const innermost{cpu, precision_kind::fp32};
+        check(type() == at::kFloat, "fp32 inside fp16 does not compute in fp32");
+      }
+      check(type() == at::kHalf, "fp32 leaves something behind");
+    }
+    check(type() == at::kBFloat16, "fp16_scaled leaves something behind");
+    autocast_guard const thrown_through{cpu, precision_kind::fp16};
+    throw std::out_of_range{"out of the guards"};
+  } catch (std::out_of_range const&) {
+  }
+  check(!at::autocast::is_autocast_enabled(cpu), "autocast stays on after an exception");
+  check(at::autocast::get_autocast_dtype(cpu) == type_before, "the type of autocast stays after an exception");
+  check(type() == at::kFloat, "computes in something else than fp32 after an exception");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -113,8 +208,15 @@ int main(int argc, char** argv) {
       print_parameter_counts();
     } else if (arguments.size() == 4 && arguments[0] == "values" && value_of(attentions, arguments[3])) {
       write_values(arguments[1], arguments[2], *value_of(attentions, arguments[3]));
+    } else if (arguments.size() == 5 && arguments[0] == "train" && value_of(precisions, arguments[3]) &&
+               value_of(optimizers, arguments[4])) {
+      train(arguments[1], arguments[2], *value_of(precisions, arguments[3]), *value_of(optimizers, arguments[4]));
+    } else if (arguments.size() == 3 && arguments[0] == "clip") {
+      clip(arguments[1], arguments[2]);
+    } else if (arguments.size() == 1 && arguments[0] == "autocast") {
+      check_autocast();
     } else {
-      throw std::runtime_error{"usage: model_check parameter_counts | values INPUT OUTPUT naive|sdpa"};
+      throw std::runtime_error{"wrong arguments; the beginning of model_check.cpp has the right ones"};
     }
     return 0;
   } catch (std::exception const& error) {

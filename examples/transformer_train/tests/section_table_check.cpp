@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// T2 of a summary made by hand, with kernels: every kernel counts in one row of its class, and rows that were not measured are n/a.
+// T2 of a summary made by hand, with kernels: every kernel counts in one row of its class, and rows that were not measured are n/a. And of
+// runs that were recorded on an H200: its sums.
+//
+//     section_table_check [FOLDER_OF_THE_PROFILES]
 
 #include <fmt/format.h>
 
@@ -10,13 +13,13 @@
 #include <string_view>
 #include <utility>
 
-#include "tables.hpp"
+#include "table_check.hpp"
+#include "tables/tables.hpp"
 
 namespace {
 
+using checks::failures;
 using profkit::milliseconds;
-
-int failures = 0;
 
 /// @param row what the row has to be, in CSV.
 void expect(std::string const& csv, std::string_view row) {
@@ -77,6 +80,9 @@ void check_with_kernels() {
   trainer::titled_table const table = trainer::section_table({}, made_summary());
   std::string const csv = table.content.to_csv();
   expect(csv, "run,step,100.000,50.000,100.0 %,n/a,n/a,n/a,step");
+  expect(csv, "run,FORWARD exclusive,20.000,10.000,20.0 %,n/a,n/a,n/a,step");
+  expect(csv, "run,BACKWARD exclusive,20.000,10.000,20.0 %,n/a,n/a,n/a,step");
+  expect(csv, "GPU work,FORWARD exclusive,n/a,n/a,n/a,0.000,0.000,0.0 %,GPU work of step");
   expect(csv, "GPU work,step,n/a,n/a,n/a,80.000,40.000,100.0 %,GPU work of step");
   expect(csv, "GPU work,FORWARD inclusive,n/a,n/a,n/a,24.000,12.000,30.0 %,GPU work of step");
   expect(csv, "GPU work,OPTIMIZER exclusive,n/a,n/a,n/a,4.000,2.000,5.0 %,GPU work of step");
@@ -117,10 +123,57 @@ void check_without_kernels() {
   }
 }
 
+constexpr char const* host = "host_total_ms";
+constexpr char const* gpu = "gpu_total_ms";
+
+/// @param section the rows' own: "attention" by the host's clock, "GPU work" by that of the GPU.
+void check_parts_of_attention(checks::cells const& of, std::string const& section, char const* column) {
+  double sum = 0.0;
+  for (char const* const part : {"QKV projections", "output projection", "RoPE(Q)", "RoPE(K)", "attention logits + mask", "softmax",
+                                 "attention x V", "MHA residual (total - parts)"}) {
+    double const time = of.number(section + ", " + part, column);
+    checks::check(time > 0.0, fmt::format("{} takes {} ms", part, time));
+    sum += time;
+  }
+  checks::check_close(sum, of.number(section + ", MHA total", column), 0.0051, section + ": the parts of MHA and its residual sum to MHA");
+  checks::check_close(of.number(section + ", QKV projections", column) + of.number(section + ", output projection", column),
+                      of.number(section + ", MHA linear (QKV + output)", column), 0.0021, section + ": MHA linear");
+}
+
+void check_recorded(checks::recorded_run const& run, bool trains) {
+  checks::cells const of{trainer::section_table(run.config, run.summary).content, 2};
+  check_parts_of_attention(of, "attention", host);
+  check_parts_of_attention(of, "GPU work", gpu);
+
+  double classes = 0.0;
+  for (std::string const& name : of.names()) {
+    bool const is_class = name.starts_with("GPU kernels, ") && name != "GPU kernels, total" && !name.starts_with("GPU kernels, top kernel");
+    if (is_class) classes += of.number(name, gpu);
+  }
+  checks::check_close(classes, of.number("GPU kernels, total", gpu), 0.0061, "the classes of kernels sum to the total");
+
+  double phases = 0.0;
+  for (char const* const phase : {"data", "FORWARD inclusive", "OPTIMIZER inclusive", "launched outside scopes"}) {
+    if (trains || std::string_view{phase} != "OPTIMIZER inclusive") phases += of.number(std::string{"GPU work, "} + phase, gpu);
+  }
+  // The backward pass launches a memset itself, and so does the step.
+  checks::check_close(phases, of.number("GPU work, step", gpu), 0.01, "the phases sum to the step");
+
+  double const inclusive = of.number("run, FORWARD inclusive", host);
+  double const exclusive = of.number("run, FORWARD exclusive", host);
+  checks::check(exclusive > 0.0 && exclusive < 0.02 * inclusive, fmt::format("FORWARD takes {} ms itself", exclusive));
+  checks::check_equal(of.at("run, BACKWARD exclusive", host), of.at("run, BACKWARD inclusive", host), "BACKWARD has no scopes inside");
+  checks::check_equal(of.at("run, BACKWARD exclusive", "host_share"), trains ? "67.6 %" : "n/a", "BACKWARD exclusive");
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
   check_with_kernels();
   check_without_kernels();
+  if (count > 1) {
+    check_recorded(checks::training_run(arguments[1]), true);
+    check_recorded(checks::forward_run(arguments[1]), false);
+  }
   return failures == 0 ? 0 : 1;
 }

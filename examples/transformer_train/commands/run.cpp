@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device.hpp"
+#include "errors.hpp"
+#include "files.hpp"
+#include "measure/measurement.hpp"
+#include "memory/memory_timeline.hpp"
+#include "tables/tables.hpp"
+#include "training/text.hpp"
+
+namespace trainer {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string describe(run_config const& config, compute_device const& device) {
+  std::string text =
+      fmt::format("{} ({:.1f} M parameters), ctx {}, batch {}, {}, {}, {} attention", config.size.name,
+                  static_cast<double>(parameter_count(config.size)) / 1e6, config.ctx, config.batch, name_of(run_modes, config.mode),
+                  name_of(precisions, config.precision), name_of(attentions, config.attention));
+  if (config.mode == run_mode::train) text += fmt::format(", {} with lr {}", name_of(optimizers, config.optimizer), config.learning_rate);
+  return text + ", on " + device.description();
+}
+
+double mean(std::span<float const> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+void print_loop(measurement const& run, std::uint64_t steps) {
+  if (run.loop_step) fmt::print("measured loop: {:.4f} ms a step ({} steps, {})\n", run.loop_step->count(), steps, run.loop_source);
+}
+
+/// As one line, for the table of what profiling costs.
+void print_phases(measurement const& run) {
+  std::string line;
+  for (timed_phase const& phase : run.phases) {
+    line += fmt::format("{}{} {:.4f}", line.empty() ? "" : ", ", phase.name, phase.mean.count());
+    if (phase.standard_deviation) line += fmt::format(" +- {:.4f}", phase.standard_deviation->count());
+    line += " ms";
+  }
+  if (!line.empty()) fmt::print("phase times: {} ({} steps, {})\n", line, run.phases.front().count, run.loop_source);
+}
+
+/// The losses of the steps: where they began and where they ended, or one mean if the weights stay as they are.
+void print_losses(run_config const& config, std::vector<float> const& losses) {
+  if (losses.empty()) return;
+  std::span<float const> const all{losses};
+  fmt::print("loss, nats per token: ");
+  if (config.mode == run_mode::train && losses.size() > 1) {
+    std::size_t const some = std::min<std::size_t>(10, losses.size() / 2);
+    fmt::print("{:.4f} (mean of the first {} of {} steps), {:.4f} (mean of the last {})\n", mean(all.first(some)), some, losses.size(),
+               mean(all.last(some)), some);
+  } else {
+    fmt::print("{:.4f} (mean of {} steps)\n", mean(all), losses.size());
+  }
+}
+
+/// Which kernels ran in place of the written-out attention: as LibTorch chooses, and as the kernels say.
+void print_attention_backend(measurement const& run) {
+  if (!run.attention_backend) return;
+  auto const ran = sdpa_backend_of(run.report.summary());
+  fmt::print("scaled_dot_product_attention: {}{}\n", *run.attention_backend, ran ? fmt::format(", by its kernels {}", *ran) : "");
+}
+
+void print_skipped_steps(measurement const& run) {
+  if (run.skipped_steps) fmt::print("skipped steps: {} of {}, whose scaled gradients overflowed\n", *run.skipped_steps, run.losses.size());
+}
+
+struct run_table {
+  std::string file_name;
+  titled_table table;
+  bool is_printed;
+};
+
+std::vector<run_table> tables_of(run_config const& config, profkit::report const& report) {
+  profkit::summary const& summary = report.summary();
+  std::vector<run_table> tables{{"t1", step_summary_table(config, summary), true}, {"t2", section_table(config, summary), true}};
+  if (summary.gpu) tables.push_back({"types", type_table(summary), true});
+  if (config.questions) tables.push_back({"t6", questions_table(config, report.profile(), summary), true});
+  tables.push_back({"t8", layer_table(config, summary), false});
+  return tables;
+}
+
+void write_memory(memory_record const& memory, profkit::profile const& profile, std::string const& title, fs::path const& directory) {
+  replace_file(directory / "memory_snapshot.pickle", memory.snapshot);
+  replace_file(directory / "memory_timeline.svg", to_svg(last_step_of(profile, memory.history, title)));
+}
+
+}  // namespace
+
+exit_code run(run_config const& config, profkit::options const& options) {
+  compute_device const device{config.device};
+  check_run(config, device);
+  std::optional<text> data;
+  if (!config.data_file.empty()) data.emplace(config.data_file, config.ctx);
+  fs::path const directory = options.output_directory;
+  if (!directory.empty()) check_output_directory("--out", directory);
+  if (config.memory_snapshot && directory.empty()) throw input_error{"--memory-snapshot: needs --out, the directory to write it into"};
+  fs::path const profile_file{config.profile_file};
+  if (profile_file.has_parent_path()) check_output_directory("--save-profile", profile_file.parent_path());
+  if (!device.is_cuda()) limit_host_memory();
+
+  fmt::print("{}\n", describe(config, device));
+  std::fflush(stdout);
+  measurement const measured = measure(config, device, std::move(data), options, /*shows_progress=*/true);
+  print_loop(measured, options.measured_steps);
+  print_phases(measured);
+  print_attention_backend(measured);
+  print_skipped_steps(measured);
+  print_losses(config, measured.losses);
+  if (measured.held_out_after) {
+    fmt::print("held-out loss, nats per byte: {:.4f} before training, {:.4f} after\n", *measured.held_out_before, *measured.held_out_after);
+  }
+
+  profkit::report const& report = measured.report;
+  std::vector<run_table> const tables = tables_of(config, report);
+  if (options.print_report) fmt::print("\n{}", report);
+  for (run_table const& each : tables) {
+    if (each.is_printed) fmt::print("\n{}", each.table.text());
+  }
+  if (!directory.empty()) {
+    report.write(directory);
+    std::string markdown;
+    for (run_table const& each : tables) {
+      replace_file(directory / (each.file_name + ".csv"), each.table.content.to_csv());
+      if (!markdown.empty()) markdown += "\n";
+      markdown += each.table.markdown();
+    }
+    replace_file(directory / "tables.md", markdown);
+    if (measured.memory) write_memory(*measured.memory, report.profile(), describe(config, device), directory);
+    fmt::print("\nreports and tables are in {}\n", directory.string());
+  }
+  if (!profile_file.empty()) {
+    profkit::save(report.profile(), profile_file);
+    fmt::print("the profile is in {}\n", profile_file.string());
+  }
+  if (!measured.memory_failure) return exit_code::success;
+  fmt::print(stderr, "transformer_train: {}\n", *measured.memory_failure);
+  return exit_code::out_of_memory;
+}
+
+}  // namespace trainer

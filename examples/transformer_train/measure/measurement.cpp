@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/measurement.hpp"
+
+#include <profkit/profkit.hpp>
+#include <utility>
+
+#include "errors.hpp"
+#include "measure/loop_timer.hpp"
+#include "measure/progress.hpp"
+#include "measure/torch_memory.hpp"
+#include "memory/memory_snapshot.hpp"
+#include "training/training.hpp"
+
+#if TRAINER_WITH_CUDA
+#include <cuda_profiler_api.h>
+
+#include <profkit/cupti.hpp>
+#endif
+
+namespace trainer {
+
+namespace {
+
+void collect(profkit::session& session, run_config const& config, compute_device const& device) {
+  session.collect(profkit::host_memory());
+#if TRAINER_WITH_CUDA
+  if (!device.is_cuda()) return;
+  session.collect(profkit::cuda_step_timer(*device.stream()));
+  session.collect(profkit::cuda_memory());
+  session.collect(torch_memory());
+  session.collect(profkit::cupti_kernels(profkit::kernel_options{.all_api_calls = config.all_api_calls}));
+#else
+  static_cast<void>(config);
+  static_cast<void>(device);
+#endif
+}
+
+/// Tells a tool that waits for cudaProfilerStart, such as `nsys profile --capture-range=cudaProfilerApi`, which steps are measured.
+class capture_marks {
+ public:
+  explicit capture_marks(bool is_wanted) noexcept : is_wanted_{is_wanted} {}
+  ~capture_marks() { end(); }
+  capture_marks(capture_marks const&) = delete;
+  capture_marks& operator=(capture_marks const&) = delete;
+
+  void begin() noexcept {
+    is_open_ = is_wanted_;
+#if TRAINER_WITH_CUDA
+    if (is_open_) static_cast<void>(cudaProfilerStart());
+#endif
+  }
+
+  void end() noexcept {
+#if TRAINER_WITH_CUDA
+    if (is_open_) static_cast<void>(cudaProfilerStop());
+#endif
+    is_open_ = false;
+  }
+
+ private:
+  bool is_wanted_;
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+void check_run(run_config const& config, compute_device const& device) {
+  if (config.largest_gradient_norm > 0.0 && config.mode == run_mode::forward) {
+    throw input_error{"--clip-grad: there are no gradients with --mode fwd; use it with fwd_bwd or train"};
+  }
+  if (config.backend != sdpa_backend::automatic && config.attention != attention_kind::sdpa) {
+    throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config.backend)} +
+                      ": the attention is written out; use it with --attention sdpa"};
+  }
+  if (device.is_cuda()) return;
+  if (config.memory_snapshot) throw input_error{"--memory-snapshot: shows the memory of a GPU, and there is none here; leave it out"};
+  if (config.precision == precision_kind::tf32) {
+    throw input_error{"--precision tf32: only a GPU computes in TF32; use fp32 or bf16 on the CPU"};
+  }
+}
+
+measurement measure(run_config const& config, compute_device const& device, std::optional<text> data, profkit::options options,
+                    bool shows_progress, batch_feed* feed) {
+  check_run(config, device);
+  // Taken from the session, which would write and print its own part a second time.
+  options.output_directory.clear();
+  options.print_report = false;
+  options.items_per_step = static_cast<std::uint64_t>(config.tokens_per_step());
+  options.item_name = "tokens";
+  std::uint64_t const steps = options.warmup_steps + options.measured_steps;
+  profkit::session session{options};
+  collect(session, config, device);
+
+  loop_timer timer{device};
+  std::optional<phase_timer> phases;
+  if (config.times_phases) phases.emplace(device, config.mode, options.measured_steps);
+  capture_marks capture{config.cuda_profiler_api};
+  auto const begin_measuring = [&] {
+    device.synchronize();
+    capture.begin();
+  };
+  std::optional<memory_recorder> recorder;  // from the model's first tensor on
+  if (config.memory_snapshot) recorder.emplace(device);
+  std::optional<training> trained;
+  std::optional<double> held_out_before;
+  std::optional<std::string> memory_failure;
+  try {
+    trained.emplace(config, device, std::move(data), steps);
+    held_out_before = trained->held_out_loss();
+    progress progress{steps};
+    if (options.warmup_steps == 0) begin_measuring();
+    for (profkit::step step : session) {
+      if (step.index() == options.warmup_steps) timer.begin();
+      trained->step(feed, phases && !step.is_warmup() ? &*phases : nullptr);
+      if (step.index() + 1 == options.warmup_steps) begin_measuring();
+      if (shows_progress && progress.is_due()) progress.print(trained->losses());
+    }
+    timer.end();
+    device.synchronize();
+    if (recorder) recorder->stop();
+  } catch (out_of_memory const& failure) {
+    memory_failure = failure.what();
+  }
+  capture.end();
+
+  measurement result{session.report(), {}, held_out_before, {}, {}, timer.source(), {}, {}, {}, {}, memory_failure};
+  if (recorder) result.memory.emplace(recorder->pickled(), recorder->history());
+  if (memory_failure) return result;
+  result.losses = trained->losses();
+  result.skipped_steps = trained->skipped_steps();
+  result.attention_backend = trained->attention_backend();
+  if (phases) result.phases = phases->times();
+  if (auto const elapsed = timer.elapsed()) result.loop_step = *elapsed / static_cast<double>(options.measured_steps);
+  try {
+    result.held_out_after = trained->held_out_loss();
+  } catch (out_of_memory const& failure) {
+    result.memory_failure = failure.what();
+  }
+  return result;
+}
+
+}  // namespace trainer

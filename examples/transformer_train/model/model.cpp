@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/model.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/outer.h>
+#include <ATen/ops/polar.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/rms_norm.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
+
+#include <profkit/scope.hpp>
+#include <string>
+
+#include "model/attention.hpp"
+
+#include "model/sdpa.hpp"
+
+namespace trainer {
+
+namespace {
+
+constexpr double rope_theta = 10'000.0;
+constexpr double norm_epsilon = 1e-5;
+
+/// [ctx, 1, d_head / 2]: position p turns pair i by the angle p * theta^(-2i / d_head). Source: J. Su et al., "RoFormer" (2021), eq. 34.
+at::Tensor rotation_table(std::int64_t ctx, std::int64_t d_head) {
+  // In double: an angle of hundreds of radians in fp32 would already be off in the fifth digit of its cosine.
+  at::Tensor const frequencies = at::pow(rope_theta, at::arange(0, d_head, 2, at::kDouble) / static_cast<double>(-d_head));
+  at::Tensor const angles = at::outer(at::arange(ctx, at::kDouble), frequencies);
+  return at::polar(at::ones_like(angles), angles).to(at::kComplexFloat).unsqueeze(1);
+}
+
+/// [batch, T, heads, d_head] -> [batch, heads, T, d_head], laid out so. A batched product takes it as it is, and its transpose too;
+/// from the other layout it would copy, the keys even transposed element by element.
+at::Tensor heads_outermost(at::Tensor const& x, at::ScalarType type) {
+  return x.transpose(1, 2).to(type, /*non_blocking=*/false, /*copy=*/false, at::MemoryFormat::Contiguous).contiguous();
+}
+
+}  // namespace
+
+transformer::transformer(model_size const& size, std::int64_t ctx, attention_kind attention, at::ScalarType compute_type,
+                         c10::Device device)
+    : size_{size},
+      attention_{attention},
+      compute_type_{compute_type},
+      parameters_{device},
+      rotation_{rotation_table(ctx, size.d_model / size.heads).to(device)},
+      mask_{causal_mask(ctx, device)},
+      token_embedding_{parameters_.embedding("token_embedding.weight", vocabulary, size.d_model)} {
+  std::int64_t const d = size.d_model;
+  for (std::int64_t i = 0; i < size.layers; ++i) {
+    std::string const prefix = "layers." + std::to_string(i) + ".";
+    std::string const attention_prefix = prefix + "attention.";
+    std::string const feed_forward_prefix = prefix + "feed_forward.";
+    // Braced lists evaluate from left to right: that is the order of the parameters.
+    layers_.push_back(layer{
+        attention_block{
+            parameters_.scale(prefix + "attention_norm.weight", d),
+            parameters_.linear(attention_prefix + "query.weight", d, d),
+            parameters_.linear(attention_prefix + "key.weight", d, d),
+            parameters_.linear(attention_prefix + "value.weight", d, d),
+            parameters_.linear(attention_prefix + "output.weight", d, d),
+        },
+        feed_forward_block{
+            parameters_.scale(prefix + "feed_forward_norm.weight", d),
+            parameters_.linear(feed_forward_prefix + "w1.weight", size.d_ff, d),
+            parameters_.linear(feed_forward_prefix + "w2.weight", d, size.d_ff),
+            parameters_.linear(feed_forward_prefix + "w3.weight", size.d_ff, d),
+        },
+    });
+  }
+  final_norm_ = parameters_.scale("final_norm.weight", d);
+  lm_head_ = parameters_.linear("lm_head.weight", vocabulary, d);
+}
+
+at::Tensor transformer::forward(at::Tensor const& tokens) const {
+  at::Tensor x;
+  {
+    PROF_SCOPE("embedding");
+    x = at::embedding(token_embedding_, tokens);
+  }
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    PROF_SCOPE_INDEXED("layer", i);
+    x = attention_sublayer(layers_[i].attention, x);
+    x = feed_forward_sublayer(layers_[i].feed_forward, x);
+  }
+  {
+    PROF_SCOPE("final_norm");
+    x = normalise(x, final_norm_);
+  }
+  PROF_SCOPE("lm_head");
+  return at::linear(x, lm_head_);
+}
+
+/// By tensors like those that `fused_attention` gets: the choice depends on type, shape, strides and whether gradients are wanted.
+std::optional<std::string_view> transformer::attention_backend(std::int64_t batch, std::int64_t length) const {
+  at::Tensor const x = at::empty({batch, length, size_.heads, size_.d_model / size_.heads}, token_embedding_.options()).requires_grad_();
+  at::Tensor const heads = heads_first(x);
+  return sdpa_backend_for(heads, heads, heads);
+}
+
+at::Tensor transformer::attention_sublayer(attention_block const& block, at::Tensor const& x) const {
+  PROF_SCOPE("attention_sublayer");
+  at::Tensor const normed = normalise(x, block.norm);
+  auto const project = [&](at::Tensor const& weight) { return at::linear(normed, weight).unflatten(-1, {size_.heads, -1}); };
+  at::Tensor q;
+  at::Tensor k;
+  at::Tensor v;
+  {
+    PROF_SCOPE("attention projections");
+    q = project(block.query);
+    k = project(block.key);
+    v = project(block.value);
+  }
+  {
+    PROF_SCOPE("rope q");
+    q = rotate(q);
+  }
+  {
+    PROF_SCOPE("rope k");
+    k = rotate(k);
+  }
+  at::Tensor const mixed = attention_ == attention_kind::naive ? naive_attention(q, k, v) : fused_attention(q, k, v);
+  PROF_SCOPE("output projection");
+  return x + at::linear(mixed, block.output);
+}
+
+at::Tensor transformer::feed_forward_sublayer(feed_forward_block const& block, at::Tensor const& x) const {
+  PROF_SCOPE("ffn_sublayer");
+  at::Tensor const normed = normalise(x, block.norm);
+  at::Tensor gate;
+  at::Tensor hidden;
+  {
+    PROF_SCOPE("ffn projections");
+    gate = at::linear(normed, block.w1);
+    hidden = at::linear(normed, block.w3);
+  }
+  {
+    PROF_SCOPE("swiglu");
+    hidden = at::silu(gate) * hidden;
+  }
+  PROF_SCOPE("ffn output projection");
+  return x + at::linear(hidden, block.w2);
+}
+
+/// Written out, because its parts are what the section breakdown shows.
+/// @param q, k, v [batch, T, heads, d_head]; @return [batch, T, d_model].
+at::Tensor transformer::naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const {
+  std::int64_t const length = q.size(1);
+  at::Tensor scores;
+  {
+    PROF_SCOPE("attention scores + mask");
+    at::Tensor const mask = mask_.narrow(0, 0, length).narrow(1, 0, length);
+    scores = masked_scores(heads_outermost(q, compute_type_), heads_outermost(k, compute_type_), mask);
+  }
+  at::Tensor weights;
+  {
+    PROF_SCOPE("softmax");
+    weights = naive_softmax(scores);
+  }
+  PROF_SCOPE("attention x value");
+  return weights.matmul(heads_outermost(v, compute_type_)).transpose(1, 2).flatten(2);
+}
+
+at::Tensor transformer::fused_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const {
+  PROF_SCOPE("scaled dot product attention");
+  return trainer::fused_attention(heads_first(q), heads_first(k), heads_first(v)).transpose(1, 2).flatten(2);
+}
+
+/// [batch, T, heads, d_head] -> [batch, heads, T, d_head] without a copy: the fused kernels take any layout.
+at::Tensor transformer::heads_first(at::Tensor const& x) const { return x.transpose(1, 2).to(compute_type_); }
+
+/// RMSNorm in fp32. The result is cast here once: autocast would do it again in each of the products that take it.
+at::Tensor transformer::normalise(at::Tensor const& x, at::Tensor const& scale) const {
+  return at::rms_norm(x, {size_.d_model}, scale, norm_epsilon).to(compute_type_);
+}
+
+/// RoPE: the pairs (even, odd) as complex numbers, each turned by one multiplication. In fp32; whoever takes the result casts it.
+/// @param x [batch, T, heads, d_head].
+at::Tensor transformer::rotate(at::Tensor const& x) const {
+  at::Tensor const pairs = at::view_as_complex(x.to(at::kFloat).unflatten(-1, {-1, 2}));
+  return at::view_as_real(pairs * rotation_.narrow(0, 0, x.size(1))).flatten(-2);
+}
+
+at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets) {
+  PROF_SCOPE("loss");
+  return at::cross_entropy_loss(logits.flatten(0, 1), targets.flatten());
+}
+
+}  // namespace trainer

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "config.hpp"
+#include "model/parameter_set.hpp"
+
+namespace trainer {
+
+/// Decoder-only Transformer: token embedding -> L x [x + MHA(RMSNorm(x)); x + SwiGLU(RMSNorm(x))] -> RMSNorm -> LM head. Pre-norm,
+/// untied embeddings, no biases, no dropout. Written on ATen tensors: `torch::nn::Module` would add nothing here but compile time.
+class transformer {
+ public:
+  /// @param ctx the longest sequence; the causal mask and the rotation table are made for it once.
+  /// @param compute_type what matrix products take: float, or the type that autocast is set to.
+  transformer(model_size const& size, std::int64_t ctx, attention_kind attention, at::ScalarType compute_type, c10::Device device);
+
+  /// @param tokens [batch, T] int64, T <= ctx.
+  /// @return logits [batch, T, vocabulary].
+  [[nodiscard]] at::Tensor forward(at::Tensor const& tokens) const;
+
+  [[nodiscard]] std::vector<named_parameter> const& parameters() const noexcept { return parameters_.all(); }
+
+  /// Which kernel the fused attention takes for [batch, length] tokens, in the mode of gradients that is set: "flash", "efficient",
+  /// "cudnn" or "math"; none if none of those that are allowed can do it.
+  [[nodiscard]] std::optional<std::string_view> attention_backend(std::int64_t batch, std::int64_t length) const;
+
+ private:
+  struct attention_block {
+    at::Tensor norm;
+    at::Tensor query;
+    at::Tensor key;
+    at::Tensor value;
+    at::Tensor output;
+  };
+  struct feed_forward_block {
+    at::Tensor norm;
+    at::Tensor w1;
+    at::Tensor w2;
+    at::Tensor w3;
+  };
+  struct layer {
+    attention_block attention;
+    feed_forward_block feed_forward;
+  };
+
+  [[nodiscard]] at::Tensor attention_sublayer(attention_block const& block, at::Tensor const& x) const;
+  [[nodiscard]] at::Tensor feed_forward_sublayer(feed_forward_block const& block, at::Tensor const& x) const;
+  [[nodiscard]] at::Tensor naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
+  [[nodiscard]] at::Tensor fused_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
+  [[nodiscard]] at::Tensor heads_first(at::Tensor const& x) const;
+  [[nodiscard]] at::Tensor normalise(at::Tensor const& x, at::Tensor const& scale) const;
+  [[nodiscard]] at::Tensor rotate(at::Tensor const& x) const;
+
+  model_size size_;
+  attention_kind attention_;
+  at::ScalarType compute_type_;
+  parameter_set parameters_;
+  at::Tensor rotation_;  ///< [ctx, 1, d_head / 2] complex: e^(i angle) of each position and pair
+  at::Tensor mask_;      ///< [ctx, ctx] bool, true where a key lies in the future of its query
+  at::Tensor token_embedding_;
+  std::vector<layer> layers_;
+  at::Tensor final_norm_;
+  at::Tensor lm_head_;
+};
+
+/// Mean cross entropy in nats. The scope `loss`.
+/// @param logits [batch, T, vocabulary]; @param targets [batch, T] int64.
+[[nodiscard]] at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets);
+
+}  // namespace trainer

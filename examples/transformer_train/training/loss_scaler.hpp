@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace trainer {
+
+/// Dynamic loss scaling: gradients that fp16 would round to zero are computed for a loss so many times as large. A step whose gradients
+/// overflow is to be skipped, and the scale falls; after many steps without one it rises. Source: PyTorch 2.11, torch/amp/grad_scaler.py.
+/// Everything stays on the device, and nothing waits for it but `skipped_steps` and whoever reads the tensors.
+class loss_scaler {
+ public:
+  /// PyTorch's defaults. All of them powers of two, so that scaling and unscaling round nothing.
+  struct settings {
+    double scale = 65'536.0;
+    double growth = 2.0;
+    double backoff = 0.5;
+    std::int64_t growth_interval = 2000;  ///< steps without overflow before the scale rises
+  };
+
+  explicit loss_scaler(c10::Device device) : loss_scaler(device, settings{}) {}
+  loss_scaler(c10::Device device, settings const& of)
+      : settings_{of},
+        scale_{at::full({}, of.scale, at::TensorOptions{device}.dtype(at::kFloat))},
+        steps_without_overflow_{at::zeros({}, at::TensorOptions{device}.dtype(at::kInt))},
+        overflow_{at::zeros({}, scale_.options())},
+        skipped_{at::zeros({}, scale_.options().dtype(at::kDouble))} {}
+
+  [[nodiscard]] at::Tensor scaled(at::Tensor const& loss) const { return loss * scale_; }
+
+  /// Divides the gradients by the scale, and notes whether one of them is infinite or not a number.
+  void unscale(std::vector<at::Tensor> const& gradients) {
+    c10::NoGradGuard const no_grad;
+    overflow_.zero_();
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, overflow_, scale_.reciprocal());
+  }
+
+  /// A scalar on the device: 1 if the gradients that were unscaled last overflowed, else 0.
+  [[nodiscard]] at::Tensor const& overflow() const noexcept { return overflow_; }
+
+  /// Counts the step, and sets the scale of the next.
+  void update() {
+    c10::NoGradGuard const no_grad;
+    skipped_.add_(overflow_);
+    at::_amp_update_scale_(scale_, steps_without_overflow_, overflow_, settings_.growth, settings_.backoff, settings_.growth_interval);
+  }
+
+  /// A scalar on the device.
+  [[nodiscard]] at::Tensor const& scale() const noexcept { return scale_; }
+
+  /// How many steps overflowed. Waits for the device.
+  [[nodiscard]] std::uint64_t skipped_steps() const { return static_cast<std::uint64_t>(skipped_.item<double>()); }
+
+ private:
+  settings settings_;
+  at::Tensor scale_;
+  at::Tensor steps_without_overflow_;
+  at::Tensor overflow_;
+  at::Tensor skipped_;
+};
+
+}  // namespace trainer

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/training.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "errors.hpp"
+#include "model/model.hpp"
+#include "model/precision.hpp"
+#include "model/sdpa.hpp"
+#include "training/batches.hpp"
+#include "training/loss_log.hpp"
+#include "training/memory_errors.hpp"
+#include "training/optimizer.hpp"
+#include "training/weight_update.hpp"
+
+namespace trainer {
+
+namespace {
+
+/// Calls `work`; out of memory becomes `out_of_memory`.
+template <class Work>
+decltype(auto) with_memory(run_config const& config, compute_device const& device, Work&& work) {
+  return with_memory_errors(std::forward<Work>(work), [&] {
+    return "out of memory on " + device.description() + ": --size " + std::string{config.size.name} + " --ctx " +
+           std::to_string(config.ctx) + " --batch " + std::to_string(config.batch) + " --mode " +
+           std::string{name_of(run_modes, config.mode)} + " does not fit; take a smaller --batch, --ctx or --size";
+  });
+}
+
+/// Refuses at once what can never fit, before minutes go into making its weights. On a GPU the allocator is as quick to say so.
+void check_host_memory(run_config const& config) {
+  auto const available = available_host_bytes();
+  // fp32 weights; their gradients; two moments of the optimizer.
+  std::uint64_t const tensors = config.mode == run_mode::train ? 4 : config.mode == run_mode::forward_backward ? 2 : 1;
+  std::uint64_t const needed = tensors * sizeof(float) * static_cast<std::uint64_t>(parameter_count(config.size));
+  if (available && needed > *available) throw std::bad_alloc{};
+}
+
+}  // namespace
+
+class training::state {
+ public:
+  state(run_config const& config, compute_device const& device, std::optional<text> data, std::uint64_t steps)
+      : config_{config},
+        device_{device},
+        torch_device_{prepare(config, device)},
+        batches_{config, std::move(data), torch_device_},
+        model_{config.size, config.ctx, config.attention, compute_type(config.precision), torch_device_},
+        attention_backend_{check_attention_backend()},
+        update_{make_update()},
+        losses_{steps, device.is_cuda()} {}
+
+  [[nodiscard]] run_config const& config() const noexcept { return config_; }
+  [[nodiscard]] compute_device const& device() const noexcept { return device_; }
+  [[nodiscard]] loss_log const& losses() const noexcept { return losses_; }
+
+  [[nodiscard]] std::optional<std::string_view> attention_backend() const noexcept { return attention_backend_; }
+  [[nodiscard]] std::optional<std::uint64_t> skipped_steps() const {
+    if (!update_.scaler()) return std::nullopt;
+    return update_.scaler()->skipped_steps();
+  }
+
+  void step(batch_feed* feed, phase_timer* phases) {
+    auto const mark = [&] {
+      if (phases != nullptr) phases->mark();
+    };
+    c10::AutoGradMode const gradients{config_.mode != run_mode::forward};
+    batch now;
+    at::Tensor loss;
+    {
+      TRAINER_PHASE("data", device_);
+      now = feed != nullptr ? batches_.next(*feed) : batches_.next();
+      end_phase();
+    }
+    {
+      if (config_.head_start_ms > 0) device_.delay(std::chrono::milliseconds{config_.head_start_ms});
+      mark();
+      TRAINER_PHASE("forward", device_);
+      loss = forward(now);
+      end_phase();
+    }
+    mark();
+    if (config_.mode != run_mode::forward) {
+      TRAINER_PHASE("backward", device_);
+      update_.backward(loss);
+      if (config_.mode == run_mode::forward_backward) update_.apply();
+      end_phase();
+    }
+    if (config_.mode != run_mode::forward) mark();
+    if (config_.mode == run_mode::train) {
+      TRAINER_PHASE("optimizer", device_);
+      update_.apply();
+      end_phase();
+    }
+    if (config_.mode == run_mode::train) mark();
+    losses_.record(loss);
+  }
+
+  [[nodiscard]] std::optional<double> held_out_loss() const {
+    if (!batches_.has_held_out()) return std::nullopt;
+    PROF_SCOPE("held-out loss");
+    c10::NoGradGuard const no_grad;
+    constexpr std::int64_t windows = 64;
+    at::Tensor total = at::zeros({}, at::TensorOptions{torch_device_}.dtype(at::kFloat));
+    for (std::int64_t first = 0; first < windows; first += config_.batch) {
+      std::int64_t const count = std::min(config_.batch, windows - first);
+      total += forward(batches_.held_out(first, count, windows)) * count;
+    }
+    return total.item<double>() / static_cast<double>(windows);
+  }
+
+ private:
+  static c10::Device prepare(run_config const& config, compute_device const& device) {
+    if (!device.is_cuda()) check_host_memory(config);
+    set_tf32(config.precision);
+    set_sdpa_backend(config.backend);
+    at::manual_seed(config.seed);
+    return device.is_cuda() ? c10::Device{c10::kCUDA, 0} : c10::Device{c10::kCPU};
+  }
+
+  /// Before the first step, where the attention itself would say so in the middle of a profile.
+  [[nodiscard]] std::optional<std::string_view> check_attention_backend() const {
+    if (config_.attention != attention_kind::sdpa) return std::nullopt;
+    c10::AutoGradMode const gradients{config_.mode != run_mode::forward};
+    auto const backend = model_.attention_backend(config_.batch, config_.ctx);
+    if (backend) return backend;
+    throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config_.backend)} + ": cannot run with --precision " +
+                      std::string{name_of(precisions, config_.precision)} + " on " + device_.description() +
+                      "; take another one, auto, or another precision"};
+  }
+
+  [[nodiscard]] weight_update make_update() const {
+    std::vector<at::Tensor> parameters;
+    for (named_parameter const& parameter : model_.parameters()) parameters.push_back(parameter.tensor);
+    std::unique_ptr<optimizer> update;
+    if (config_.mode == run_mode::train) update = make_optimizer(config_.optimizer, parameters, config_.learning_rate);
+    std::optional<loss_scaler> scaler;
+    if (config_.precision == precision_kind::fp16_scaled && config_.mode != run_mode::forward) scaler.emplace(torch_device_);
+    return {std::move(parameters), std::move(update), std::move(scaler), config_.largest_gradient_norm};
+  }
+
+  [[nodiscard]] at::Tensor forward(batch const& of) const {
+    autocast_guard const autocast{torch_device_.type(), config_.precision};
+    return cross_entropy(model_.forward(of.tokens), of.targets);
+  }
+
+  void end_phase() const {
+    if (config_.synchronise_phases) device_.synchronize();
+  }
+
+  run_config config_;
+  compute_device device_;
+  c10::Device torch_device_;
+  batch_source batches_;
+  transformer model_;
+  std::optional<std::string_view> attention_backend_;
+  weight_update update_;
+  loss_log losses_;
+};
+
+training::training(run_config const& config, compute_device const& device, std::optional<text> data, std::uint64_t steps) {
+  with_memory(config, device, [&] { state_ = std::make_unique<state>(config, device, std::move(data), steps); });
+}
+
+training::~training() = default;
+
+void training::step(batch_feed* feed, phase_timer* phases) {
+  with_memory(state_->config(), state_->device(), [&] { state_->step(feed, phases); });
+}
+
+std::vector<float> training::losses() const { return state_->losses().arrived(); }
+
+std::optional<std::uint64_t> training::skipped_steps() const { return state_->skipped_steps(); }
+
+std::optional<std::string_view> training::attention_backend() const { return state_->attention_backend(); }
+
+std::optional<double> training::held_out_loss() const {
+  return with_memory(state_->config(), state_->device(), [&] { return state_->held_out_loss(); });
+}
+
+}  // namespace trainer

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <profkit/scope.hpp>
+#include <utility>
+#include <vector>
+
+#include "training/gradient_clip.hpp"
+#include "training/loss_scaler.hpp"
+#include "training/optimizer.hpp"
+
+namespace trainer {
+
+/// What follows the forward pass of a step: the gradients, what is done to them, and the update of the parameters.
+class weight_update {
+ public:
+  /// @param update none: the gradients are computed and treated, and then dropped.
+  /// @param scaler none: the loss is not scaled.
+  /// @param largest_gradient_norm 0: gradients are not clipped.
+  weight_update(std::vector<at::Tensor> parameters, std::unique_ptr<optimizer> update, std::optional<loss_scaler> scaler,
+                double largest_gradient_norm)
+      : parameters_{std::move(parameters)},
+        optimizer_{std::move(update)},
+        scaler_{std::move(scaler)},
+        largest_gradient_norm_{largest_gradient_norm} {}
+
+  /// Computes the gradients, of the scaled loss if it is scaled.
+  void backward(at::Tensor const& loss) const { (scaler_ ? scaler_->scaled(loss) : loss).backward(); }
+
+  /// Unscales the gradients, clips them, updates the parameters and frees the gradients. Waits for the device only if the loss is scaled
+  /// and the optimizer has to (see `optimizer::step`).
+  void apply() {
+    std::vector<at::Tensor> gradients;
+    for (at::Tensor const& parameter : parameters_) gradients.push_back(parameter.grad());
+    if (scaler_) {
+      PROF_SCOPE("unscale gradients");
+      scaler_->unscale(gradients);
+    }
+    if (largest_gradient_norm_ > 0.0) {
+      PROF_SCOPE("clip gradients");
+      clip_gradients(gradients, largest_gradient_norm_);
+    }
+    if (optimizer_) optimizer_->step(scaler_ ? std::optional{scaler_->overflow()} : std::nullopt);
+    if (scaler_) {
+      PROF_SCOPE("update loss scale");
+      scaler_->update();
+    }
+    // The next backward pass writes new ones instead of adding to these.
+    for (at::Tensor const& parameter : parameters_) parameter.mutable_grad().reset();
+  }
+
+  /// None if the loss is not scaled.
+  [[nodiscard]] std::optional<loss_scaler> const& scaler() const noexcept { return scaler_; }
+
+ private:
+  std::vector<at::Tensor> parameters_;
+  std::unique_ptr<optimizer> optimizer_;
+  std::optional<loss_scaler> scaler_;
+  double largest_gradient_norm_;
+};
+
+}  // namespace trainer
