@@ -15,14 +15,14 @@ BACKENDS = ("flash", "efficient", "cudnn", "math")
 
 def check_no_wait(checks, place):
     """Clipping and a scaled loss are where other trainers wait: for the norm, and to know whether to skip the step."""
-    for name, options in (("", []), (", gradients clipped", ["--clip-grad", "0.5"]),
-                          (", fp16_scaled, gradients clipped", ["--clip-grad", "0.5", "--precision", "fp16_scaled"])):
-        folder = place.out / "no-wait"
-        report, _ = train(place, [*Run("small", 128, "train", "fp32").options(3, 10), *options, "--api-calls"], folder, "no_wait.log")
+    for precision, options in (("fp32", []), ("fp32", ["--clip-grad", "0.5"]), ("fp16_scaled", ["--clip-grad", "0.5"])):
+        run, folder = Run("small", 128, "train", precision), place.out / "no-wait"
+        name = " ".join((run.name, *options))
+        report, _ = train(place, [*run.options(3, 10), *options, "--api-calls"], folder, "no_wait.log")
         with open(folder / "cuda_api_sum.csv", encoding="utf-8", newline="") as file:
             calls = {row["Name"]: int(row["Num Calls"]) for row in csv.DictReader(file)}
         waits = {call: count for call, count in calls.items() if WAITS.search(call)}
-        checks.add(f"no CUDA call waits for the device inside a step{name}", bool(calls) and not waits,
+        checks.add(f"no CUDA call waits for the device inside a step: {name}", bool(calls) and not waits,
                    f"{sum(calls.values())} calls of {len(calls)} functions in {report['steps']['measured']} steps; that wait: {waits or 'none'}")
 
 
