@@ -6,6 +6,7 @@
 
 import argparse
 import pathlib
+import re
 import shutil
 import sys
 
@@ -48,9 +49,9 @@ SECTIONS = {
 
 
 def commands_of(log, folder):
-    """The trainer's command lines in a log, without where the results went."""
+    """The trainer's command lines in a log, without folders and where the results went."""
     lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    found = [line[2:].split(" --out ")[0] for line in lines if line.startswith("$ transformer_train")]
+    found = [re.sub(r" /\S*/", " ", line[2:].split(" --out ")[0]) for line in lines if line.startswith("$ transformer_train")]
     return list(dict.fromkeys(found)) or [folder]
 
 
