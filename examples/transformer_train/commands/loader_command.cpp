@@ -135,13 +135,14 @@ std::uint64_t epoch_batches(loader_sweep const& wanted, corpus const& from) {
   auto const batch = static_cast<std::size_t>(wanted.run.batch);
   std::uint64_t const available = from.windows() / batch;
   std::string const size = fmt::format("{} characters, windows of --ctx {}: {}", from.characters(), wanted.run.ctx, from.windows());
+  std::string const text = wanted.run.data_file.empty() ? "the made-up text" : "--data " + wanted.run.data_file;
   if (available == 0) {
-    throw input_error{fmt::format("--data {}: too short for one batch of {} ({}); take a longer text, or a smaller --batch or --ctx",
-                                  wanted.run.data_file, batch, size)};
+    throw input_error{
+        fmt::format("{}: too short for one batch of {} ({}); take a longer text, or a smaller --batch or --ctx", text, batch, size)};
   }
   if (wanted.epoch_batches > available) {
-    throw input_error{fmt::format("--steps-per-epoch {}: --data {} is too short for it ({}, batches of {}: {})", wanted.epoch_batches,
-                                  wanted.run.data_file, size, batch, available)};
+    throw input_error{fmt::format("--steps-per-epoch {}: {} is too short for it ({}, batches of {}: {})", wanted.epoch_batches, text, size,
+                                  batch, available)};
   }
   return wanted.epoch_batches > 0 ? wanted.epoch_batches : available;
 }
@@ -149,7 +150,6 @@ std::uint64_t epoch_batches(loader_sweep const& wanted, corpus const& from) {
 exit_code load(loader_sweep const& wanted, profkit::options options) {
   compute_device const device{wanted.run.device};
   check_run(wanted.run, device);
-  if (wanted.run.data_file.empty()) throw input_error{"loader: --data is missing; a text file in UTF-8 is needed, to load from"};
   auto const from = std::make_shared<corpus const>(wanted.run.data_file, wanted.run.ctx);
   options.measured_steps = epoch_batches(wanted, *from);
   // Each worker has a log, and a step's worth of samples fits in a small one.
@@ -193,7 +193,7 @@ void add_loader_command(CLI::App& app, command& chosen) {
       ->check(CLI::Range{0, 256})
       ->delimiter(',')
       ->capture_default_str();
-  sub.add_option("--data", run.data_file, "The text, in UTF-8; a token is a character");
+  sub.add_option("--data", run.data_file, "The text, in UTF-8; a token is a character. Without it, a made-up one of a million characters");
   sub.add_option("--work", config->work_us, "Microseconds of processor time that each sample costs beside its decoding")
       ->check(CLI::Range{0, 10'000'000})
       ->capture_default_str();

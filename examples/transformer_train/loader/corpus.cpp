@@ -2,6 +2,9 @@
 #include "loader/corpus.hpp"
 
 #include <algorithm>
+#include <array>
+#include <random>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -12,8 +15,29 @@
 
 namespace trainer {
 
+namespace {
+
+/// A million characters of words that no language has, the same each time.
+std::vector<unsigned char> made_up_text() {
+  constexpr std::array<std::string_view, 16> syllables{"ka", "lo",  "mi",  "ne",  "ru",  "sö",  "ta", "ve",
+                                                       "pé", "din", "gor", "hal", "jus", "wen", "ßi", "zax"};
+  constexpr std::size_t size = 1'000'000;
+  std::mt19937_64 random{1};
+  std::vector<unsigned char> text;
+  while (text.size() < size) {
+    for (std::uint64_t left = 1 + random() % 4; left > 0; --left) {
+      std::string_view const syllable = syllables[random() % syllables.size()];
+      text.insert(text.end(), syllable.begin(), syllable.end());
+    }
+    text.push_back(random() % 12 == 0 ? '\n' : ' ');
+  }
+  return text;
+}
+
+}  // namespace
+
 corpus::corpus(std::string const& path, std::int64_t ctx)
-    : ctx_{static_cast<std::size_t>(ctx)}, bytes_{read_data(path)}, fingerprint_{fnv_1a(bytes_)} {
+    : ctx_{static_cast<std::size_t>(ctx)}, bytes_{path.empty() ? made_up_text() : read_data(path)}, fingerprint_{fnv_1a(bytes_)} {
   std::unordered_map<char32_t, std::size_t> counts;
   for (std::span<unsigned char const> left{bytes_}; !left.empty(); ++characters_) {
     if (characters_ % ctx_ == 0) starts_.push_back(bytes_.size() - left.size());

@@ -15,6 +15,7 @@ namespace trainer {
 class corpus {
  public:
   /// @param ctx tokens of a window; a window and its targets take ctx + 1 characters, the last of which the next window begins with.
+  /// @param path empty: a made-up text, to try the loader with.
   /// @throws input_error if the file cannot be read.
   corpus(std::string const& path, std::int64_t ctx);
 

@@ -126,7 +126,7 @@ def check_refusals(program, folder, data):
     (folder / "tiny.txt").write_text("x" * (BATCH * CTX))
     given = ["--data", str(data)]
     cases = [
-        ([], ["--data", "missing"]),
+        (["--steps-per-epoch", "1000000"], ["--steps-per-epoch 1000000", "made-up text"]),
         (["--data", str(folder / "absent.txt")], ["--data", "absent.txt", "cannot be read"]),
         (["--data", str(folder)], ["--data", "directory"]),
         (["--data", str(folder / "tiny.txt")], ["--data", "tiny.txt", "one batch of 2", "32 characters", "--ctx 16: 1"]),
