@@ -42,7 +42,7 @@ add_dependencies(profkit_shared_library profkit_opened_a profkit_opened_b)
 if(TARGET CUDA::nvtx3)
   # A library that NVTX loads as it would load Nsight Systems.
   add_library(profkit_nvtx_injection MODULE collect/nvtx_injection.cpp)
-target_compile_features(profkit_nvtx_injection PRIVATE cxx_std_17)
+  target_compile_features(profkit_nvtx_injection PRIVATE cxx_std_17)
   target_link_libraries(profkit_nvtx_injection PRIVATE CUDA::nvtx3 profkit_warnings)
   set(injection "NVTX_INJECTION64_PATH=$<TARGET_FILE:profkit_nvtx_injection>")
   profkit_add_test_program(NAME nvtx SOURCES collect/nvtx.test.cpp collect/nvtx_light_unit.cpp ENVIRONMENT ${injection})
