@@ -18,7 +18,10 @@ namespace {
 
 constexpr int skipped = 4;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifndef __has_feature  // clang's; g++ has macros for it
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 constexpr bool is_sanitized = true;  // the sanitizers make system calls of their own
 #else
 constexpr bool is_sanitized = false;
