@@ -124,7 +124,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   capture.end();
 
   measurement result{session.report(), {}, held_out_before, {}, {}, timer.source(), {}, {}, {}, {}, memory_failure};
-  if (recorder) result.memory.emplace(recorder->pickled(), recorder->history());
+  if (recorder) result.memory = memory_record{recorder->pickled(), recorder->history()};
   if (memory_failure) return result;
   result.losses = trained->losses();
   result.skipped_steps = trained->skipped_steps();
