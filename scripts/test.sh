@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all the tests. Takes 20 to 30 minutes on two cores, the first time with a download
+# Installs what is missing, builds everything and runs all the tests. Takes 30 to 40 minutes on two cores, the first time with a download
 # of about 3 GiB.
 #   usage: scripts/test.sh [STAGE]...      stages: release clang asan-ubsan tsan (default: all)
 #   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
