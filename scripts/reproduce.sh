@@ -3,7 +3,7 @@
 #   usage: scripts/reproduce.sh OUT_DIR TEXT_FILE     TEXT_FILE: about 1 MB of English text, for the data loader
 #   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa
 #   PYTHON, NSYS, DEPENDENCIES: as for scripts/gpu_check.sh
-# About 30 minutes on an H200. Needs what scripts/gpu_check.sh needs.
+# About 20 minutes on an H200. Needs what scripts/gpu_check.sh needs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/reproduce.sh OUT_DIR TEXT_FILE}
