@@ -163,9 +163,7 @@ exit_code sweep_attention(attention_sweep wanted, profkit::options const& option
   compute_device const device{wanted.device};
   check_sweep(wanted, device);
   if (!device.is_cuda()) limit_host_memory();
-  std::vector<std::string> columns = key_columns;
-  columns.insert(columns.end(), value_columns.begin(), value_columns.end());
-  result_file results{options.output_directory, "attention", std::move(columns), key_columns.size()};
+  result_file results{options.output_directory, "attention", key_columns, value_columns};
   // From small to large, so that an interrupted command leaves the most rows.
   std::sort(wanted.lengths.begin(), wanted.lengths.end());
   std::sort(wanted.d_models.begin(), wanted.d_models.end());

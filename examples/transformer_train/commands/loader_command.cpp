@@ -155,13 +155,7 @@ exit_code load(loader_sweep const& wanted, profkit::options options) {
   // Each worker has a log, and a step's worth of samples fits in a small one.
   options.log_slots_per_thread = std::uint64_t{1} << 18U;
   if (!device.is_cuda()) limit_host_memory();
-  result_file results{options.output_directory, "loader",
-                      [] {
-                        std::vector<std::string> all = key_columns;
-                        all.insert(all.end(), value_columns.begin(), value_columns.end());
-                        return all;
-                      }(),
-                      key_columns.size()};
+  result_file results{options.output_directory, "loader", key_columns, value_columns};
   std::vector<cell> cells;
   for (std::uint64_t const workers : wanted.workers) {
     auto const work =

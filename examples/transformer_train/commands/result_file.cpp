@@ -43,8 +43,10 @@ std::string in_json(std::string const& cell) {
 
 }  // namespace
 
-result_file::result_file(std::filesystem::path directory, std::string name, std::vector<std::string> columns, std::size_t key_columns)
-    : directory_{std::move(directory)}, name_{std::move(name)}, columns_{std::move(columns)}, key_columns_{key_columns} {
+result_file::result_file(std::filesystem::path directory, std::string name, std::vector<std::string> const& key_columns,
+                         std::vector<std::string> const& value_columns)
+    : directory_{std::move(directory)}, name_{std::move(name)}, columns_{key_columns}, key_columns_{key_columns.size()} {
+  columns_.insert(columns_.end(), value_columns.begin(), value_columns.end());
   if (directory_.empty()) return;
   check_output_directory("--out", directory_);
   read();

@@ -14,9 +14,10 @@ namespace trainer {
 class result_file {
  public:
   /// @param directory where the files are; empty: the rows are not kept. Rows of an earlier run are read.
-  /// @param key_columns the first so many columns say what a row is of.
+  /// @param key_columns say what a row is of; the other columns follow them.
   /// @throws input_error if there is a file with other columns, or one that cannot be read.
-  result_file(std::filesystem::path directory, std::string name, std::vector<std::string> columns, std::size_t key_columns);
+  result_file(std::filesystem::path directory, std::string name, std::vector<std::string> const& key_columns,
+              std::vector<std::string> const& value_columns);
 
   [[nodiscard]] bool has(std::vector<std::string> const& key) const;
 

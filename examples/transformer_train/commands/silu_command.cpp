@@ -144,9 +144,7 @@ titled_table silu_table(result_file const& results, compute_device const& device
 exit_code compare_silu(silu_config const& wanted, device_kind wanted_device, profkit::options const& options) {
   compute_device const device{wanted_device};
   if (!device.is_cuda()) limit_host_memory();
-  std::vector<std::string> columns = key_columns;
-  columns.insert(columns.end(), value_columns.begin(), value_columns.end());
-  result_file results{options.output_directory, "silu", std::move(columns), key_columns.size()};
+  result_file results{options.output_directory, "silu", key_columns, value_columns};
   std::vector<cell> cells;
   for (auto const& implementation : silu_impls) {
     silu_config config = wanted;

@@ -121,13 +121,7 @@ titled_table phase_table(result_file const& results, bool is_gpu) {
 exit_code sweep(sweep_config const& wanted, profkit::options const& options) {
   compute_device const device{wanted.common.device};
   if (!device.is_cuda()) limit_host_memory();
-  result_file results{options.output_directory, "sweep",
-                      [] {
-                        std::vector<std::string> all = key_columns;
-                        all.insert(all.end(), value_columns.begin(), value_columns.end());
-                        return all;
-                      }(),
-                      key_columns.size()};
+  result_file results{options.output_directory, "sweep", key_columns, value_columns};
   std::vector<cell> cells;
   for (precision_kind const precision : wanted.precisions) {
     for (model_size const& size : wanted.sizes) {

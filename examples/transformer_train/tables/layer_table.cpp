@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tables/lookup.hpp"
 #include "tables/table_cells.hpp"
 #include "tables/tables.hpp"
 
@@ -81,10 +82,8 @@ class layer_rows {
 
  private:
   [[nodiscard]] layer_row phase(char const* name, std::string_view path) const {
-    for (profkit::scope_summary const& scope : summary_.scopes) {
-      if (scope.path == path) return row_of(name, scope);
-    }
-    return {name, {}, {}, {}, {}};
+    profkit::scope_summary const* const scope = find_scope(summary_, path);
+    return scope == nullptr ? layer_row{name, {}, {}, {}, {}} : row_of(name, *scope);
   }
 
   void add(layer_row const& row, std::string share_text, std::string const& whole) {

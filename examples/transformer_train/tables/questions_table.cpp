@@ -16,6 +16,7 @@
 #include "tables/flops.hpp"
 #include "tables/kernel_name.hpp"
 #include "tables/kernel_set.hpp"
+#include "tables/lookup.hpp"
 #include "tables/table_cells.hpp"
 #include "tables/tables.hpp"
 
@@ -86,9 +87,8 @@ class questions {
   void ask_for_forward_time() {
     std::string const clocks = "a. forward pass: host clock and CUDA events";
     std::string const gaps = "a. forward pass: CUDA events and kernels";
-    auto const forward = std::find_if(summary_.scopes.begin(), summary_.scopes.end(),
-                                      [](profkit::scope_summary const& each) { return each.path == "step/forward"; });
-    if (forward == summary_.scopes.end() || steps_ == 0) {
+    profkit::scope_summary const* const forward = find_scope(summary_, "step/forward");
+    if (forward == nullptr || steps_ == 0) {
       add_unknown(clocks, "time per step");
       add_unknown(gaps, "time per step");
       return;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tables/lookup.hpp"
 #include "tables/table_cells.hpp"
 #include "tables/tables.hpp"
 
@@ -70,10 +71,7 @@ class sections {
 
  private:
   [[nodiscard]] profkit::scope_summary const* find(std::string const& phase_name) const {
-    for (profkit::scope_summary const& scope : summary_.scopes) {
-      if (scope.path == "step/" + phase_name) return &scope;
-    }
-    return nullptr;
+    return find_scope(summary_, "step/" + phase_name);
   }
 
   static section_time time_of(profkit::scope_summary const& scope) {
