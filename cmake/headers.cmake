@@ -7,6 +7,7 @@ set(PROFKIT_HEADERS
     profkit/scope.hpp
     profkit/session.hpp
     profkit/version.hpp
+    profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
     profkit/analyze/attribution.hpp
     profkit/analyze/bucket_order.hpp
@@ -15,16 +16,20 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu_idle.hpp
     profkit/analyze/gpu_summary.hpp
     profkit/analyze/gpu_work.hpp
+    profkit/analyze/idle_stretches.hpp
     profkit/analyze/kernel_class.hpp
     profkit/analyze/kernels_of_scope.hpp
     profkit/analyze/measured_time.hpp
     profkit/analyze/nsys_ranges.hpp
     profkit/analyze/nsys_statistics.hpp
     profkit/analyze/nsys_summary.hpp
+    profkit/analyze/operation_spans.hpp
     profkit/analyze/path_tree.hpp
     profkit/analyze/scope_rows.hpp
     profkit/analyze/statistics.hpp
+    profkit/analyze/step_budget.hpp
     profkit/analyze/summary.hpp
+    profkit/analyze/thread_timeline.hpp
     profkit/collect/collector.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
@@ -35,17 +40,25 @@ set(PROFKIT_HEADERS
     profkit/profile/profile.hpp
     profkit/profile/save_load.hpp
     profkit/profile/time.hpp
+    profkit/record/adopting_scope.hpp
     profkit/record/api_call.hpp
     profkit/record/clock.hpp
     profkit/record/log_reader.hpp
     profkit/record/overhead.hpp
+    profkit/record/path_finder.hpp
     profkit/record/recorder.hpp
     profkit/record/scope.hpp
+    profkit/record/scope_listener.hpp
+    profkit/record/scope_node.hpp
+    profkit/record/scope_token.hpp
     profkit/record/site.hpp
     profkit/record/step.hpp
     profkit/record/thread_log.hpp
     profkit/record/thread_registry.hpp
+    profkit/record/thread_rest.hpp
     profkit/record/ticks.hpp
+    profkit/report/budget_table.hpp
+    profkit/report/adopted_table.hpp
     profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp
     profkit/report/json_writer.hpp
@@ -73,6 +86,7 @@ set(PROFKIT_CUDA_HEADERS
 set(PROFKIT_CUPTI_HEADERS
     profkit/cupti.hpp
     profkit/collect/cupti_buffers.hpp
+    profkit/collect/cupti_graph_nodes.hpp
     profkit/collect/cupti_kernels.hpp
     profkit/collect/cupti_launches.hpp
     profkit/collect/cupti_library.hpp

@@ -1,18 +1,20 @@
 # The unit tests of the library, a program for each room; and programs that have to stand alone.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp)
-profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/scope.test.cpp record/step.test.cpp
-                                      record/thread_log.test.cpp)
+profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+                                      record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/memory_source.test.cpp)
 option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)
 if(NOT PROFKIT_TEST_THREADS_ONLY)
   profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
-  profkit_add_unit_tests(analyze SOURCES analyze/analyze.test.cpp analyze/attribution.test.cpp analyze/gpu_idle.test.cpp
-                                         analyze/gpu_summary.test.cpp analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp
-                                         analyze/statistics.test.cpp)
+  profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
+                                         analyze/cuda_graphs.test.cpp analyze/gpu_idle.test.cpp analyze/gpu_summary.test.cpp
+                                         analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/statistics.test.cpp
+                                         analyze/step_budget.test.cpp)
   if(nlohmann_json_FOUND)
-    profkit_add_unit_tests(report SOURCES report/gpu_report.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp
-                                          report/table.test.cpp report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+    profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
+                                          report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp
+                                          report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
     target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   else()
     message(STATUS "profkit: no nlohmann_json, report.json is not tested")
@@ -21,6 +23,9 @@ endif()
 
 # It replaces operator new, for the whole program.
 profkit_add_test_program(NAME allocation SOURCES record/allocation.test.cpp)
+
+# It fills the table of places that tokens are of.
+profkit_add_test_program(NAME scope_node SOURCES record/scope_node.test.cpp)
 
 # It forbids system calls.
 profkit_add_test_program(NAME system_calls SOURCES record/system_calls.test.cpp NO_CATCH)
@@ -86,7 +91,8 @@ if(TARGET CUDA::cudart)
   endforeach()
   set_target_properties(profkit_fake_libcuda PROPERTIES OUTPUT_NAME libcuda.so.1)
   set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
-  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/fake_cudart.cpp ENVIRONMENT LD_LIBRARY_PATH=${fake_dir})
+  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_graphs.test.cpp collect/fake_cudart.cpp ENVIRONMENT
+                                                      LD_LIBRARY_PATH=${fake_dir})
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
   target_compile_definitions(profkit_cupti_missing PRIVATE FAKE_LIBCUPTI="$<TARGET_FILE:profkit_fake_libcupti>")
@@ -105,7 +111,7 @@ endif()
 include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
 if(profkit_has_cuda)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
-  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu LIBRARIES profkit::cupti)
+  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu LIBRARIES profkit::cupti)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)

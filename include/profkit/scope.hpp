@@ -7,10 +7,15 @@
 ///     PROF_SCOPE_INDEXED("layer", i);    the same, shown as `layer_3`
 ///     PROF_FUNCTION();                   a scope named after the function
 ///     PROF_COUNTER("loss", value);       a sampled number
+///     PROF_ADOPT_SCOPE("backward", token);  a scope that works for the one of the token, on whatever thread that was
 ///
 /// Names are string literals. With `PROFKIT_DISABLE` defined the macros are empty.
 
+#include "record/adopting_scope.hpp"
 #include "record/scope.hpp"
+#include "record/scope_listener.hpp"
+#include "record/scope_token.hpp"
+#include "record/thread_rest.hpp"
 
 #define PROFKIT_JOIN_2(a, b) a##b
 #define PROFKIT_JOIN(a, b) PROFKIT_JOIN_2(a, b)
@@ -34,6 +39,9 @@
 #define PROF_FUNCTION() \
   ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
 
+#define PROF_ADOPT_SCOPE(role, token) \
+  ::profkit::adopting_scope const PROFKIT_VARIABLE { PROFKIT_SITE("" role), token }
+
 #define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), static_cast<double>(value))
 
 #else
@@ -41,6 +49,7 @@
 #define PROF_SCOPE(name) static_assert(true)
 #define PROF_SCOPE_INDEXED(name, index) static_cast<void>(sizeof(index))
 #define PROF_FUNCTION() static_assert(true)
+#define PROF_ADOPT_SCOPE(role, token) static_cast<void>(sizeof(token))
 #define PROF_COUNTER(name, value) static_cast<void>(sizeof(value))
 
 #endif

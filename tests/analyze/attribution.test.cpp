@@ -237,3 +237,24 @@ TEST_CASE("records are ordered by any numbers, equal ones as they came", "[bucke
     }
   }
 }
+
+TEST_CASE("what is launched outside scopes is charged to the rest of its thread, if that is known", "[attribution]") {
+  profkit::profile profile;
+  profile.paths = {{profkit::path_record::no_parent, "step", {}, "", 0}, {0, "rest", {}, "", 0}};
+  profile.threads = {{100, "engine"}, {100, "engine", 1}, {101, "other"}};
+  profile.gpu_names = {{"kernel", {}}};
+  profile.api_names = {"cuLaunchKernel"};
+  for (std::uint32_t thread = 0; thread < 3; ++thread) {
+    profile.api_calls.push_back({{at_ms(thread), at_ms(thread + 0.5)}, thread + 1U, 0, thread});
+    profkit::gpu_operation_record operation;
+    operation.time = {at_ms(thread + 1), at_ms(thread + 2)};
+    operation.correlation = thread + 1U;
+    profile.gpu_operations.push_back(operation);
+  }
+  std::uint32_t const none = profkit::attribution::none;
+  CHECK(profkit::attribute(profile).path_of == std::vector<std::uint32_t>{none, 1, none});
+  CHECK(profkit::attribute(profile).scope_of == std::vector<std::uint32_t>(3, none));
+  // CUPTI's records of all calls know the system's number of the thread only.
+  profile.has_all_api_calls = true;
+  CHECK(profkit::attribute(profile).path_of == std::vector<std::uint32_t>{1, 1, none});
+}

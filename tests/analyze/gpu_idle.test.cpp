@@ -9,12 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
+#include "../support/random_step_profile.hpp"
 
 using Catch::Approx;
 using std::chrono::nanoseconds;
@@ -22,7 +22,8 @@ using std::chrono::nanoseconds;
 namespace {
 
 profkit::detail::gpu_idle idle_of(profkit::profile const& of) {
-  return profkit::detail::find_gpu_idle(of, profkit::detail::measured_time{of}, profkit::detail::operations_by_begin(of.gpu_operations));
+  return profkit::detail::find_gpu_idle(of, profkit::attribute(of), profkit::detail::measured_time{of},
+                                        profkit::detail::operations_by_begin(of.gpu_operations));
 }
 
 profkit::gpu_idle_summary idle_in(profkit::summary const& of, std::string const& path) {
@@ -49,82 +50,6 @@ profkit::profile one_step() {
   result.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};
   return result;
 }
-
-/// Steps of a few hundred nanoseconds whose every moment can be looked at: nests on the thread of the steps and on another, scopes around
-/// the steps and between them, and operations of two devices that begin and end anywhere.
-class random_profile {
- public:
-  explicit random_profile(std::uint64_t seed) : random_{seed} {
-    made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one thread of the system
-    made_.gpu_names = {{"kernel", {}}};
-    made_.collectors = {{"kernels", "collected", {}}};
-    path_of(profkit::path_record::no_parent, "step");
-    profkit::timestamp const begin = now_;
-    for (std::uint64_t step = 0; step < 6; ++step) {
-      now_ += up_to(60);
-      profkit::timestamp const around = now_;
-      now_ += nanoseconds{1} + up_to(5);
-      make_step(step);
-      now_ += nanoseconds{1} + up_to(5);
-      if (one_in(2)) made_.scopes.push_back({{around, now_}, path_of(profkit::path_record::no_parent, "around"), 0});
-    }
-    profkit::timestamp const end = now_;
-    now_ = begin;
-    while (now_ < end) nest(profkit::path_record::no_parent, 1, 4);
-    made_.time = {begin, std::max(end, now_)};
-    auto const length = static_cast<std::uint64_t>((end - begin).count());
-    for (std::uint64_t i = random_() % 150; i > 0; --i) {
-      profkit::gpu_operation_record each;
-      each.time.begin = begin + nanoseconds{random_() % length} - nanoseconds{20};
-      each.time.end = each.time.begin + up_to(one_in(20) ? 200 : 15);
-      each.kind = static_cast<profkit::gpu_operation_kind>(random_() % 3);
-      each.device = static_cast<std::int32_t>(random_() % 2);
-      made_.gpu_operations.push_back(each);
-    }
-    if (one_in(2)) std::shuffle(made_.scopes.begin(), made_.scopes.end(), random_);
-  }
-
-  [[nodiscard]] profkit::profile const& made() const { return made_; }
-
- private:
-  nanoseconds up_to(std::uint64_t ns) { return nanoseconds{random_() % (ns + 1)}; }
-  bool one_in(std::uint64_t number) { return random_() % number == 0; }
-
-  std::uint32_t path_of(std::uint32_t parent, std::string const& name) {
-    std::vector<profkit::path_record>& paths = made_.paths;
-    auto const known =
-        std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
-    auto const position = static_cast<std::uint32_t>(known - paths.begin());
-    if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
-    return position;
-  }
-
-  void make_step(std::uint64_t index) {
-    profkit::timestamp const begin = now_;
-    std::uint32_t const thread = one_in(2) ? 0 : 2;
-    for (std::uint64_t nests = 1 + random_() % 4; nests > 0; --nests) {
-      now_ += up_to(20);
-      nest(0, thread, 4);
-    }
-    now_ += up_to(20) + nanoseconds{1};
-    made_.scopes.push_back({{begin, now_}, 0, thread});
-    made_.steps.push_back({{begin, now_}, index, index == 0 || one_in(5), 1});
-  }
-
-  // Moments of one thread differ, so that its scopes lie in each other in one way only.
-  void nest(std::uint32_t parent, std::uint32_t thread, std::uint64_t deepest) {
-    profkit::timestamp const begin = now_ += nanoseconds{1} + up_to(10);
-    std::uint32_t const path = path_of(parent, std::string(1, static_cast<char>('a' + random_() % 3)));
-    for (std::uint64_t inside = random_() % (deepest + 1); inside > 0; --inside) nest(path, thread, deepest - 1);
-    now_ += nanoseconds{1} + up_to(10);
-    made_.scopes.push_back({{begin, now_}, path, thread});
-    now_ += nanoseconds{1};
-  }
-
-  std::mt19937_64 random_;
-  profkit::timestamp now_{std::chrono::seconds{1'790'000'000}};
-  profkit::profile made_;
-};
 
 /// The same times by looking at every nanosecond of the measured steps.
 struct plain_model {
@@ -271,8 +196,9 @@ TEST_CASE("idle time of random profiles is that of looking at every nanosecond",
   nanoseconds all_busy{};
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
-    random_profile const random{seed};
-    profkit::profile const& profile = random.made();
+    profkit::profile profile = make_random_step_profile(seed);
+    // Without launches everything is the doing of the steps' thread; step_budget.test.cpp has the other threads.
+    for (auto& each : profile.gpu_operations) each.correlation = 0;
     plain_model const model{profile};
     profkit::detail::gpu_idle const found = idle_of(profile);
     CHECK(found.total == model.idle);

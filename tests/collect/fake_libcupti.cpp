@@ -23,6 +23,8 @@ namespace {
 constexpr CUpti_CallbackId launch = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
 constexpr CUpti_CallbackId copying = CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync;
 constexpr CUpti_CallbackId setting = CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async;
+constexpr CUpti_CallbackId replaying = CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch;
+constexpr CUpti_CallbackId waiting = CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize;
 
 struct buffer {
   std::uint8_t* bytes = nullptr;
@@ -37,6 +39,8 @@ struct fake_state {
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   std::set<std::uint32_t> kinds;
   std::set<CUpti_CallbackId> calls;
+  std::set<CUpti_CallbackId> resources;
+  std::uint64_t nodes = 0;
   buffer current;
 };
 
@@ -89,9 +93,9 @@ void put_call(std::uint32_t kind, CUpti_CallbackId id, std::uint32_t correlation
   put(kind, record);
 }
 
-/// What happens around a call that launches: callbacks, and the record between them.
-template <class Record>
-void launched(CUpti_CallbackId id, std::uint32_t kind, Record record, std::uint64_t start, std::uint64_t end) {
+/// What happens around a call of the driver: callbacks, and between them what it does, which is told the correlation.
+template <class Function>
+void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& function) {
   std::lock_guard<std::mutex> const lock{state().mutex};
   std::uint64_t data = 0;
   CUpti_CallbackData at{};
@@ -100,14 +104,25 @@ void launched(CUpti_CallbackId id, std::uint32_t kind, Record record, std::uint6
   bool const is_watched = state().callback != nullptr && state().calls.count(id) != 0;
   at.callbackSite = CUPTI_API_ENTER;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+  function(at.correlationId);
+  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, of_runtime, at.correlationId);
+  at.callbackSite = CUPTI_API_EXIT;
+  if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+}
+
+template <class Record>
+void ran(std::uint32_t kind, Record record, std::uint32_t correlation, std::uint64_t start, std::uint64_t end) {
   static std::uint64_t const loaded = now();
   record.start = start == 0 ? 0 : loaded + start;
   record.end = end == 0 ? 0 : loaded + end;
-  record.correlationId = at.correlationId;
+  record.correlationId = correlation;
   put(kind, record);
-  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, at.correlationId);
-  at.callbackSite = CUPTI_API_EXIT;
-  if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
+}
+
+template <class Record>
+void launched(CUpti_CallbackId id, std::uint32_t kind, Record record, std::uint64_t start, std::uint64_t end) {
+  called(id, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+         [&](std::uint32_t correlation) { ran(kind, record, correlation, start, end); });
 }
 
 void kernel(char const* mangled, std::uint32_t grid, std::uint64_t start, std::uint64_t end) {
@@ -134,6 +149,68 @@ void call() {
   put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, fake_cupti.next_correlation++);
 }
 
+void wait() {
+  called(waiting, CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, [](std::uint32_t) {});
+}
+
+/// A graph node is only ever looked at through CUPTI.
+CUgraphNode node_of(std::uint64_t number) { return reinterpret_cast<CUgraphNode>(number); }
+
+void tell(CUpti_CallbackIdResource id, std::uint64_t node, std::uint64_t original) {
+  if (state().callback == nullptr || state().resources.count(id) == 0) return;
+  CUpti_GraphData graph{};
+  graph.node = node_of(node);
+  graph.originalNode = node_of(original);
+  CUpti_ResourceData data{};
+  data.resourceDescriptor = &graph;
+  state().callback(nullptr, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
+}
+std::uint64_t capture(std::uint32_t graph) {
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  std::uint64_t const number = (std::uint64_t{graph} << 32U) | ++state().nodes;  // as real ones, with the number of the graph
+  tell(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, number, 0);
+  return number;
+}
+/// The real one, too, says first that the copy was created.
+std::uint64_t clone(std::uint64_t original, std::uint32_t into_graph) {
+  std::uint64_t const number = capture(into_graph);
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  tell(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, number, original);
+  return number;
+}
+void run(fake_graph_node const& node, std::uint32_t correlation, std::uint64_t start) {
+  switch (node.what) {
+    case fake_graph_node::kind::kernel: {
+      CUpti_ActivityKernel10 record{};
+      record.name = "_Z4nodev";
+      record.graphNodeId = node.number;
+      return ran(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, record, correlation, start, start + 10);
+    }
+    case fake_graph_node::kind::copy: {
+      CUpti_ActivityMemcpy6 record{};
+      record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
+      record.graphNodeId = node.number;
+      return ran(CUPTI_ACTIVITY_KIND_MEMCPY, record, correlation, start, start + 10);
+    }
+    case fake_graph_node::kind::peer_copy: {
+      CUpti_ActivityMemcpyPtoP4 record{};
+      record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+      record.graphNodeId = node.number;
+      return ran(CUPTI_ACTIVITY_KIND_MEMCPY2, record, correlation, start, start + 10);
+    }
+    case fake_graph_node::kind::set: {
+      CUpti_ActivityMemset4 record{};
+      record.graphNodeId = node.number;
+      return ran(CUPTI_ACTIVITY_KIND_MEMSET, record, correlation, start, start + 10);
+    }
+  }
+}
+void replay(fake_graph_node const* nodes, std::size_t count, std::uint64_t start) {
+  called(replaying, CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, [&](std::uint32_t correlation) {
+    for (std::size_t i = 0; i < count; ++i) run(nodes[i], correlation, start + 10 * i);
+  });
+}
+
 CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, char const* function) {
   if (CUptiResult const status = status_of(function); status != CUPTI_SUCCESS) return status;
   if (fake_cupti.is_subscribed) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -149,6 +226,8 @@ std::size_t size_of(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
       return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
     default:
@@ -160,7 +239,7 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 extern "C" {
 
-fake_cupti_controls fake_cupti{kernel, copy, set, call, 1, 0, 0, false};
+fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, capture, clone, replay, 1, 0, 0, false};
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   auto const wanted = static_cast<std::uint32_t>(status_of("version"));
@@ -183,6 +262,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   std::lock_guard<std::mutex> const lock{state().mutex};
   state().callback = nullptr;
   state().calls.clear();
+  state().resources.clear();
   fake_cupti.is_subscribed = false;
   return status_of("cuptiUnsubscribe");
 }
@@ -192,16 +272,24 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call
     if (call_id == launch) *name = "cuLaunchKernel";
     if (call_id == copying) *name = "cuMemcpyAsync";
     if (call_id == setting) *name = "cuMemsetD8Async";
-    if (call_id == CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize) *name = "cuCtxSynchronize";
+    if (call_id == replaying) *name = "cuGraphLaunch";
+    if (call_id == waiting) *name = "cuStreamSynchronize";
+    if (call_id == CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2) *name = "cuMemAlloc_v2";
   } else {
     if (call_id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) *name = "cudaLaunchKernel_v7000";
+    if (call_id == CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000) *name = "cudaGraphLaunch_v10000";
+    if (call_id == CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020) *name = "cudaStreamSynchronize_v3020";
     if (call_id == CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020) *name = "cudaDeviceSynchronize_v3020";
   }
   return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
-CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId id) {
-  if (enable != 0) state().calls.insert(id);
+CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  if (enable != 0) (domain == CUPTI_CB_DOMAIN_RESOURCE ? state().resources : state().calls).insert(id);
   return status_of("cuptiEnableCallback");
+}
+CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* number) {
+  *number = reinterpret_cast<std::uint64_t>(node);
+  return status_of("cuptiGetGraphNodeId");
 }
 CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType) { return status_of("cuptiSetThreadIdType"); }
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete) {

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+/// A node of a graph, to be run.
+struct fake_graph_node {
+  enum class kind { kernel, copy, peer_copy, set };
+  std::uint64_t number;
+  kind what;
+};
 
 /// What the imitated libcupti offers to tests, as `fake_cupti` in its dynamic symbols. The functions are called on the thread that
 /// "launches". Times are nanoseconds after some moment; 0 stands for none, as CUPTI has it.
@@ -11,6 +19,14 @@ struct fake_cupti_controls {
   void (*set)(std::uint64_t bytes, std::uint64_t start, std::uint64_t end);
   /// Another call of the runtime, which launches nothing.
   void (*call)();
+  /// A call of the driver that waits for a stream.
+  void (*wait)();
+  /// Adds a node to a graph. @return its number.
+  std::uint64_t (*capture)(std::uint32_t graph);
+  /// Copies a node, as instantiating a graph does. @return the number of the copy.
+  std::uint64_t (*clone)(std::uint64_t original, std::uint32_t into_graph);
+  /// One launch of an instantiated graph, whose operations follow each other from `start` on, 10 ns each.
+  void (*replay)(fake_graph_node const* nodes, std::size_t count, std::uint64_t start);
   std::uint32_t next_correlation;
   std::uint64_t records_to_drop;  ///< reported as dropped
   std::uint64_t buffers_requested;

@@ -209,6 +209,55 @@ TEST_CASE("threads that meet at a name for the first time all push that name", "
   }
 }
 
+TEST_CASE("an adopting scope is a range of the text that it has in the report", "[nvtx]") {
+  profkit::session session{plain_options(0, 1)};
+  static_cast<void>(take_entries());
+  for (profkit::step step : session) {
+    profkit::scope_token token;
+    profkit::scope_token again;
+    {
+      PROF_SCOPE("forward");
+      PROF_SCOPE_INDEXED("layer", 3);
+      token = profkit::scope_token::current();
+    }
+    for (int i = 0; i < 2; ++i) {
+      PROF_ADOPT_SCOPE("backward", token);
+      PROF_SCOPE_INDEXED("inside", 7);
+      again = profkit::scope_token::current();
+    }
+    { PROF_ADOPT_SCOPE("again", again); }
+    PROF_ADOPT_SCOPE("of none", profkit::scope_token{});
+  }
+  profkit::report const report = session.report();
+  entries const heard = take_entries();
+  for (profkit::scope_summary const& row : report.summary().scopes) {
+    CHECK(std::count(heard.begin(), heard.end(), "push " + row.name + " in profkit payload 0") ==
+          static_cast<std::ptrdiff_t>(row.host.count));
+  }
+  CHECK(std::count(heard.begin(), heard.end(), "push forward/layer_3 (backward) in profkit payload 0") == 2);
+  CHECK(std::count(heard.begin(), heard.end(), "register forward/layer_3 (backward) in profkit") == 1);
+  CHECK(std::count(heard.begin(), heard.end(), "push forward/layer_3 (backward)/inside_7 (again) in profkit payload 0") == 1);
+  CHECK(std::count(heard.begin(), heard.end(), "push of none in profkit payload 0") == 1);
+  CHECK(std::count(heard.begin(), heard.end(), pop) ==
+        std::count_if(heard.begin(), heard.end(), [](std::string const& each) { return each.rfind("push", 0) == 0; }));
+}
+
+TEST_CASE("the range of an adopting scope has a text of bounded length, and so has the path's", "[nvtx]") {
+  profkit::session session{plain_options()};
+  static_cast<void>(take_entries());
+  profkit::scope_token token;
+  for (int i = 0; i < 300; ++i) {
+    PROF_SCOPE("a name of some length");
+    PROF_ADOPT_SCOPE("again", token);
+    token = profkit::scope_token::current();
+  }
+  static_cast<void>(session.report());
+  std::size_t longest = 0;
+  for (std::string const& each : take_entries()) longest = std::max(longest, each.size());
+  CHECK(longest > 500);
+  CHECK(longest < 600);
+}
+
 // The last test: it fills the table.
 TEST_CASE("more indices than the table holds do not fill memory: past the table the text itself is sent", "[nvtx]") {
   static_cast<void>(take_entries());

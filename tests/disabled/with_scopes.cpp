@@ -37,6 +37,11 @@ T twice(T x) {
 
 double instantiated(double x) { return twice(x); }
 
+int adopts(profkit::scope_token const& token, int x) {
+  PROF_ADOPT_SCOPE("adopts", token);
+  return work(x);
+}
+
 int lambda(int x) {
   auto const add = [x](int y) {
     PROF_SCOPE("lambda");

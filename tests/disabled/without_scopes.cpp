@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin of with_scopes.cpp, which knows nothing of profkit.
+// The twin of with_scopes.cpp, which knows nothing of profkit but the name of a type.
+
+namespace profkit {
+class scope_token;
+}
 
 int work(int) noexcept;
 
@@ -24,6 +28,8 @@ T twice(T x) {
 }
 
 double instantiated(double x) { return twice(x); }
+
+int adopts(profkit::scope_token const&, int x) { return work(x); }
 
 int lambda(int x) {
   auto const add = [x](int y) { return x + work(y); };

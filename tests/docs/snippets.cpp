@@ -5,7 +5,12 @@
 #include <profkit/cupti.hpp>
 #include <profkit/profkit.hpp>
 
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 void launch_kernels(cudaStream_t);
@@ -29,6 +34,70 @@ void kernels(cudaStream_t stream) {
   }
   profkit::report report = session.report();  // waits until the GPU has done its work
   fmt::print("{}\n", report);
+}
+
+void capture_and_replay(profkit::session& session, cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t runnable = nullptr;
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  {
+    PROF_SCOPE("forward");
+    launch_kernels(stream);  // what it launches is charged to "forward", in every replay
+  }
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&runnable, graph, 0);
+  for (profkit::step step : session) {
+    PROF_SCOPE("replay");
+    cudaGraphLaunch(runnable, stream);
+  }
+  cudaGraphExecDestroy(runnable);
+  cudaGraphDestroy(graph);
+}
+
+class thread_pool {
+ public:
+  void add(std::function<void()> run) {
+    std::lock_guard const lock{mutex_};
+    tasks_.push_back({std::move(run), profkit::scope_token::current()});  // the scope that asks for the work
+    has_tasks_.notify_one();
+  }
+
+  void work() {
+    for (;;) {
+      task const next = wait_for_task();
+      PROF_ADOPT_SCOPE("task", next.asked_in);  // shown as "forward/layer_3 (task)"
+      next.run();
+    }
+  }
+
+ private:
+  struct task {
+    std::function<void()> run;
+    profkit::scope_token asked_in;
+  };
+
+  task wait_for_task() {
+    std::unique_lock lock{mutex_};
+    has_tasks_.wait(lock, [this] { return !tasks_.empty(); });
+    task next = std::move(tasks_.front());
+    tasks_.pop_front();
+    return next;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable has_tasks_;
+  std::deque<task> tasks_;
+};
+
+struct graph_node {
+  profkit::scope_token made_in;
+  void run() const;
+};
+
+void run_node(graph_node const& node, profkit::scope_token waiting) {
+  static profkit::site backward{"backward", __FILE__, __LINE__};
+  profkit::adopting_scope const scope{backward, node.made_in, waiting};
+  node.run();
 }
 
 void all_api_calls(profkit::session& session) {

@@ -181,7 +181,40 @@ TEST_CASE("a second collector of kernels says that there is one", "[gpu]") {
   CHECK(second.status().reason.find("another collector of kernels") != std::string::npos);
 }
 
-TEST_CASE("kernels of a graph are charged to the scope that launched the graph", "[gpu]") {
+TEST_CASE("what waits for the device is recorded for as long as it waits, and is no launch", "[gpu]") {
+  need_gpu();
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  auto const keep_busy = [&] { busy<<<1, 1, 0, stream>>>(std::uint64_t{50'000'000}); };
+  keep_busy();
+  check(cudaStreamSynchronize(stream));
+  keep_busy();
+  check(cudaEventRecord(event, stream));
+  check(cudaEventSynchronize(event));
+  keep_busy();
+  check(cudaDeviceSynchronize());
+  profkit::profile const profile = session.report().profile();
+  profkit::attribution const charged = profkit::attribute(profile);
+  for (std::string const name : {"cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"}) {
+    INFO(name);
+    bool has_waited = false;
+    for (std::uint32_t i = 0; i < profile.api_calls.size(); ++i) {
+      auto const& call = profile.api_calls[i];
+      if (profile.api_names[call.name].find(name) != 0) continue;
+      has_waited = has_waited || call.time.duration() > std::chrono::milliseconds{25};
+      CHECK(std::find(charged.launch_of.begin(), charged.launch_of.end(), i) == charged.launch_of.end());
+    }
+    CHECK(has_waited);
+  }
+  check(cudaEventDestroy(event));
+  check(cudaStreamDestroy(stream));
+}
+
+TEST_CASE("kernels of a graph are launched in the scope that launched the graph", "[gpu]") {
   need_gpu();
   device_memory const memory;
   auto* const values = static_cast<int*>(memory.bytes);

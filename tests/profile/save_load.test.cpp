@@ -36,6 +36,17 @@ std::string bytes_of(std::filesystem::path const& path) {
 
 void write(std::filesystem::path const& path, std::string const& bytes) { std::ofstream{path, std::ios::binary} << bytes; }
 
+/// With a scope that was adopted, and an operation that a graph ran.
+profkit::profile profile_with_adopted_scope() {
+  profkit::profile result = made_profile();
+  result.paths.push_back({0, "forward/layer_0 (backward)", {}, "engine.cpp", 70, 2, "backward"});
+  result.gpu_names = {{"gemm", {}}};
+  result.gpu_operations.emplace_back().graph_node = 0x1'0000'0002U;
+  result.graph_nodes = {{0x1'0000'0002U, static_cast<std::uint32_t>(result.paths.size() - 1)},
+                        {0x1'0000'0003U, profkit::path_record::no_parent}};
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("a loaded profile is the saved one", "[save]") {
@@ -65,7 +76,7 @@ TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") 
 
 TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
   temporary_file const file;
-  profkit::save(made_profile(), file.path);
+  profkit::save(profile_with_adopted_scope(), file.path);
   std::string const bytes = bytes_of(file.path);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     write(file.path, bytes.substr(0, length));
@@ -77,7 +88,7 @@ TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
 
 TEST_CASE("a damaged byte never does worse than an error", "[save]") {
   temporary_file const file;
-  profkit::save(made_profile(), file.path);
+  profkit::save(profile_with_adopted_scope(), file.path);
   std::string const bytes = bytes_of(file.path);
   for (std::size_t position = 8; position < bytes.size(); ++position) {
     std::string damaged = bytes;
@@ -104,4 +115,43 @@ TEST_CASE("a record that ends before it begins is refused", "[save]") {
   profile.steps[1].time.end = profile.steps[1].time.begin - std::chrono::nanoseconds{1};
   profkit::save(profile, file.path);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("a step ends before it begins")));
+}
+
+TEST_CASE("who adopted whom, and where the nodes of graphs were captured, is kept", "[save]") {
+  temporary_file const file;
+  profkit::profile const saved = profile_with_adopted_scope();
+  profkit::save(saved, file.path);
+  profkit::profile const loaded = profkit::load(file.path);
+  REQUIRE(loaded.paths.size() == saved.paths.size());
+  CHECK(loaded.paths.back().adopted_from == 2);
+  CHECK(loaded.paths.back().role == "backward");
+  CHECK(loaded.paths.back().name == "forward/layer_0 (backward)");
+  CHECK(loaded.paths[2].adopted_from == profkit::path_record::no_parent);
+  CHECK(loaded.paths[2].role.empty());
+  CHECK(loaded.gpu_operations.at(0).graph_node == 0x1'0000'0002U);
+  REQUIRE(loaded.graph_nodes.size() == 2);
+  CHECK(loaded.graph_nodes[0].node == 0x1'0000'0002U);
+  CHECK(loaded.graph_nodes[0].path == saved.graph_nodes[0].path);
+  CHECK(loaded.graph_nodes[1].path == profkit::path_record::no_parent);
+}
+
+TEST_CASE("a path that adopts itself, a later one or none of the list is refused", "[save]") {
+  temporary_file const file;
+  profkit::profile profile = profile_with_adopted_scope();
+  auto const own = static_cast<std::uint32_t>(profile.paths.size() - 1);
+  profile.paths.push_back({0, "later", {}, "engine.cpp", 71});
+  for (std::uint32_t const from : {own, own + 1, own + 2, 0xfffffffeU}) {
+    profile.paths[own].adopted_from = from;
+    profkit::save(profile, file.path);
+    CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error,
+                         MessageMatches(ContainsSubstring("a path comes before the one that it adopted")));
+  }
+}
+
+TEST_CASE("a node of a graph that points outside the paths is refused", "[save]") {
+  temporary_file const file;
+  profkit::profile profile = profile_with_adopted_scope();
+  profile.graph_nodes[1].path = static_cast<std::uint32_t>(profile.paths.size());
+  profkit::save(profile, file.path);
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("a node of a graph without path")));
 }

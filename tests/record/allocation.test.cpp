@@ -63,3 +63,27 @@ TEST_CASE("after the first, a million scopes allocate nothing", "[allocation]") 
   CHECK(profile.scopes.size() == scopes + 1);
   CHECK(profile.quality.dropped_events == 0);
 }
+
+TEST_CASE("taking tokens and adopting scopes allocate nothing, not even the first time", "[allocation]") {
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = std::uint64_t{1} << 22U;
+  constexpr std::uint64_t rounds = 200'000;
+  std::uint64_t during = 1;
+  profkit::session session{options};
+  std::thread{[&] {
+    { PROF_SCOPE("first"); }
+    std::uint64_t const before = allocations;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      profkit::scope_token token;
+      {
+        PROF_SCOPE("outer");
+        PROF_SCOPE_INDEXED("indexed", i % 12);
+        token = profkit::scope_token::current();
+      }
+      PROF_ADOPT_SCOPE("role", token);
+    }
+    during = allocations - before;
+  }}.join();
+  CHECK(during == 0);
+  CHECK(session.report().profile().scopes.size() == 3 * rounds + 1);
+}

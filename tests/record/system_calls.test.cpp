@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// After a thread's first scope, scopes and counters make no system call: in the child every one but exit kills it.
+// After a thread's first scope, scopes, tokens and counters make no system call: in the child every one but exit kills it.
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -32,6 +32,7 @@ void some_scopes() {
     PROF_SCOPE("scope");
     PROF_SCOPE_INDEXED("indexed", i);
     PROF_COUNTER("counter", i);
+    PROF_ADOPT_SCOPE("adopting", profkit::scope_token::current());
   }
 }
 

@@ -165,3 +165,63 @@ TEST_CASE("the trace of a recorded run has every kernel of its steps, with an ar
   for (auto const& [name, seen] : run.nsys.at("kernels").items()) launches += seen.at("count").get<std::size_t>();
   CHECK(events["Xkernel"] == launches);
 }
+
+TEST_CASE("the parts of a recorded step add up to its wall time, and the GPU is as busy as its operations", "[recorded]") {
+  recorded_run const run{any_run()};
+  profkit::summary const summary = profkit::analyze(run.profile);
+  REQUIRE(summary.budget);
+  double total = 0.0;
+  for (profkit::budget_row const& row : summary.budget->rows) total += row.total.count();
+  CHECK(total == Approx(summary.steps.host.total.count()).epsilon(1e-9));
+  CHECK(summary.budget->busy.count() <= summary.gpu->all.busy.count());  // what ran after the last step is not in the steps
+  CHECK(summary.budget->busy.count() > 0.0);
+  double starving = 0.0;
+  for (profkit::starving_scope const& each : summary.budget->starving) starving += each.total.count();
+  CHECK(starving == Approx(summary.gpu->idle->inclusive.count() - summary.gpu->idle->self.count()));
+}
+
+TEST_CASE("in a recorded training step the backward pass is charged to the scopes of the forward pass", "[recorded]") {
+  profkit::summary const summary = profkit::analyze(recorded_run{"small-128-train-fp32"}.profile);
+  CHECK(summary.gpu->unattributed_operations == 0);
+  double adopted = 0.0;
+  double named = 0.0;
+  for (profkit::scope_summary const& row : summary.scopes) {
+    if (row.path.rfind("step/backward/", 0) != 0) continue;
+    (row.name == "gradient accumulation" ? named : adopted) += row.gpu->kernel_self.count();
+    CHECK((row.name == "gradient accumulation" || row.name.find(" (backward)") != std::string::npos));
+  }
+  double const whole = find_row(summary, "step/backward")->gpu->kernel_time.count();
+  CHECK((adopted + named) / whole > 0.999);
+  CHECK(adopted / whole > 0.97);
+  std::size_t layers = 0;
+  for (profkit::adopted_summary const& row : summary.adopted) {
+    INFO(row.path);
+    bool const is_product = row.path.find("projection") != std::string::npos;
+    if (is_product) CHECK((row.kernel_ratio.value() > 1.7 && row.kernel_ratio.value() < 2.3));
+    layers += is_product ? 1 : 0;
+  }
+  CHECK(layers == 4 * 12);
+}
+
+TEST_CASE("what a recorded graph replays is charged to the scopes of its capture, as in steps without a graph", "[recorded]") {
+  profkit::summary const eager = profkit::analyze(recorded_run{"small-128-train-fp32"}.profile);
+  profkit::summary const graph = profkit::analyze(profkit::load(TEST_DATA "/small-128-train-fp32-graph.profile"));
+  CHECK(graph.gpu->operations_of_graphs > 2000);
+  CHECK(graph.gpu->operations_of_unknown_graphs == 0);
+  CHECK(graph.gpu->unattributed_operations == 0);
+  CHECK(graph.gpu->all.kernels == eager.gpu->all.kernels);
+  CHECK(find_row(graph, "step/replay")->gpu->operations == 0);
+  std::size_t compared = 0;
+  for (profkit::scope_summary const& row : eager.scopes) {
+    double const time = row.gpu->kernel_time.count();
+    if (row.path == "step/data" || time < 0.002 * eager.gpu->all.kernel_time.count()) continue;
+    INFO(row.path);
+    profkit::scope_summary const* const other = find_row(graph, row.path);
+    REQUIRE(other != nullptr);
+    CHECK(other->gpu->kernels == row.gpu->kernels);
+    CHECK(other->gpu->kernel_time.count() == Approx(time).epsilon(0.05));
+    ++compared;
+  }
+  CHECK(compared > 100);
+  CHECK(find_row(graph, "step/forward")->host.count == 0);
+}

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../support/profile_of.hpp"
@@ -18,11 +19,14 @@ extern "C" void* linked_b();
 namespace {
 
 using plugin_function = void* (*)();
+using take_function = void (*)(profkit::scope_token*);
+using adopt_function = void (*)(profkit::scope_token const*);
 
-plugin_function open_plugin(char const* path, char const* function) {
+template <class Function = plugin_function>
+Function open_plugin(char const* path, char const* function) {
   void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) FAIL(::dlerror());
-  auto const result = reinterpret_cast<plugin_function>(::dlsym(library, function));
+  auto const result = reinterpret_cast<Function>(::dlsym(library, function));
   REQUIRE(result != nullptr);
   return result;
 }
@@ -41,4 +45,23 @@ TEST_CASE("the executable and all its shared libraries find one recorder", "[sha
   }
   CHECK(scope_names(session.report().profile()) ==
         std::vector<std::string>{"executable/linked_a", "executable/linked_b", "executable/opened_a", "executable/opened_b", "executable"});
+}
+
+TEST_CASE("a token taken in the executable is adopted in a shared library, and the other way round", "[shared library]") {
+  profkit::session session{plain_options()};
+  profkit::scope_token of_executable;
+  {
+    PROF_SCOPE("executable");
+    of_executable = profkit::scope_token::current();
+  }
+  profkit::scope_token of_a;
+  open_plugin<take_function>(OPENED_A, "opened_a_take")(&of_a);
+  std::thread{open_plugin<adopt_function>(OPENED_A, "opened_a_adopt"), &of_executable}.join();
+  std::thread{open_plugin<adopt_function>(OPENED_B, "opened_b_adopt"), &of_a}.join();
+  std::thread{[of_a] { PROF_ADOPT_SCOPE("work in executable", of_a); }}.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.scopes.size() == 5);
+  CHECK(count_scopes(profile, "executable (work in opened_a)") == 1);
+  CHECK(count_scopes(profile, "opened_a (work in opened_b)") == 1);
+  CHECK(count_scopes(profile, "opened_a (work in executable)") == 1);
 }

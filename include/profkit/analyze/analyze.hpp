@@ -12,6 +12,7 @@
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
+#include "adopted_scopes.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "durations.hpp"
@@ -23,6 +24,7 @@
 #include "path_tree.hpp"
 #include "scope_rows.hpp"
 #include "statistics.hpp"
+#include "step_budget.hpp"
 #include "summary.hpp"
 
 namespace profkit {
@@ -102,18 +104,22 @@ inline std::vector<counter_summary> summarize_counters(profile const& of, measur
 }
 
 struct gpu_analysis {
-  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree)
-      : gpu_analysis{of, when, tree, operations_by_begin(of.gpu_operations)} {}
+  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, kernel_class_rules const& classes)
+      : gpu_analysis{of, when, tree, classes, operations_by_begin(of.gpu_operations)} {}
 
-  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, std::vector<std::uint32_t> const& by_begin)
+  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, kernel_class_rules const& classes,
+               std::vector<std::uint32_t> const& by_begin)
       : launched{attribute(of)}, counted{of, launched, when, by_begin}, work{of, launched, counted, tree} {
-    if (when.has_steps()) idle = find_gpu_idle(of, when, by_begin);
+    if (!when.has_steps()) return;
+    idle = find_gpu_idle(of, launched, when, by_begin);
+    budget = step_budget{of, launched, when, by_begin, *idle, classes}.summarize();
   }
 
   attribution launched;
   counted_operations counted;
   gpu_work work;
   std::optional<gpu_idle> idle;
+  std::optional<budget_summary> budget;
 };
 
 inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, gpu_analysis& gpu, kernel_class_rules const& classes) {
@@ -126,7 +132,14 @@ inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, g
   std::vector<std::uint32_t> const& order = gpu.counted.order();
   result.unknown_launches = static_cast<std::uint64_t>(
       std::count_if(order.begin(), order.end(), [&](std::uint32_t each) { return gpu.launched.launch_of[each] == attribution::none; }));
-  summarize_names(result, of, gpu.counted.order(), classes);
+  graph_node_index const captured{of};
+  for (std::uint32_t const each : order) {
+    std::uint64_t const node = of.gpu_operations[each].graph_node;
+    if (node == 0) continue;
+    ++result.operations_of_graphs;
+    if (!captured.find(node)) ++result.operations_of_unknown_graphs;
+  }
+  summarize_names(result, of, order, classes);
   if (of.has_all_api_calls) result.api = summarize_api(of, when);
   return result;
 }
@@ -147,12 +160,14 @@ struct analyze_options {
   result.steps = detail::summarize_steps(of);
   std::optional<detail::gpu_analysis> gpu;
   if (has_kernels(of)) {
-    gpu.emplace(of, when, tree);
+    gpu.emplace(of, when, tree, with.kernel_classes);
+    result.budget = gpu->budget;
     result.gpu = detail::summarize_gpu(of, when, *gpu, with.kernel_classes);
   }
   detail::scope_rows const rows{of, when, tree, gpu ? &gpu->work : nullptr, gpu && gpu->idle ? &*gpu->idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
+  result.adopted = detail::summarize_adopted(of, when, tree, gpu ? &gpu->launched : nullptr, gpu ? &gpu->counted : nullptr);
   result.memory = detail::summarize_memory(of);
   result.counters = detail::summarize_counters(of, when);
   result.collectors = of.collectors;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -13,12 +14,15 @@
 
 namespace profkit {
 
-/// Which API call launched each GPU operation, and in which scope. Positions are those of the lists in the profile.
+/// Which API call launched each GPU operation, in which scope, and what it is charged to. Positions are those of the lists in the profile.
 struct attribution {
   static constexpr std::uint32_t none = 0xffffffffU;
 
   std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the API call that launched it; `none` if it was not recorded
   std::vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
+  /// By GPU operation: the path that it is charged to. Of what a CUDA graph ran, that of the scope in which its node was captured, as far
+  /// as that is known; else that of `scope_of`; else where what its thread does outside scopes belongs. `none` if none of them is known.
+  std::vector<std::uint32_t> path_of;
   std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
 };
 
@@ -48,6 +52,26 @@ class correlation_index {
 
   std::vector<api_call_record> const& calls_;
   bucket_order order_;
+};
+
+/// Finds the path of the scope in which a node of a graph was captured.
+class graph_node_index {
+ public:
+  explicit graph_node_index(profile const& of) {
+    path_of_.reserve(of.graph_nodes.size());
+    for (graph_node_record const& each : of.graph_nodes) path_of_[each.node] = each.path;
+  }
+
+  /// @return `attribution::none` if it was captured outside any scope; n/a if its capture was not seen.
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t node) const {
+    auto const known = path_of_.find(node);
+    return known == path_of_.end() ? std::nullopt : std::optional{known->second};
+  }
+
+ private:
+  static_assert(path_record::no_parent == attribution::none);
+
+  std::unordered_map<std::uint64_t, std::uint32_t> path_of_;
 };
 
 /// What happened on one thread of the system. Several threads of the profile may be the same one: a log is used again, and so is the
@@ -131,9 +155,41 @@ class lane_walk {
   std::vector<open_scope> open_;
 };
 
+/// By thread of the profile: where its work outside scopes belongs. CUPTI's own records of API calls know only the system's number of the
+/// thread.
+inline std::vector<std::uint32_t> rest_paths(profile const& of) {
+  std::unordered_map<std::uint64_t, std::uint32_t> by_system_id;
+  std::vector<std::uint32_t> result;
+  for (thread_record const& each : of.threads) {
+    result.push_back(each.rest_path);
+    if (each.rest_path != path_record::no_parent) by_system_id[each.system_id] = each.rest_path;
+  }
+  for (std::size_t i = 0; of.has_all_api_calls && i < result.size(); ++i) {
+    auto const known = by_system_id.find(of.threads[i].system_id);
+    if (known != by_system_id.end()) result[i] = known->second;
+  }
+  return result;
+}
+
+/// Fills `path_of`.
+inline void find_paths(attribution& result, profile const& of) {
+  graph_node_index const captured{of};
+  std::vector<std::uint32_t> const rest = rest_paths(of);
+  result.path_of.reserve(of.gpu_operations.size());
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::uint64_t const node = of.gpu_operations[i].graph_node;
+    std::uint32_t path = node == 0 ? attribution::none : captured.find(node).value_or(attribution::none);
+    if (path == attribution::none && result.scope_of[i] != attribution::none) path = of.scopes[result.scope_of[i]].path;
+    std::uint32_t const launch = result.launch_of[i];
+    if (path == attribution::none && launch != attribution::none) path = rest[of.api_calls[launch].thread];
+    result.path_of.push_back(path);
+  }
+}
+
 }  // namespace detail
 
-/// Charges each GPU operation to the innermost scope that was open on the launching thread when the API call launched it.
+/// Charges each GPU operation to the innermost scope that was open on the launching thread when the API call launched it; or, if a CUDA
+/// graph ran it, when its node was captured.
 /// Takes time in proportion to the records, n log n if they are out of order.
 [[nodiscard]] inline attribution attribute(profile const& of) {
   attribution result;
@@ -171,6 +227,7 @@ class lane_walk {
   for (std::size_t i = 0; i < result.launch_of.size(); ++i) {
     if (result.launch_of[i] != attribution::none) result.scope_of[i] = scope_of_call[result.launch_of[i]];
   }
+  detail::find_paths(result, of);
   return result;
 }
 

@@ -2,34 +2,43 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
+#include "counted_operations.hpp"
 #include "durations.hpp"
+#include "idle_stretches.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
 #include "summary.hpp"
+#include "thread_timeline.hpp"
 
 namespace profkit::detail {
 
-/// Wall time of the measured steps in which no operation of any device ran, by the innermost scope that was open meanwhile on the thread
-/// of the steps.
+/// Wall time of the measured steps in which no operation of any device ran, by the innermost scope that was open meanwhile and by cause.
 struct gpu_idle {
+  using causes = std::array<std::chrono::nanoseconds, idle_causes>;
+
   struct times {
     std::chrono::nanoseconds inclusive{};  ///< of the scopes with the path and of those inside
     std::chrono::nanoseconds self{};
+    causes self_by_cause{};
   };
 
   std::chrono::nanoseconds total{};
-  std::chrono::nanoseconds unattributed{};    ///< no scope was open; all of it if the scopes of the steps are not in the profile
-  std::vector<std::optional<times>> of_path;  ///< n/a for paths without a scope on the thread of the steps
+  std::chrono::nanoseconds unattributed{};  ///< no scope was open; all of it if the scopes of the steps are not in the profile
+  causes unattributed_by_cause{};
+  std::vector<std::optional<times>> of_path;  ///< n/a for paths without a scope on the thread of the steps, or of work for one there
 
   /// @return n/a if the scopes of the name are all on other threads.
   [[nodiscard]] std::optional<gpu_idle_summary> of_name(path_tree::name_group const& name) const {
@@ -50,51 +59,6 @@ struct gpu_idle {
   }
 };
 
-/// The stretches of the measured steps in which nothing ran on any device. They are taken from the last to the first.
-class idle_stretches {
- public:
-  /// @param by_begin all operations, in the order in which they started.
-  idle_stretches(profile const& of, measured_time const& when, std::vector<std::uint32_t> const& by_begin)
-      : next_step_{when.steps().begin()}, last_step_{when.steps().end()} {
-    timestamp busy_until = timestamp::min();
-    for (std::uint32_t const each : by_begin) {
-      interval const& time = of.gpu_operations[each].time;
-      if (time.begin > busy_until) add({busy_until, time.begin});
-      busy_until = std::max(busy_until, time.end);
-    }
-    add({busy_until, timestamp::max()});
-  }
-
-  [[nodiscard]] std::chrono::nanoseconds total() const noexcept { return total_; }
-
-  /// Takes what is left from a moment on.
-  std::chrono::nanoseconds take_from(timestamp moment) {
-    std::chrono::nanoseconds taken{};
-    for (; !left_.empty() && left_.back().end > moment; left_.pop_back()) {
-      taken += left_.back().end - std::max(left_.back().begin, moment);
-      if (left_.back().begin >= moment) continue;
-      left_.back().end = moment;
-      break;
-    }
-    return taken;
-  }
-
- private:
-  /// @param nothing_ran not before the one added last.
-  void add(interval const& nothing_ran) {
-    while (next_step_ != last_step_ && next_step_->end <= nothing_ran.begin) ++next_step_;
-    for (auto step = next_step_; step != last_step_ && step->begin < nothing_ran.end; ++step) {
-      left_.push_back({std::max(step->begin, nothing_ran.begin), std::min(step->end, nothing_ran.end)});
-      total_ += left_.back().duration();
-    }
-  }
-
-  std::vector<interval>::const_iterator next_step_;
-  std::vector<interval>::const_iterator last_step_;
-  std::vector<interval> left_;
-  std::chrono::nanoseconds total_{};
-};
-
 /// The number of the thread that ran the steps, as the system has it: a step's own scope begins and ends with it.
 /// @return n/a if the scope of no measured step is in the profile.
 inline std::optional<std::uint64_t> thread_of_steps(profile const& of, measured_time const& when) {
@@ -109,51 +73,152 @@ inline std::optional<std::uint64_t> thread_of_steps(profile const& of, measured_
   return std::nullopt;
 }
 
-/// The scopes of a thread of the system, in the order in which they ended.
-inline std::vector<std::uint32_t> scopes_of_thread(profile const& of, std::uint64_t system_id) {
-  thread_lane::list result;
-  for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
-    if (of.threads[of.scopes[i].thread].system_id == system_id) result.add(i, of.scopes[i].time.end);
+/// Charges idle stretches. Whose doing one was, the operation that ended it tells: of the thread that launched it. The scope is the
+/// innermost one on that thread if it lies in what is open on the thread of the steps, as one does that was adopted under it; else the
+/// innermost one on the thread of the steps.
+class idle_charging {
+ public:
+  idle_charging(profile const& of, attribution const& launched, measured_time const& when)
+      : of_{of}, launched_{launched}, steps_thread_{thread_of_steps(of, when)}, launches_(of.scopes.size()) {
+    result_.of_path.resize(of.paths.size());
+    if (steps_thread_) steps_timeline_.emplace(of, *steps_thread_);
+    note_launching_scopes();
   }
-  result.sort([&](std::uint32_t scope) { return of.scopes[scope].time.end; });
-  return std::move(result.positions);
-}
 
-/// Takes time in proportion to the records, n log n if the scopes are out of order.
+  [[nodiscard]] gpu_idle operator()(std::vector<idle_stretch> const& stretches) && {
+    std::vector<part> parts = parts_of(stretches);
+    if (steps_timeline_) {
+      for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(of_.scopes[scope].path);
+      steps_timeline_->cut(
+          parts, [](part const& each) -> interval const& { return each.time; },
+          [&](std::size_t position, interval const& time, thread_state const& state) { charge(parts[position], time, state); });
+    } else {
+      for (part const& each : parts) charge(each, each.time, {});
+    }
+    fold();
+    return std::move(result_);
+  }
+
+ private:
+  struct part {
+    interval time;
+    bool is_queued;
+    thread_state on_launching_thread;  ///< where that is another than the thread of the steps
+  };
+
+  gpu_idle::times& entry_of(std::uint32_t path) {
+    std::optional<gpu_idle::times>& times = result_.of_path[path];
+    return times ? *times : times.emplace();
+  }
+
+  /// n/a if it is the thread of the steps.
+  [[nodiscard]] std::optional<std::uint64_t> other_thread(std::uint32_t launch) const {
+    if (launch == attribution::none) return std::nullopt;
+    std::uint64_t const thread = of_.threads[of_.api_calls[launch].thread].system_id;
+    return thread == steps_thread_ ? std::nullopt : std::optional{thread};
+  }
+
+  /// Which scopes launched something themselves. What other threads launch outside any scope is as good as launched where the thread of
+  /// the steps is: it usually waits for them.
+  void note_launching_scopes() {
+    std::vector<interval> foreign;
+    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+      std::uint32_t const scope = launched_.scope_of[i];
+      if (scope != attribution::none) {
+        launches_[scope] = true;
+      } else if (other_thread(launched_.launch_of[i])) {
+        timestamp const moment = launch_moment(of_, launched_, i);
+        foreign.push_back({moment, moment + std::chrono::nanoseconds{1}});
+      }
+    }
+    if (!steps_timeline_ || foreign.empty()) return;
+    std::sort(foreign.begin(), foreign.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    steps_timeline_->cut(
+        foreign, [](interval const& each) -> interval const& { return each; },
+        [&](std::size_t, interval const&, thread_state const& state) {
+          if (state.scope != attribution::none) launches_[state.scope] = true;
+        });
+  }
+
+  /// The stretches, cut where the state of the other threads that launched what ended them changes. In the order of time.
+  [[nodiscard]] std::vector<part> parts_of(std::vector<idle_stretch> const& stretches) {
+    std::vector<part> parts;
+    parts.reserve(stretches.size());
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_thread;
+    for (std::uint32_t i = 0; i < stretches.size(); ++i) {
+      result_.total += stretches[i].time.duration();
+      if (auto const thread = other_thread(stretches[i].next_launch)) {
+        by_thread[*thread].push_back(i);
+      } else {
+        parts.push_back({stretches[i].time, stretches[i].is_queued, {}});
+      }
+    }
+    for (auto const& [thread, positions] : by_thread) {
+      thread_timeline{of_, thread}.cut(
+          positions, [&](std::uint32_t each) -> interval const& { return stretches[each].time; },
+          [&, &positions = positions](std::size_t position, interval const& time, thread_state const& state) {
+            parts.push_back({time, stretches[positions[position]].is_queued, state});
+          });
+    }
+    if (!by_thread.empty()) {
+      std::sort(parts.begin(), parts.end(), [](part const& a, part const& b) { return a.time.begin < b.time.begin; });
+    }
+    return parts;
+  }
+
+  [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {
+    while (path != path_record::no_parent && path != in) path = of_.paths[path].parent;
+    return path == in;
+  }
+
+  [[nodiscard]] idle_cause cause_of(part const& of, thread_state const& on_steps_thread) const {
+    thread_state const& other = of.on_launching_thread;
+    if (of.is_queued) return idle_cause::queued;
+    if (other.call) return *other.call;
+    if (other.scope != attribution::none) return launches_[other.scope] ? idle_cause::launching : idle_cause::host;
+    if (on_steps_thread.call) return *on_steps_thread.call;
+    bool const is_launching = on_steps_thread.scope != attribution::none && launches_[on_steps_thread.scope];
+    return is_launching ? idle_cause::launching : idle_cause::host;
+  }
+
+  void charge(part const& of, interval const& time, thread_state const& on_steps_thread) {
+    auto const cause = static_cast<std::size_t>(cause_of(of, on_steps_thread));
+    std::uint32_t scope = on_steps_thread.scope;
+    if (scope == attribution::none) {
+      result_.unattributed += time.duration();
+      result_.unattributed_by_cause[cause] += time.duration();
+      return;
+    }
+    std::uint32_t const other = of.on_launching_thread.scope;
+    if (other != attribution::none && lies_in(of_.scopes[other].path, of_.scopes[scope].path)) scope = other;
+    gpu_idle::times& times = entry_of(of_.scopes[scope].path);
+    times.self += time.duration();
+    times.self_by_cause[cause] += time.duration();
+  }
+
+  void fold() {
+    for (auto path = static_cast<std::uint32_t>(of_.paths.size()); path-- > 0;) {
+      if (!result_.of_path[path]) continue;
+      result_.of_path[path]->inclusive += result_.of_path[path]->self;
+      if (of_.paths[path].parent == path_record::no_parent) continue;
+      entry_of(of_.paths[path].parent).inclusive += result_.of_path[path]->inclusive;
+    }
+  }
+
+  profile const& of_;
+  attribution const& launched_;
+  std::optional<std::uint64_t> steps_thread_;  ///< as the system numbers it
+  std::optional<thread_timeline> steps_timeline_;
+  std::vector<bool> launches_;  ///< by scope
+  gpu_idle result_;
+};
+
+/// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
 /// @param when with steps.
 /// @param by_begin all operations, in the order in which they started.
-inline gpu_idle find_gpu_idle(profile const& of, measured_time const& when, std::vector<std::uint32_t> const& by_begin) {
-  idle_stretches idle{of, when, by_begin};
-  gpu_idle result{idle.total(), {}, std::vector<std::optional<gpu_idle::times>>(of.paths.size())};
-  std::vector<std::uint32_t> open;
-  auto const charge_from = [&](timestamp moment) {
-    std::chrono::nanoseconds const taken = idle.take_from(moment);
-    (open.empty() ? result.unattributed : result.of_path[of.scopes[open.back()].path]->self) += taken;
-  };
-  auto const close_from = [&](timestamp moment) {
-    for (; !open.empty() && of.scopes[open.back()].time.begin >= moment; open.pop_back()) charge_from(of.scopes[open.back()].time.begin);
-    charge_from(moment);
-  };
-  // Backwards, a scope comes before those inside it, so that a stack holds the open ones.
-  std::optional<std::uint64_t> const thread = thread_of_steps(of, when);
-  std::vector<std::uint32_t> const scopes = thread ? scopes_of_thread(of, *thread) : std::vector<std::uint32_t>{};
-  for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
-    close_from(of.scopes[*scope].time.end);
-    open.push_back(*scope);
-    std::optional<gpu_idle::times>& times = result.of_path[of.scopes[*scope].path];
-    if (!times) times.emplace();
-  }
-  close_from(timestamp::min());
-
-  for (std::size_t path = of.paths.size(); path-- > 0;) {
-    if (!result.of_path[path]) continue;
-    result.of_path[path]->inclusive += result.of_path[path]->self;
-    if (of.paths[path].parent == path_record::no_parent) continue;
-    std::optional<gpu_idle::times>& parent = result.of_path[of.paths[path].parent];
-    if (!parent) parent.emplace();
-    parent->inclusive += result.of_path[path]->inclusive;
-  }
-  return result;
+inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
+                              std::vector<std::uint32_t> const& by_begin) {
+  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, when, by_begin));
 }
 
 }  // namespace profkit::detail

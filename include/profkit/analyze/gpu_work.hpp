@@ -13,6 +13,7 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "durations.hpp"
+#include "operation_spans.hpp"
 #include "path_tree.hpp"
 #include "summary.hpp"
 
@@ -43,12 +44,12 @@ class gpu_work {
   gpu_work(profile const& of, attribution const& launched, counted_operations const& counted, path_tree const& tree)
       : of_{of}, launched_{launched}, tree_{tree}, root_{of.paths.size()} {
     link_paths();
-    std::vector<operation_span> spans(of.scopes.size());
+    operation_spans spans{of, launched};
     for (std::uint32_t const each : counted.order()) {
       std::size_t const path = path_of(each);
       add_up(each, self_[path]);
       cover(path, of.gpu_operations[each].time);
-      extend(spans, launched.scope_of[each], of.gpu_operations[each].time);
+      spans.add(each);
     }
     inclusive_ = self_;
     for (std::size_t path = root_; path-- > 0;) inclusive_[above_[path]].add(inclusive_[path]);
@@ -88,7 +89,7 @@ class gpu_work {
   struct sums {
     std::uint64_t operations = 0;
     std::uint64_t kernels = 0;
-    std::uint64_t launches = 0;  ///< of the operations: those whose launch was recorded
+    std::uint64_t launches = 0;  ///< of the operations: those that have a latency
     milliseconds time{};
     milliseconds latency{};
 
@@ -102,8 +103,13 @@ class gpu_work {
   };
 
   [[nodiscard]] std::size_t path_of(std::size_t operation) const {
-    std::uint32_t const scope = launched_.scope_of[operation];
-    return scope == attribution::none ? root_ : of_.scopes[scope].path;
+    std::uint32_t const path = launched_.path_of[operation];
+    return path == attribution::none ? root_ : path;
+  }
+
+  /// What a graph runs waits for its predecessors in the graph, not only for its launch.
+  [[nodiscard]] bool has_latency(std::size_t operation) const {
+    return launched_.launch_of[operation] != attribution::none && of_.gpu_operations[operation].graph_node == 0;
   }
 
   [[nodiscard]] std::chrono::nanoseconds latency_of(std::size_t operation) const {
@@ -132,7 +138,7 @@ class gpu_work {
     ++to.operations;
     if (operation.kind == gpu_operation_kind::kernel) ++to.kernels;
     to.time += operation.time.duration();
-    if (launched_.launch_of[which] == attribution::none) return;
+    if (!has_latency(which)) return;
     ++to.launches;
     to.latency += latency_of(which);
   }
@@ -144,11 +150,6 @@ class gpu_work {
     }
   }
 
-  void extend(std::vector<operation_span>& spans, std::uint32_t scope, interval const& time) const {
-    // A span holds those of the scopes inside.
-    while (scope != attribution::none && spans[scope].add(time)) scope = launched_.parent_of[scope];
-  }
-
   void find_latencies(counted_operations const& counted) {
     // Depth first, those of the root last: a path and all those inside it are one range.
     auto const group_of = [&](std::size_t path) { return path == root_ ? root_ : tree_.position_of(path); };
@@ -156,7 +157,7 @@ class gpu_work {
     for (std::size_t path = 0; path <= root_; ++path) sizes[group_of(path)] = self_[path].launches;
     grouped_durations latencies{sizes};
     for (std::uint32_t const each : counted.order()) {
-      if (launched_.launch_of[each] != attribution::none) latencies.add(group_of(path_of(each)), latency_of(each));
+      if (has_latency(each)) latencies.add(group_of(path_of(each)), latency_of(each));
     }
     auto const inside = [&](std::size_t path) { return latencies.groups(tree_.position_of(path), tree_.end_of(path)); };
 
@@ -176,12 +177,10 @@ class gpu_work {
     latency_p95_[root_] = quantile_of(latencies.groups(0, root_ + 1), 0.95);
   }
 
-  void group_spans(std::vector<operation_span> const& of_scopes, std::vector<operation_span> const& of_steps) {
+  void group_spans(operation_spans const& of_scopes, std::vector<operation_span> const& of_steps) {
     std::vector<std::size_t> sizes(root_ + 1);
     auto const for_each_span = [&](auto const& visit) {
-      for (std::size_t i = 0; i < of_scopes.size(); ++i) {
-        if (!of_scopes[i].is_empty()) visit(of_.scopes[i].path, of_scopes[i]);
-      }
+      of_scopes.for_each(visit);
       for (operation_span const& step : of_steps) {
         if (!step.is_empty()) visit(root_, step);
       }

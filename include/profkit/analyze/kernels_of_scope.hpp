@@ -34,7 +34,7 @@ inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std
   return result;
 }
 
-/// @param is_wanted takes the position of a scope, or `attribution::none` for what was launched outside any scope.
+/// @param is_wanted takes the position of a path, or `attribution::none` for what was launched outside any scope.
 template <class IsWanted>
 std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_options const& with, IsWanted is_wanted) {
   attribution const launched = attribute(of);
@@ -42,7 +42,7 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
   measured_time_cursor in{when};
   std::vector<std::uint32_t> wanted;
   for (std::uint32_t i = 0; i < of.gpu_operations.size(); ++i) {
-    if (is_wanted(launched.scope_of[i]) && in.contains(launch_moment(of, launched, i))) wanted.push_back(i);
+    if (is_wanted(launched.path_of[i]) && in.contains(launch_moment(of, launched, i))) wanted.push_back(i);
   }
   gpu_summary result;
   summarize_names(result, of, wanted, with.kernel_classes);
@@ -59,14 +59,13 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
 [[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& of, std::string_view scope,
                                                                   analyze_options const& with = {}) {
   std::vector<bool> const is_inside = detail::paths_inside(of.paths, scope);
-  return detail::kernels_launched_in(of, with,
-                                     [&](std::uint32_t each) { return each != attribution::none && is_inside[of.scopes[each].path]; });
+  return detail::kernels_launched_in(of, with, [&](std::uint32_t path) { return path != attribution::none && is_inside[path]; });
 }
 
 /// The same for kernels that were launched outside any scope of the launching thread, such as by the threads of autograd, or whose
 /// launch was not recorded.
 [[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& of, analyze_options const& with = {}) {
-  return detail::kernels_launched_in(of, with, [](std::uint32_t each) { return each == attribution::none; });
+  return detail::kernels_launched_in(of, with, [](std::uint32_t path) { return path == attribution::none; });
 }
 
 }  // namespace profkit

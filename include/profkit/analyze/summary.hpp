@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,8 @@ struct step_summary {
   std::string items_per_second_basis;  ///< "host step time" or "GPU step time"
 };
 
-/// What the GPU did for some scopes: the operations (kernels, copies, memsets) launched in them or in any scope inside.
+/// What the GPU did for some scopes: the operations (kernels, copies, memsets) launched in them or in any scope inside. What a CUDA graph
+/// runs belongs to the scopes in which it was captured, as far as that is known.
 struct gpu_work_summary {
   std::uint64_t operations = 0;
   std::uint64_t kernels = 0;                 ///< of the operations
@@ -46,12 +48,22 @@ struct gpu_work_summary {
   milliseconds kernel_self{};                ///< of those launched in the scopes themselves, not in a scope inside
   milliseconds busy{};                       ///< length of the union of the operations' intervals
   duration_summary span;                     ///< per scope that launched any: first start to last end; what Nsight Systems calls projected
-  std::optional<milliseconds> latency_mean;  ///< from the start of the launching API call to the start of the operation
+  std::optional<milliseconds> latency_mean;  ///< from the start of the launching API call to the start of the operation; not in graphs
   std::optional<milliseconds> latency_p95;
 };
 
+/// Why no operation of any device ran at some moment of a step. What the thread did that launched the operation that ran next.
+enum class idle_cause : std::uint8_t {
+  launching = 0,        ///< it was in a scope that launches, and nothing was queued: launch-bound
+  host = 1,             ///< it was in a scope that launched nothing, or in none: host-bound
+  synchronisation = 2,  ///< it was in a call that waits for the device
+  copy = 3,             ///< it was in a call that copies or sets memory
+  queued = 4,           ///< it had launched the operation, and the device had not begun with it
+};
+inline constexpr std::size_t idle_causes = 5;
+
 /// Wall time of the measured steps in which no operation of any device ran, charged to the innermost scope that was open meanwhile on the
-/// thread of the steps.
+/// thread of the steps, or on another thread in a scope that works for one there (`adopting_scope`).
 struct gpu_idle_summary {
   milliseconds inclusive{};  ///< charged to the scopes or to any scope inside
   milliseconds self{};       ///< charged to the scopes themselves
@@ -117,11 +129,62 @@ struct gpu_summary {
   std::uint64_t unattributed_operations = 0;  ///< launched outside any scope, or the launch was not recorded
   std::uint64_t unattributed_kernels = 0;
   milliseconds unattributed_time{};
-  std::uint64_t unknown_launches = 0;           ///< of the unattributed operations: the launching API call was not recorded
-  std::vector<kernel_summary> kernels;          ///< by total time, longest first
-  std::vector<kernel_class_summary> classes;    ///< by total time, longest first
-  std::vector<copy_summary> copies;             ///< copies and memsets, by total time, longest first
-  std::optional<std::vector<api_summary>> api;  ///< n/a unless all API calls were collected; by total time, longest first
+  std::uint64_t unknown_launches = 0;              ///< of the unattributed operations: the launching API call was not recorded
+  std::uint64_t operations_of_graphs = 0;          ///< run by CUDA graphs
+  std::uint64_t operations_of_unknown_graphs = 0;  ///< of them: their capture was not seen; charged to the scopes that launched the graphs
+  std::vector<kernel_summary> kernels;             ///< by total time, longest first
+  std::vector<kernel_class_summary> classes;       ///< by total time, longest first
+  std::vector<copy_summary> copies;                ///< copies and memsets, by total time, longest first
+  std::optional<std::vector<api_summary>> api;     ///< n/a unless all API calls were collected; by total time, longest first
+};
+
+/// What a step spent on one of its parts: a scope directly in the step, the step itself, or what other threads did.
+struct budget_row {
+  std::string part;                              ///< such as "forward"
+  milliseconds busy{};                           ///< some operation of it ran; a moment in which several run counts for the first to begin
+  std::array<milliseconds, idle_causes> idle{};  ///< by `idle_cause`: nothing ran on any device, and the host was here
+  milliseconds total{};                          ///< of both
+};
+
+/// Work that can run beside other work.
+struct hidden_work {
+  milliseconds busy{};     ///< length of the union of its intervals
+  milliseconds exposed{};  ///< of that: nothing else ran
+};
+
+/// The scopes of one name, without the index, for which the devices waited.
+struct starving_scope {
+  std::string name;
+  milliseconds total{};  ///< idle time charged to the scopes themselves
+  std::array<milliseconds, idle_causes> by_cause{};
+};
+
+/// Where the wall time of the measured steps went. Time between the steps is not in it.
+struct budget_summary {
+  milliseconds wall{};                   ///< sum of the measured steps; the rows' totals add up to it
+  milliseconds busy{};                   ///< of the rows: some operation ran
+  std::vector<budget_row> rows;          ///< in the order of the parts' first appearance; what was outside any scope is last
+  milliseconds overlap{};                ///< the sum of the operations' durations less `busy`: what ran beside something else
+  hidden_work copies;                    ///< copies and memsets
+  hidden_work communication;             ///< kernels of the class
+  std::vector<starving_scope> starving;  ///< longest first
+};
+
+/// What adopting scopes (`adopting_scope`) did for the scopes with one path, or with a path inside it, in one role. Their time is only that
+/// outside of other adopting scopes in them, so that no work counts twice.
+struct adopted_summary {
+  std::string path;  ///< of the adopted scopes, such as "step/forward/layer_3"
+  std::string name;  ///< such as "layer_3"
+  std::uint32_t depth = 0;
+  std::string role;  ///< such as "backward"; "backward of work in backward" where the work adopted was itself that of an adopting scope
+  std::uint64_t count = 0;  ///< adopting scopes
+  milliseconds host_total{};
+  std::optional<milliseconds> own_host_total;  ///< of the adopted scopes; n/a where none of them is in the measured time
+  std::optional<std::uint64_t> operations;  ///< launched in the adopting scopes; n/a, like what follows, where kernels were not collected
+  std::optional<milliseconds> kernel_time;  ///< sum of their durations
+  std::optional<milliseconds> busy;         ///< length of the union of their intervals
+  std::optional<milliseconds> own_kernel_time;  ///< launched in the adopted scopes or inside them, but not in adopting ones there
+  std::optional<double> kernel_ratio;           ///< `kernel_time` over `own_kernel_time`; n/a where that is 0
 };
 
 /// One quantity of one memory source over the measured steps.
@@ -153,6 +216,8 @@ struct summary {
   std::vector<scope_summary> scopes;      ///< depth first, children in the order of their first appearance
   std::vector<scope_name_summary> names;  ///< in the order of the names' first rows in `scopes`
   std::optional<gpu_summary> gpu;         ///< n/a where kernels were not collected
+  std::optional<budget_summary> budget;   ///< n/a there, too, and without steps
+  std::vector<adopted_summary> adopted;   ///< in the order of the tree; empty where no scope adopted another
   std::vector<memory_summary> memory;
   std::vector<counter_summary> counters;
   std::vector<collector_record> collectors;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../profile/profile.hpp"
+#include "../record/path_finder.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cupti_tracing.hpp"
@@ -26,7 +27,8 @@ struct kernel_options {
   bool all_api_calls = false;
 };
 
-/// Collects every kernel, copy and memset of every device, and the calls of the driver that launched them, with NVIDIA's CUPTI.
+/// Collects every kernel, copy and memset of every device, the calls of the driver that launched them or waited for a device, and the
+/// scopes in which the nodes of CUDA graphs were captured, with NVIDIA's CUPTI.
 ///
 /// libcupti is opened when the session takes the collector: the copy that the process has loaded, else the one that the system finds,
 /// else the file that `PROFKIT_CUPTI_PATH` names. CUPTI serves one tool at a time. Under Nsight Systems or beside the profiler of PyTorch
@@ -61,6 +63,7 @@ class cupti_kernels final : public collector {
     append(into.api_calls, batch.calls);
     into.quality.invalid_operations += batch.invalid;
     if (last) into.quality.dropped_operations += tracing_->dropped();
+    if (last) append_graph_nodes(into);
     for (; unwrapped_operations_ < into.gpu_operations.size(); ++unwrapped_operations_) unwrap(into.gpu_operations[unwrapped_operations_]);
     for (; unwrapped_calls_ < into.api_calls.size(); ++unwrapped_calls_) unwrap(into.api_calls[unwrapped_calls_]);
   }
@@ -71,6 +74,12 @@ class cupti_kernels final : public collector {
   template <class T>
   static void append(std::vector<T>& to, std::vector<T>& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  }
+
+  void append_graph_nodes(profile& into) {
+    for (auto const& [node, scope] : tracing_->take_graph_nodes()) {
+      into.graph_nodes.push_back({node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
+    }
   }
 
   /// CUPTI counts launches with 32 bits. Records of one kind that follow each other are less than 2^31 launches apart.
@@ -103,6 +112,7 @@ class cupti_kernels final : public collector {
 
   kernel_options options_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
+  detail::path_finder paths_;
   std::uint64_t newest_correlation_ = 0;
   std::size_t unwrapped_operations_ = 0;  ///< of the profile's; the rest has come since
   std::size_t unwrapped_calls_ = 0;

@@ -14,23 +14,25 @@
 
 namespace profkit::detail {
 
-/// Whether a call of the driver can make a device work: `cuLaunchKernelEx_ptsz`, `cuGraphLaunch`, `cuMemcpyHtoDAsync_v2`, ...
-inline bool launches_operations(std::string_view name) noexcept {
-  for (std::string_view const start : {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset"}) {
+/// Whether a call of the driver can make a device work, or waits until one has worked: `cuLaunchKernelEx_ptsz`, `cuGraphLaunch`,
+/// `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`, ...
+inline bool launches_or_waits(std::string_view name) noexcept {
+  for (std::string_view const start :
+       {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset", "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"}) {
     if (name.substr(0, start.size()) == start) return true;
   }
   return false;
 }
 
-/// Records the calls of the driver that launch operations, from CUPTI's callbacks around them. Calls of the runtime come down to these
-/// and share their correlation with them. Measured on an H200 with CUPTI 13.0: a callback of the driver adds 1 to 5 percent to what
-/// kernel records cost, API records or callbacks of the runtime 13 to 45; and API records of chosen calls alone
+/// Records the calls of the driver that launch operations, and those that wait for a device, from CUPTI's callbacks around them. Calls of
+/// the runtime come down to these and share their correlation with them. Measured on an H200 with CUPTI 13.0: a callback of the driver adds
+/// 1 to 5 percent to what kernel records cost, API records or callbacks of the runtime 13 to 45; and API records of chosen calls alone
 /// (`cuptiActivityEnableRuntimeApi`) stay away in a context that was made before.
 class cupti_launches {
  public:
-  /// For `cuptiSubscribe`.
-  static void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId call, void const* data) {
-    if (domain != CUPTI_CB_DOMAIN_DRIVER_API || call >= calls) return;
+  /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
+  static void on_call(CUpti_CallbackId call, void const* data) noexcept {
+    if (call >= calls) return;
     auto const& at = *static_cast<CUpti_CallbackData const*>(data);
     if (at.callbackSite == CUPTI_API_ENTER) {
       *at.correlationData = reinterpret_cast<std::uint64_t>(begin_api_call(sites()[call], at.correlationId));
@@ -44,7 +46,7 @@ class cupti_launches {
     for (CUpti_CallbackId call = 1; call < calls; ++call) {
       char const* name = nullptr;
       if (cupti.get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, call, &name) != CUPTI_SUCCESS || name == nullptr) continue;
-      if (!launches_operations(name)) continue;
+      if (!launches_or_waits(name)) continue;
       sites()[call] = {name, "", 0};
       cupti.check(cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call), name);
     }

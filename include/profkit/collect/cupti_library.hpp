@@ -34,6 +34,7 @@ class cupti_library {
   decltype(&::cuptiActivityEnable) enable = nullptr;
   decltype(&::cuptiActivityDisable) disable = nullptr;
   decltype(&::cuptiEnableCallback) enable_callback = nullptr;
+  decltype(&::cuptiGetGraphNodeId) get_graph_node_id = nullptr;
   decltype(&::cuptiActivityFlushAll) flush_all = nullptr;
   decltype(&::cuptiActivityGetNextRecord) get_next_record = nullptr;
   decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
@@ -61,6 +62,7 @@ class cupti_library {
     load("cuptiActivityEnable", enable);
     load("cuptiActivityDisable", disable);
     load("cuptiEnableCallback", enable_callback);
+    load("cuptiGetGraphNodeId", get_graph_node_id);
     load("cuptiActivityFlushAll", flush_all);
     load("cuptiActivityGetNextRecord", get_next_record);
     load("cuptiActivityGetNumDroppedRecords", get_dropped_records);

@@ -48,11 +48,11 @@ class cupti_record_reader {
   }
 
  private:
-  // Of each record the oldest layout is used: newer ones only append.
+  // Of each record the oldest layout is used that says which node of a graph it is of: newer ones only append.
   void read(CUpti_Activity const& record, cupti_batch& into) {
     switch (record.kind) {
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-        auto const& kernel = reinterpret_cast<CUpti_ActivityKernel4 const&>(record);
+        auto const& kernel = reinterpret_cast<CUpti_ActivityKernel5 const&>(record);
         gpu_operation_record operation;
         if (!has_time(kernel, operation, into)) return;
         operation.name = name_of_kernel(kernel.name, into);
@@ -64,17 +64,17 @@ class cupti_record_reader {
         return;
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {
-        auto const& copy = reinterpret_cast<CUpti_ActivityMemcpy const&>(record);
+        auto const& copy = reinterpret_cast<CUpti_ActivityMemcpy3 const&>(record);
         add_copy(copy, into);
         return;
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY2: {
-        auto const& copy = reinterpret_cast<CUpti_ActivityMemcpyPtoP const&>(record);
+        auto const& copy = reinterpret_cast<CUpti_ActivityMemcpyPtoP2 const&>(record);
         add_copy(copy, into);
         return;
       }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
-        auto const& set = reinterpret_cast<CUpti_ActivityMemset const&>(record);
+        auto const& set = reinterpret_cast<CUpti_ActivityMemset2 const&>(record);
         gpu_operation_record operation;
         if (!has_time(set, operation, into)) return;
         operation.kind = gpu_operation_kind::set;
@@ -106,6 +106,7 @@ class cupti_record_reader {
     if (!is_valid(record, into)) return false;
     operation.time = {time_of(record.start), time_of(record.end)};
     operation.correlation = record.correlationId;
+    operation.graph_node = record.graphNodeId;
     operation.device = static_cast<std::int32_t>(record.deviceId);
     operation.stream = record.streamId;
     return true;

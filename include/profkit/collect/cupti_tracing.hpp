@@ -22,6 +22,7 @@
 #include "../profile/error.hpp"
 #include "cuda_driver.hpp"
 #include "cupti_buffers.hpp"
+#include "cupti_graph_nodes.hpp"
 #include "cupti_launches.hpp"
 #include "cupti_library.hpp"
 #include "cupti_records.hpp"
@@ -71,6 +72,9 @@ class cupti_tracing {
     dropped_ += dropped;
   }
 
+  /// The nodes of graphs that were captured since the constructor, and copies of them.
+  [[nodiscard]] cupti_graph_nodes::captured_nodes take_graph_nodes() { return graph_nodes_.take(); }
+
   /// Records that are lost; complete after `finish`.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
@@ -97,11 +101,11 @@ class cupti_tracing {
       parameters.subscriberName = "profkit";
       parameters.oldSubscriberName = other.data();
       parameters.oldSubscriberSize = other.size();
-      status = cupti_.subscribe_v2(&subscriber_, cupti_launches::on_call, nullptr, &parameters);
+      status = cupti_.subscribe_v2(&subscriber_, on_callback, nullptr, &parameters);
     } else
 #endif
     {
-      status = cupti_.subscribe(&subscriber_, cupti_launches::on_call, nullptr);
+      status = cupti_.subscribe(&subscriber_, on_callback, nullptr);
     }
     is_subscribed_ = status == CUPTI_SUCCESS;
     if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || status == CUPTI_ERROR_DISABLED) {
@@ -127,6 +131,7 @@ class cupti_tracing {
     buffers_.keep_free(spare_buffers);
     cupti_.check(cupti_.register_callbacks(request_buffer, complete_buffer), "cuptiActivityRegisterCallbacks");
     is_enabled_ = true;
+    graph_nodes_.start(cupti_, subscriber_);
     for (CUpti_ActivityKind const kind : kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
     if (has_all_api_calls_) {
       for (CUpti_ActivityKind const kind : api_kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
@@ -201,6 +206,14 @@ class cupti_tracing {
     reader_thread_.reset();
   }
 
+  static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, void const* data) {
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+      cupti_launches::on_call(id, data);
+    } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+      cupti_graph_nodes::instance().on_resource(id, data);
+    }
+  }
+
   static void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
     *buffer = cupti_buffers::instance().take_free();
     *size = *buffer == nullptr ? 0 : cupti_buffers::buffer_bytes;
@@ -216,6 +229,7 @@ class cupti_tracing {
   cuda_driver driver_;
   cupti_library cupti_;
   cupti_buffers& buffers_ = cupti_buffers::instance();
+  cupti_graph_nodes& graph_nodes_ = cupti_graph_nodes::instance();
   cupti_record_reader reader_{cupti_};
   std::unique_ptr<std::thread> reader_thread_;
   std::mutex mutex_;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "../record/recorder.hpp"
+#include "../record/scope_node.hpp"
 
 // Without a CUDA toolkit there are no NVTX headers, and no tool that would listen.
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -111,6 +112,60 @@ inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
   push_nvtx(registered_name(where, *index, text), text);
 }
 
+/// "forward/layer_3/attention (backward)"; cut off where the text ends.
+class nvtx_node_name {
+ public:
+  explicit nvtx_node_name(scope_node const& of) noexcept {
+    if (of.kind() == event_kind::enter_adopted) {
+      append_path(of.adopted_from());
+      append(" (");
+      append(of.where().name);
+      append(")");
+    } else {
+      append_name(of);
+    }
+  }
+
+  [[nodiscard]] char const* text() const noexcept { return text_; }
+
+ private:
+  void append(char const* text) noexcept {
+    while (*text != '\0' && length_ + 1 < sizeof text_) text_[length_++] = *text++;
+  }
+
+  void append_name(scope_node const& of) noexcept {
+    if (of.kind() == event_kind::enter_adopted) {
+      append(nvtx_node_name{of}.text());
+      return;
+    }
+    append(of.where().name);
+    if (of.kind() != event_kind::enter_indexed) return;
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "_%lld", static_cast<long long>(of.index()));
+    append(digits);
+  }
+
+  void append_path(scope_node const& of) noexcept {
+    if (of.parent != nullptr && of.parent->kind() != event_kind::enter_step) {
+      append_path(*of.parent);
+      append("/");
+    }
+    append_name(of);
+  }
+
+  char text_[512] = {};
+  std::size_t length_ = 0;
+};
+
+inline void push_nvtx_node(scope_node& where) noexcept {
+  void* known = __atomic_load_n(&where.nvtx_name, __ATOMIC_ACQUIRE);
+  if (known == nullptr) {
+    known = nvtxDomainRegisterStringA(nvtx.domain, nvtx_node_name{where}.text());
+    __atomic_store_n(&where.nvtx_name, known, __ATOMIC_RELEASE);
+  }
+  push_nvtx(static_cast<nvtxStringHandle_t>(known), where.where().name);
+}
+
 inline void pop_nvtx_range() noexcept { nvtxDomainRangePop(nvtx.domain); }
 
 inline std::uint64_t start_nvtx_range(site& where) noexcept {
@@ -127,6 +182,7 @@ inline bool install_nvtx() noexcept {
   nvtx.domain = nvtxDomainCreateA("profkit");
   if (nvtx.domain == nullptr) return false;  // no tool
   recorder.nvtx_push = push_nvtx_range;
+  recorder.nvtx_push_node = push_nvtx_node;
   recorder.nvtx_pop = pop_nvtx_range;
   recorder.nvtx_start = start_nvtx_range;
   recorder.nvtx_end = end_nvtx_range;

@@ -147,10 +147,11 @@ void fields(Archive& archive, environment_record& of) {
 template <class Archive>
 void fields(Archive& archive, path_record& of) {
   archive(of.parent), archive(of.name), archive(of.index), archive(of.file), archive(of.line);
+  archive(of.adopted_from), archive(of.role);
 }
 template <class Archive>
 void fields(Archive& archive, thread_record& of) {
-  archive(of.system_id), archive(of.name);
+  archive(of.system_id), archive(of.name), archive(of.rest_path);
 }
 template <class Archive>
 void fields(Archive& archive, scope_record& of) {
@@ -175,7 +176,11 @@ void fields(Archive& archive, gpu_name_record& of) {
 template <class Archive>
 void fields(Archive& archive, gpu_operation_record& of) {
   archive(of.time), archive(of.correlation), archive(of.bytes), archive(of.name), archive(of.device), archive(of.stream);
-  archive(of.grid), archive(of.block), archive(of.kind);
+  archive(of.grid), archive(of.block), archive(of.kind), archive(of.graph_node);
+}
+template <class Archive>
+void fields(Archive& archive, graph_node_record& of) {
+  archive(of.node), archive(of.path);
 }
 template <class Archive>
 void fields(Archive& archive, api_call_record& of) {
@@ -204,6 +209,7 @@ template <class Archive>
 void fields(Archive& archive, profile& of) {
   archive(of.environment), archive(of.item_name), archive(of.time), archive(of.paths), archive(of.threads), archive(of.scopes);
   archive(of.steps), archive(of.gpu_scopes), archive(of.gpu_steps), archive(of.gpu_names), archive(of.gpu_operations);
+  archive(of.graph_nodes);
   archive(of.api_names), archive(of.api_calls), archive(of.has_all_api_calls), archive(of.counter_names), archive(of.counters);
   archive(of.memory), archive(of.collectors), archive(of.quality);
 }

@@ -30,11 +30,20 @@ struct path_record {
   std::optional<std::int64_t> index;  ///< of `PROF_SCOPE_INDEXED`; shown as `name_index`
   std::string file;                   ///< the first place in the source that opened it
   std::uint32_t line = 0;
+
+  /// Of a scope that did work for another: the position of that one's path, smaller than the node's own, and what the work was to it,
+  /// such as "backward". `name` is both, such as "forward/layer_3/attention (backward)".
+  std::uint32_t adopted_from = no_parent;
+  std::string role{};
 };
 
 struct thread_record {
   std::uint64_t system_id = 0;  ///< `gettid`
   std::string name;             ///< as the kernel knew it at the thread's first scope
+
+  /// What is charged for GPU operations that the thread launched outside any scope (`charge_thread_to`); `no_parent`: nothing is. A thread
+  /// for which it changed has several entries.
+  std::uint32_t rest_path = path_record::no_parent;
 };
 
 /// One scope, opened and closed on one thread.
@@ -86,9 +95,16 @@ struct gpu_operation_record {
   std::array<std::uint32_t, 3> grid{};   ///< blocks, of kernels
   std::array<std::uint32_t, 3> block{};  ///< threads, of kernels
   gpu_operation_kind kind = gpu_operation_kind::kernel;
+  std::uint64_t graph_node = 0;  ///< `graph_node_record::node` of what a CUDA graph ran; 0: no graph did
 };
 
-/// One call of the CUDA runtime or driver. Usually those that launch operations only. Source: CUPTI activity records.
+/// A node of a CUDA graph that was captured while kernels were collected, or of an executable graph made from one.
+struct graph_node_record {
+  std::uint64_t node = 0;                       ///< CUPTI's number for it
+  std::uint32_t path = path_record::no_parent;  ///< the innermost scope open where it was captured; `no_parent`: none was
+};
+
+/// One call of the CUDA runtime or driver. Usually those only that launch operations or wait for a device. Source: CUPTI activity records.
 struct api_call_record {
   interval time;
   std::uint64_t correlation = 0;
@@ -149,9 +165,10 @@ struct profile {
   std::vector<gpu_step_record> gpu_steps;
   std::vector<gpu_name_record> gpu_names;
   std::vector<gpu_operation_record> gpu_operations;
+  std::vector<graph_node_record> graph_nodes;
   std::vector<std::string> api_names;  ///< such as "cudaLaunchKernel_v7000"
   std::vector<api_call_record> api_calls;
-  bool has_all_api_calls = false;  ///< not only those that launch operations
+  bool has_all_api_calls = false;  ///< not only those that launch operations or wait
   std::vector<std::string> counter_names;
   std::vector<counter_record> counters;
   std::vector<memory_record> memory;

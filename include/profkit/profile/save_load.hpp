@@ -17,7 +17,7 @@ namespace profkit {
 namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
-inline constexpr std::uint32_t profile_format = 2;
+inline constexpr std::uint32_t profile_format = 3;
 
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {
@@ -30,6 +30,8 @@ inline void check_records(profile const& of) {
   for (auto const& each : of.scopes) check(is_in_order(each.time), "a scope ends before it begins");
   for (std::size_t i = 0; i < of.paths.size(); ++i) {
     check(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
+    check(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
+          "a path comes before the one that it adopted");
   }
   for (auto const& each : of.scopes)
     check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
@@ -37,6 +39,12 @@ inline void check_records(profile const& of) {
   for (auto const& each : of.gpu_operations) {
     check(is_in_order(each.time), "a GPU operation ends before it begins");
     check(each.name < of.gpu_names.size(), "a GPU operation without name");
+  }
+  for (auto const& each : of.threads) {
+    check(each.rest_path == path_record::no_parent || each.rest_path < of.paths.size(), "a thread's work without path");
+  }
+  for (auto const& each : of.graph_nodes) {
+    check(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");
   }
   for (auto const& each : of.api_calls) {
     check(is_in_order(each.time), "an API call ends before it begins");

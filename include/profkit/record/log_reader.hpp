@@ -7,11 +7,14 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "../profile/profile.hpp"
 #include "clock.hpp"
+#include "path_finder.hpp"
 #include "recorder.hpp"
+#include "scope_node.hpp"
 #include "thread_registry.hpp"
 
 namespace profkit::detail {
@@ -60,21 +63,6 @@ class log_reader {
     std::vector<open_call> calls;
   };
 
-  struct path_key {
-    std::uint32_t parent;
-    site const* where;
-    std::optional<std::int64_t> index;
-    bool operator==(path_key const& other) const noexcept { return parent == other.parent && where == other.where && index == other.index; }
-  };
-
-  struct path_hash {
-    std::size_t operator()(path_key const& key) const noexcept {
-      std::size_t hash = std::hash<site const*>{}(key.where);
-      hash = hash * 0x9e3779b97f4a7c15U + key.parent;
-      return hash * 0x9e3779b97f4a7c15U + std::hash<std::optional<std::int64_t>>{}(key.index);
-    }
-  };
-
   template <class Function>
   static void for_each_log(Function&& function) {
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) function(*log);
@@ -97,7 +85,9 @@ class log_reader {
         at.thread = static_cast<std::uint32_t>(into.threads.size());
         into.threads.push_back({log.thread_system_id, log.thread_name});
       }
-      position += take(event, log.slots[(position + 1) & log.mask].ticks, at, into, clock.convert(event.ticks));
+      // The slot behind the last event is the writer's.
+      std::uint64_t const payload = position + 1 < end ? log.slots[(position + 1) & log.mask].ticks : 0;
+      position += take(event, payload, at, into, clock.convert(event.ticks));
     }
     release_read_slots(log, position);
     __atomic_store_n(&log.read, position, __ATOMIC_RELEASE);
@@ -106,8 +96,8 @@ class log_reader {
 
   /// @return the number of slots that the event takes.
   std::uint64_t take(log_slot const& event, std::uint64_t payload, reading& at, profile& into, timestamp time) {
-    auto const* const where = reinterpret_cast<site const*>(event.what & ~std::uint64_t{7});
-    switch (static_cast<event_kind>(event.what & 7U)) {
+    auto const* const where = reinterpret_cast<site const*>(event.what & ~event_kind_bits);
+    switch (static_cast<event_kind>(event.what & event_kind_bits)) {
       case event_kind::leave:
         if (!at.open.empty()) {  // else its beginning belongs to an earlier session
           open_scope const& scope = at.open.back();
@@ -116,20 +106,31 @@ class log_reader {
         }
         return 1;
       case event_kind::enter:
-        at.open.push_back({path_of(parent_of(at), where, std::nullopt, into), time});
+        at.open.push_back({paths_.path_of(parent_of(at), where, std::nullopt, into), time});
         return 1;
       case event_kind::enter_step:
-        at.open.push_back({path_of(path_record::no_parent, where, std::nullopt, into), time});
+        at.open.push_back({paths_.path_of(path_record::no_parent, where, std::nullopt, into), time});
         return 1;
       case event_kind::enter_indexed:
-        at.open.push_back({path_of(parent_of(at), where, static_cast<std::int64_t>(payload), into), time});
+        at.open.push_back({paths_.path_of(parent_of(at), where, static_cast<std::int64_t>(payload), into), time});
         return 2;
       case event_kind::enter_noted: {
-        at.open.push_back({path_of(parent_of(at), where, std::nullopt, into), time});
+        at.open.push_back({paths_.path_of(parent_of(at), where, std::nullopt, into), time});
         auto& note = *reinterpret_cast<scope_note*>(payload);
         note.path = at.open.back().path;
         note.begin_ns = time.time_since_epoch().count();
         note.resolved = true;
+        return 2;
+      }
+      case event_kind::enter_adopted:
+        at.open.push_back({paths_.path_of(*reinterpret_cast<scope_node const*>(payload), into), time});
+        return 2;
+      case event_kind::thread_rest: {
+        thread_record changed = into.threads[*at.thread];
+        changed.rest_path = paths_.path_of(*reinterpret_cast<scope_node const*>(payload), into);
+        if (changed.rest_path == into.threads[*at.thread].rest_path) return 2;
+        at.thread = static_cast<std::uint32_t>(into.threads.size());
+        into.threads.push_back(std::move(changed));
         return 2;
       }
       case event_kind::counter: {
@@ -155,22 +156,6 @@ class log_reader {
 
   static std::uint32_t parent_of(reading const& at) noexcept { return at.open.empty() ? path_record::no_parent : at.open.back().path; }
 
-  std::uint32_t path_of(std::uint32_t parent, site const* where, std::optional<std::int64_t> index, profile& into) {
-    path_key const key{parent, where, index};
-    auto const known = paths_.find(key);
-    // The name is compared, too: the site of an unloaded library may have given its address to another.
-    if (known != paths_.end() && into.paths[known->second].name == where->name) return known->second;
-    std::uint32_t path = 0;
-    while (path < into.paths.size() && !is_same(into.paths[path], parent, where->name, index)) ++path;
-    if (path == into.paths.size()) into.paths.push_back({parent, where->name, index, where->file, where->line});
-    paths_[key] = path;
-    return path;
-  }
-
-  static bool is_same(path_record const& path, std::uint32_t parent, char const* name, std::optional<std::int64_t> index) {
-    return path.parent == parent && path.index == index && path.name == name;
-  }
-
   static std::uint32_t position_of(char const* name, std::vector<std::string>& names) {
     auto const known = std::find(names.begin(), names.end(), name);
     auto const position = static_cast<std::uint32_t>(known - names.begin());
@@ -179,7 +164,7 @@ class log_reader {
   }
 
   std::unordered_map<thread_log*, reading> readings_;
-  std::unordered_map<path_key, std::uint32_t, path_hash> paths_;
+  path_finder paths_;
   std::uint64_t unlogged_before_ = 0;
 };
 

@@ -17,6 +17,8 @@ inline constexpr std::uint32_t recording = 1;         ///< a session runs
 inline constexpr std::uint32_t nvtx_attached = 2;     ///< a tool listens to NVTX
 inline constexpr std::uint32_t use_system_clock = 4;  ///< the counter of this processor does not tick evenly
 
+inline constexpr std::uint32_t has_listener = 8;  ///< `before_change` is to be called
+
 /// Something that records beside the logs and is drained with them.
 struct side_log {
   /// Moves what is complete into the profile. `last`: the session ends, take what can be had within a short wait.
@@ -35,9 +37,11 @@ struct recorder_state {
   std::uint64_t unlogged;  ///< events of threads that have no log: no memory for it, or the thread was about to end
 
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
+  void (*nvtx_push_node)(scope_node& where) noexcept;  ///< the range of a scope that was adopted
   void (*nvtx_pop)() noexcept;
   std::uint64_t (*nvtx_start)(site& where) noexcept;  ///< a range of the process, not of a thread; gives its number
   void (*nvtx_end)(std::uint64_t number) noexcept;
+  void (*before_change)() noexcept;  ///< a scope of this thread is about to begin or to end
   thread_log* (*attach_thread)() noexcept;
 
   thread_log* logs;     ///< every log ever made
@@ -46,7 +50,7 @@ struct recorder_state {
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_2 {
+inline namespace layout_3 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
@@ -56,7 +60,7 @@ __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
 
-}  // namespace layout_2
+}  // namespace layout_3
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();

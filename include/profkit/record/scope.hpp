@@ -38,36 +38,46 @@ class scope {
   scope() noexcept = default;
 
   void begin(std::uint32_t flags, site& where) noexcept {
-    begin_nvtx(flags, where, nullptr);
+    announce(flags, where, nullptr);
     if ((flags & detail::recording) == 0) return;
     detail::thread_log* const log = detail::log_of_this_thread();
     if (__builtin_expect(log == nullptr || !log->reserve(2), 0)) return;
-    log->put(detail::ticks(flags), detail::tagged(where, detail::event_kind::enter));
-    opened(log);
+    std::uint64_t const what = detail::tagged(where, detail::event_kind::enter);
+    log->put(detail::ticks(flags), what);
+    opened(log, what);
   }
 
   void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload, std::int64_t const* index) noexcept {
-    begin_nvtx(flags, where, index);
+    announce(flags, where, index);
     if ((flags & detail::recording) == 0) return;
     detail::thread_log* const log = detail::log_of_this_thread();
     if (__builtin_expect(log == nullptr || !log->reserve(3), 0)) return;
-    log->put(detail::ticks(flags), detail::tagged(where, kind), payload);
-    opened(log);
+    std::uint64_t const what = detail::tagged(where, kind);
+    log->put(detail::ticks(flags), what, payload);
+    opened(log, what, payload);
   }
 
-  void begin_nvtx(std::uint32_t flags, site& where, std::int64_t const* index) noexcept {
+  void announce(std::uint32_t flags, site& where, std::int64_t const* index) noexcept {
+    listen(flags);
     flags_ = flags & ~detail::recording;
     if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where, index);
   }
 
-  void opened(detail::thread_log* log) noexcept {
-    ++log->open;
+  void announce(std::uint32_t flags, detail::scope_node& where) noexcept {
+    listen(flags);
+    flags_ = flags & ~detail::recording;
+    if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push_node(where);
+  }
+
+  void opened(detail::thread_log* log, std::uint64_t what, std::uint64_t payload = 0) noexcept {
+    log->opened(what, payload);
     log_ = log;
   }
 
   void end() noexcept { end_at(log_ != nullptr ? detail::ticks(flags_) : 0); }
 
   void end_at(std::uint64_t now) noexcept {
+    listen(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
     if (log_ != nullptr) {
       --log_->open;
       log_->put(now, 0);
@@ -80,6 +90,12 @@ class scope {
   [[nodiscard]] bool is_recorded() const noexcept { return log_ != nullptr; }
 
  private:
+  static void listen(std::uint32_t flags) noexcept {
+    if (__builtin_expect((flags & detail::has_listener) == 0, 1)) return;
+    auto const function = __atomic_load_n(&detail::recorder.before_change, __ATOMIC_ACQUIRE);
+    if (function != nullptr) function();
+  }
+
   detail::thread_log* log_ = nullptr;  ///< set if the beginning was recorded
   std::uint32_t flags_ = 0;            ///< as they were at the beginning
 };

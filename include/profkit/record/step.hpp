@@ -49,13 +49,14 @@ class step : private scope {
   explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
     __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    begin_nvtx(flags, where(), nullptr);
+    announce(flags, where(), nullptr);
     raw_.begin_ticks = detail::ticks(flags);
     if ((flags & detail::recording) == 0) return;
     detail::thread_log* const log = detail::log_of_this_thread();
     if (log == nullptr || !log->reserve(2)) return;
-    log->put(raw_.begin_ticks, detail::tagged(where(), detail::event_kind::enter_step));
-    opened(log);
+    std::uint64_t const what = detail::tagged(where(), detail::event_kind::enter_step);
+    log->put(raw_.begin_ticks, what);
+    opened(log, what);
   }
 
   ~step() {

@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-/// What the low three bits of `log_slot::what` say. The rest of it is a pointer to the site, 0 where there is none.
+/// What the low four bits of `log_slot::what` say. The rest of it is a pointer to the site, 0 where there is none.
 enum class event_kind : std::uint64_t {
   leave = 0,          ///< one slot
   enter = 1,          ///< one slot
@@ -17,7 +17,11 @@ enum class event_kind : std::uint64_t {
   counter = 5,        ///< and a payload slot: the value
   begin_call = 6,     ///< and a payload slot: the correlation; an API call that launches GPU operations
   end_call = 7,       ///< one slot
+  enter_adopted = 8,  ///< and a payload slot: a `scope_node const*`
+  thread_rest = 9,    ///< and a payload slot: a `scope_node const*`; where the thread's work outside scopes belongs from here on
 };
+
+inline constexpr std::uint64_t event_kind_bits = 15;
 
 /// A `what` of 8 bytes, or a payload that follows one.
 struct log_slot {
@@ -25,7 +29,15 @@ struct log_slot {
   std::uint64_t what;
 };
 
-static_assert(alignof(site) >= 8, "the kind of an event is kept in the low bits of the site's address");
+static_assert(alignof(site) > event_kind_bits, "the kind of an event is kept in the low bits of the site's address");
+
+/// What an open scope or API call began with.
+struct open_entry {
+  std::uint64_t what;     ///< as in `log_slot`
+  std::uint64_t payload;  ///< the index, the `scope_node`, or nothing
+};
+
+struct scope_node;
 
 /// Lets another part of the program know what became of a scope: filled in when the log is drained.
 struct scope_note {
@@ -47,6 +59,11 @@ struct thread_log {
   log_slot* slots = nullptr;
   std::uint64_t mask = 0;  ///< number of slots, a power of two, less one
 
+  /// From the outermost on; of deeper ones only the number is known.
+  static constexpr std::uint64_t known_entries = 64;
+  open_entry entries[known_entries] = {};
+  scope_node const* rest = nullptr;  ///< where what the thread launches outside scopes belongs
+
   // Written by the reader.
   alignas(64) std::uint64_t read = 0;
   std::uint64_t released = 0;        ///< a multiple of the pieces in which memory goes back to the system
@@ -67,6 +84,12 @@ struct thread_log {
     if (needed_end <= room_end) return true;
     __atomic_store_n(&dropped, dropped + 1, __ATOMIC_RELAXED);
     return false;
+  }
+
+  /// To be called when the beginning is in the log.
+  void opened(std::uint64_t what, std::uint64_t payload = 0) noexcept {
+    entries[open < known_entries ? open : known_entries - 1] = {what, payload};
+    ++open;
   }
 
   void put(std::uint64_t ticks, std::uint64_t what) noexcept {

@@ -85,6 +85,7 @@ inline thread_log* attach_this_thread() noexcept {
     if (log == nullptr) log = make_log();
     if (log != nullptr) {
       log->open = 0;
+      log->rest = nullptr;
       log->thread_system_id = thread;
       ::prctl(PR_GET_NAME, log->thread_name);
       __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);

@@ -123,6 +123,8 @@ inline void write_gpu_quality(json_writer& json, summary const& of) {
   json.member("unattributed_operations", figure(of.gpu ? of.gpu->unattributed_operations : 0));
   json.member("unattributed_ms", of.gpu ? std::optional{of.gpu->unattributed_time.count()} : std::nullopt);
   json.member("unknown_launches", figure(of.gpu ? of.gpu->unknown_launches : 0));
+  json.member("graph_operations", figure(of.gpu ? of.gpu->operations_of_graphs : 0));
+  json.member("unknown_graph_operations", figure(of.gpu ? of.gpu->operations_of_unknown_graphs : 0));
 }
 
 }  // namespace profkit::detail

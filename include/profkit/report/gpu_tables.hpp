@@ -151,7 +151,7 @@ inline table empty_kernel_table() {
   if (steps.count() > 0.0) {
     text += fmt::format(", {} of the measured steps' {} ms", detail::format_share(idle.inclusive / steps), detail::format_ms(steps));
   }
-  text += "; charged to the innermost scope open meanwhile on the steps' thread";
+  text += "; charged to the innermost scope open meanwhile on the steps' thread, or working for it on another";
   if (idle.self.count() > 0.0) text += fmt::format(", {} ms to none", detail::format_ms(idle.self));
   return text + "\n";
 }

@@ -31,6 +31,11 @@ namespace profkit {
         "{} GPU operations ({} of them kernels; {:.3f} ms) were launched outside any scope; of {} the launch was not recorded\n",
         of.gpu->unattributed_operations, of.gpu->unattributed_kernels, of.gpu->unattributed_time.count(), of.gpu->unknown_launches);
   }
+  if (of.gpu) {
+    count(of.gpu->operations_of_unknown_graphs,
+          "operations of CUDA graphs whose capture was not seen (before kernels were collected, or in a child graph) are charged to what "
+          "launched them");
+  }
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {

@@ -17,6 +17,8 @@
 #include "../analyze/summary.hpp"
 #include "../profile/error.hpp"
 #include "../profile/profile.hpp"
+#include "adopted_table.hpp"
+#include "budget_table.hpp"
 #include "gpu_tables.hpp"
 #include "nsys_csv.hpp"
 #include "quality_text.hpp"
@@ -94,6 +96,12 @@ class report_sections {
   bool is_markdown_;
 };
 
+inline std::string budget_text(summary const& of, report_sections const& section) {
+  std::string text = section("Where the step went", budget_table(of), "") + budget_verdict(of) + "\n";
+  if (!of.budget->starving.empty()) text += section("What the GPU waits for", starving_table(of), "");
+  return text;
+}
+
 inline std::string gpu_text(summary const& of, report_sections const& section) {
   gpu_summary const& gpu = *of.gpu;
   std::string text = section("GPU work by scope", gpu_scope_table(of), "no scope was recorded") +
@@ -140,8 +148,10 @@ std::string report_code<Unused>::text(report const& of, bool as_markdown) {
   std::string text;
   if (!what.covers_steps) text += "No step was made (profkit::step): everything below covers the whole session.\n\n";
   text += section("Steps", step_table(what), "") + throughput_text(what.steps);
+  if (what.budget) text += budget_text(what, section);
   text += section("Scopes", scope_table(what), "no scope was recorded");
   if (!what.names.empty()) text += section("By name", name_table(what), "");
+  if (!what.adopted.empty()) text += section("Work done for scopes elsewhere", adopted_table(what), "") + adopted_note + "\n";
   if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
   if (!what.counters.empty()) text += section("Counters", counter_table(what), "");
   text += what.gpu ? gpu_text(what, section) : section.title("Kernels") + fmt::format("not collected ({})\n\n", why_no_kernels(what));

@@ -8,6 +8,8 @@
 
 #include "../analyze/summary.hpp"
 #include "../version.hpp"
+#include "adopted_table.hpp"
+#include "budget_table.hpp"
 #include "gpu_json.hpp"
 #include "json_writer.hpp"
 
@@ -175,8 +177,9 @@ inline void write_quality(json_writer& json, summary const& of) {
   for (scope_summary const& each : of.scopes) detail::write_scope(json, each);
   json.end_array();
   detail::write_names(json, of);
+  detail::write_adopted(json, of);
   detail::write_gpu(json, of.gpu);
-  json.member("budget", std::nullopt);
+  detail::write_budget(json, of.budget);
   detail::write_memory(json, of.memory);
   detail::write_counters(json, of.counters);
   detail::write_quality(json, of);

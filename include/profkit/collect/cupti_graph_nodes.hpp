@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "../record/scope_token.hpp"
+#include "cupti_library.hpp"
+
+namespace profkit::detail {
+
+/// In which scopes the nodes of CUDA graphs were captured, from CUPTI's callbacks when a node is made and when one is copied. To
+/// instantiate a graph copies its nodes, and what a device runs carries the number of the copy. Nothing is kept for copies of nodes whose
+/// capture was not seen.
+/// There is one per process, never destroyed: another thread may be in a callback when a session ends.
+class cupti_graph_nodes {
+ public:
+  /// By CUPTI's number of the node: the scope that was open on the thread that captured it.
+  using captured_nodes = std::map<std::uint64_t, scope_token>;
+
+  static cupti_graph_nodes& instance() {
+    static cupti_graph_nodes* const nodes = new cupti_graph_nodes;
+    return *nodes;
+  }
+
+  /// Forgets what is known, and listens. Only to the two callbacks that are needed: with CUPTI 13.0, a program that listened to this
+  /// whole domain and read what each callback was about crashed.
+  /// @throws profkit::error
+  void start(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
+    static_cast<void>(take());
+    number_of_.store(cupti.get_graph_node_id, std::memory_order_release);
+    for (CUpti_CallbackId const id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {
+      cupti.check(cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id), "cuptiEnableCallback");
+    }
+  }
+
+  /// For callbacks of CUPTI_CB_DOMAIN_RESOURCE, on the thread that captures, instantiates or copies. Without memory for it, a node is as
+  /// one whose capture was not seen.
+  void on_resource(CUpti_CallbackId id, void const* data) noexcept {
+    auto const* const graph = static_cast<CUpti_GraphData const*>(static_cast<CUpti_ResourceData const*>(data)->resourceDescriptor);
+    if (graph == nullptr) return;
+    try {
+      if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) created(graph->node);
+      if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) cloned(graph->node, graph->originalNode);
+    } catch (std::exception const&) {
+    }
+  }
+
+  /// All of them, once.
+  [[nodiscard]] captured_nodes take() {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    copies_.clear();
+    return std::exchange(nodes_, captured_nodes{});
+  }
+
+ private:
+  void created(CUgraphNode node) {
+    std::optional<std::uint64_t> const number = number_of(node);
+    if (!number) return;
+    scope_token const scope = scope_token::of_launches();
+    std::lock_guard<std::mutex> const lock{mutex_};
+    if (copies_.count(graph_of(*number)) == 0) nodes_[*number] = scope;
+  }
+
+  /// CUPTI's number of the graph that a node is in. Source: cuptiGetGraphId in cupti_callbacks.h, and the records' graphId.
+  static std::uint32_t graph_of(std::uint64_t node) noexcept { return static_cast<std::uint32_t>(node >> 32U); }
+
+  /// A copy is first created, in the scope that is open where the copy is made, and then said to be one. What is created in the graph of a
+  /// copy after that is the driver's: it puts the nodes of child graphs there without saying which they are copies of.
+  void cloned(CUgraphNode node, CUgraphNode original) {
+    std::optional<std::uint64_t> const number = number_of(node);
+    if (!number) return;
+    std::optional<std::uint64_t> const of = number_of(original);
+    std::lock_guard<std::mutex> const lock{mutex_};
+    copies_.insert(graph_of(*number));
+    auto const known = of ? nodes_.find(*of) : nodes_.end();
+    if (known == nodes_.end()) {
+      nodes_.erase(*number);
+    } else {
+      nodes_[*number] = known->second;
+    }
+  }
+
+  /// Called without the mutex: CUPTI has locks of its own.
+  [[nodiscard]] std::optional<std::uint64_t> number_of(CUgraphNode node) const noexcept {
+    auto const function = number_of_.load(std::memory_order_acquire);
+    std::uint64_t number = 0;
+    if (function == nullptr || node == nullptr || function(node, &number) != CUPTI_SUCCESS) return std::nullopt;
+    return number;
+  }
+
+  std::atomic<decltype(&::cuptiGetGraphNodeId)> number_of_{nullptr};
+  std::mutex mutex_;
+  captured_nodes nodes_;
+  std::set<std::uint32_t> copies_;  ///< graphs that are copies of others
+};
+
+}  // namespace profkit::detail

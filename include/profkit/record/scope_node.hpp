@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "recorder.hpp"
+
+namespace profkit::detail {
+
+/// A place in the tree of scopes, with the scopes around it. Made when it is first asked for, and there from then on.
+struct scope_node {
+  std::uint32_t state;       ///< a `scope_node_state`
+  std::uint32_t names;       ///< in its path, with those in the names of what was adopted there
+  scope_node const* parent;  ///< null: none
+  std::uint64_t what;        ///< the site and how it was entered, as in `log_slot`
+  std::uint64_t payload;     ///< the index; of what was adopted, the node that it came from
+  void* nvtx_name;           ///< handle of the registered string; owned by the NVTX hooks
+
+  [[nodiscard]] site const& where() const noexcept { return *reinterpret_cast<site const*>(what & ~event_kind_bits); }
+  [[nodiscard]] event_kind kind() const noexcept { return static_cast<event_kind>(what & event_kind_bits); }
+  [[nodiscard]] std::int64_t index() const noexcept { return static_cast<std::int64_t>(payload); }
+  [[nodiscard]] scope_node const& adopted_from() const noexcept { return *reinterpret_cast<scope_node const*>(payload); }
+};
+
+enum scope_node_state : std::uint32_t { node_free = 0, node_in_the_making = 1, node_made = 2 };
+
+/// All nodes of the process: open addressing without locks or allocation. Two threads that make the same node at once may make two,
+/// which are the same path in the profile.
+struct scope_node_table {
+  static constexpr std::uint64_t size = 1U << 14U;
+  static constexpr std::uint64_t longest_probe = 64;
+
+  scope_node nodes[size];
+
+  /// @return null if the table is full there.
+  scope_node* find(scope_node const* parent, std::uint64_t what, std::uint64_t payload) noexcept {
+    std::uint64_t hash = (reinterpret_cast<std::uint64_t>(parent) + payload * 31U) * 0x9e3779b97f4a7c15U + what;
+    hash = (hash ^ (hash >> 29U)) * 0xbf58476d1ce4e5b9U;
+    hash ^= hash >> 32U;
+    for (std::uint64_t probe = 0; probe < longest_probe; ++probe) {
+      scope_node& node = nodes[(hash + probe) % size];
+      std::uint32_t state = __atomic_load_n(&node.state, __ATOMIC_ACQUIRE);
+      if (state == node_free &&
+          __atomic_compare_exchange_n(&node.state, &state, std::uint32_t{node_in_the_making}, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        node.parent = parent;
+        node.what = what;
+        node.payload = payload;
+        node.names =
+            1 + (parent == nullptr ? 0 : parent->names) + (node.kind() == event_kind::enter_adopted ? node.adopted_from().names : 0);
+        __atomic_store_n(&node.state, std::uint32_t{node_made}, __ATOMIC_RELEASE);
+        return &node;
+      }
+      if (state == node_made && node.parent == parent && node.what == what && node.payload == payload) return &node;
+    }
+    return nullptr;
+  }
+};
+
+inline namespace layout_3 {
+
+__attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
+
+}  // namespace layout_3
+
+/// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, or there is no room for it.
+inline scope_node* current_node(thread_log const& log) noexcept {
+  scope_node* node = nullptr;
+  std::uint64_t const known = log.open < thread_log::known_entries ? log.open : thread_log::known_entries - 1;
+  for (open_entry const* entry = log.entries; entry != log.entries + known; ++entry) {
+    std::uint64_t const where = entry->what & ~event_kind_bits;
+    switch (static_cast<event_kind>(entry->what & event_kind_bits)) {
+      case event_kind::enter_step:  // begins a tree of its own
+        node = scope_nodes.find(nullptr, entry->what, 0);
+        break;
+      case event_kind::enter_indexed:
+        node = scope_nodes.find(node, entry->what, entry->payload);
+        break;
+      case event_kind::enter_adopted:
+        node = reinterpret_cast<scope_node*>(entry->payload);
+        continue;
+      case event_kind::enter:
+      case event_kind::enter_noted:
+        node = scope_nodes.find(node, where | static_cast<std::uint64_t>(event_kind::enter), 0);
+        break;
+      default:  // an API call is no scope
+        continue;
+    }
+    if (node == nullptr) return nullptr;
+  }
+  return node;
+}
+
+/// Whether a scope is open on this thread; API calls are none.
+inline bool is_inside_scope(thread_log const& log) noexcept {
+  if (log.open >= thread_log::known_entries) return true;
+  for (open_entry const* entry = log.entries; entry != log.entries + log.open; ++entry) {
+    if (static_cast<event_kind>(entry->what & event_kind_bits) != event_kind::begin_call) return true;
+  }
+  return false;
+}
+
+}  // namespace profkit::detail

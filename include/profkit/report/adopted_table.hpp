@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "../analyze/summary.hpp"
+#include "gpu_json.hpp"
+#include "json_writer.hpp"
+#include "number_format.hpp"
+#include "table.hpp"
+
+namespace profkit {
+
+/// What adopting scopes did for each scope, beside what was done in it; empty if none adopted another.
+[[nodiscard]] inline table adopted_table(summary const& of) {
+  table result{{"scope", "role", "own host ms", "own kernel ms", "count", "host ms", "kernel ms", "busy ms", "kernel / own"}, 2};
+  for (adopted_summary const& row : of.adopted) {
+    result.add({std::string(2 * row.depth, ' ') + row.name, row.role, detail::format_ms(row.own_host_total),
+                detail::format_ms(row.own_kernel_time), fmt::format("{}", row.count), detail::format_ms(row.host_total),
+                detail::format_ms(row.kernel_time), detail::format_ms(row.busy),
+                row.kernel_ratio ? fmt::format("{:.2f}", *row.kernel_ratio) : detail::not_measured});
+  }
+  return result;
+}
+
+/// What stands below the table.
+inline constexpr char const* adopted_note =
+    "own: in the scope and inside it, but not in scopes that work for another; count, host, kernel, busy: of the scopes that work for it "
+    "or\n"
+    "for one inside it, each without those in it that work for another\n";
+
+namespace detail {
+
+/// "adopted" of `report.json`.
+inline void write_adopted(json_writer& json, summary const& of) {
+  json.key("adopted");
+  json.begin_array();
+  for (adopted_summary const& row : of.adopted) {
+    json.begin_object();
+    json.member("path", row.path);
+    json.member("name", row.name);
+    json.member("depth", row.depth);
+    json.member("role", row.role);
+    json.member("count", row.count);
+    json.member("host_total_ms", row.host_total.count());
+    json.member("gpu_operations", row.operations);
+    json.member("gpu_kernel_ms", count_of(row.kernel_time));
+    json.member("gpu_busy_ms", count_of(row.busy));
+    json.member("own_host_total_ms", count_of(row.own_host_total));
+    json.member("own_gpu_kernel_ms", count_of(row.own_kernel_time));
+    json.member("kernel_ratio", row.kernel_ratio);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace detail
+}  // namespace profkit

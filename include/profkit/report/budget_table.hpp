@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "json_writer.hpp"
+#include "number_format.hpp"
+#include "table.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+inline constexpr std::array<char const*, idle_causes> idle_cause_names{"launch-bound", "host-bound", "synchronisation", "copies", "queued"};
+inline constexpr std::array<char const*, idle_causes> idle_cause_keys{"launch_bound_ms", "host_bound_ms", "synchronisation_ms", "copies_ms",
+                                                                      "queued_ms"};
+inline constexpr std::size_t starving_shown = 10;
+inline constexpr std::size_t starving_named = 5;
+
+/// Of times over all measured steps: what they are for one step.
+class per_step {
+ public:
+  explicit per_step(summary const& of) : steps_{std::max<double>(1.0, static_cast<double>(of.steps.host.count))} {}
+  [[nodiscard]] milliseconds operator()(milliseconds all) const { return all / steps_; }
+  [[nodiscard]] std::string text(milliseconds all) const { return format_ms((*this)(all)); }
+
+ private:
+  double steps_;
+};
+
+inline std::string share_of(milliseconds part, milliseconds whole) {
+  return whole.count() > 0.0 ? format_share(part / whole) : not_measured;
+}
+
+inline std::vector<std::string> budget_cells(std::string part, milliseconds busy, std::array<milliseconds, idle_causes> const& idle,
+                                             milliseconds total, milliseconds wall, per_step const& each) {
+  std::vector<std::string> cells{std::move(part), each.text(busy)};
+  for (milliseconds const cause : idle) cells.push_back(each.text(cause));
+  cells.push_back(each.text(total));
+  cells.push_back(share_of(total, wall));
+  return cells;
+}
+
+/// "launch-bound 25.0 %, queued 1.3 %": those that there are.
+inline std::string causes_text(std::array<milliseconds, idle_causes> const& idle, milliseconds wall) {
+  std::string text;
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+    if (idle[cause].count() == 0.0) continue;
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} {}", idle_cause_names[cause], share_of(idle[cause], wall));
+  }
+  return text;
+}
+
+inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& of) {
+  std::array<milliseconds, idle_causes> sum{};
+  for (budget_row const& row : of.rows) {
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) sum[cause] += row.idle[cause];
+  }
+  return sum;
+}
+
+}  // namespace detail
+
+/// Where the wall time of a step went, in milliseconds for one step; the column `of step` adds up to 100 %. Empty if there is no budget.
+[[nodiscard]] inline table budget_table(summary const& of) {
+  std::vector<std::string> headings{"part of the step", "GPU busy"};
+  for (char const* const cause : detail::idle_cause_names) headings.push_back(std::string{"idle: "} + cause);
+  headings.insert(headings.end(), {"ms a step", "of step"});
+  table result{std::move(headings)};
+  if (!of.budget) return result;
+  detail::per_step const each{of};
+  milliseconds total{};
+  for (budget_row const& row : of.budget->rows) {
+    result.add(detail::budget_cells(row.part, row.busy, row.idle, row.total, of.budget->wall, each));
+    total += row.total;
+  }
+  result.add(detail::budget_cells("all", of.budget->busy, detail::idle_of_all(*of.budget), total, of.budget->wall, each));
+  return result;
+}
+
+/// The scopes for which the devices waited longest, by name, in milliseconds for one step. Empty if there is no budget.
+[[nodiscard]] inline table starving_table(summary const& of) {
+  std::vector<std::string> headings{"scope that the GPU waits for", "idle ms a step", "of step"};
+  headings.insert(headings.end(), detail::idle_cause_names.begin(), detail::idle_cause_names.end());
+  table result{std::move(headings)};
+  if (!of.budget) return result;
+  detail::per_step const each{of};
+  for (std::size_t i = 0; i < std::min(of.budget->starving.size(), detail::starving_shown); ++i) {
+    starving_scope const& row = of.budget->starving[i];
+    std::vector<std::string> cells{row.name, each.text(row.total), detail::share_of(row.total, of.budget->wall)};
+    for (milliseconds const cause : row.by_cause) cells.push_back(each.text(cause));
+    result.add(std::move(cells));
+  }
+  return result;
+}
+
+/// What the budget comes to: how much of a step the GPU idles, why, and for which scopes it waits; and what overlaps.
+[[nodiscard]] inline std::string budget_verdict(summary const& of) {
+  if (!of.budget || of.budget->wall.count() == 0.0) return "";
+  budget_summary const& budget = *of.budget;
+  detail::per_step const each{of};
+  milliseconds const idle = budget.wall - budget.busy;
+  std::string text = fmt::format("The GPU idles for {} of the step, {} of {} ms", detail::share_of(idle, budget.wall), each.text(idle),
+                                 each.text(budget.wall));
+  std::string const causes = detail::causes_text(detail::idle_of_all(budget), budget.wall);
+  if (!causes.empty()) text += ": " + causes;
+  for (std::size_t i = 0; i < std::min(budget.starving.size(), detail::starving_named); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "; it waits longest for " : ", ", budget.starving[i].name,
+                        detail::share_of(budget.starving[i].total, budget.wall));
+  }
+  text += fmt::format("\noverlap: operations ran beside others for {} ms a step, which counts once, for the one that began first",
+                      each.text(budget.overlap));
+  auto const beside = [&](char const* what, hidden_work const& work) {
+    if (work.busy.count() == 0.0) return;
+    text += fmt::format("; {} {} ms, {} ms of it with nothing beside", what, each.text(work.busy), each.text(work.exposed));
+  };
+  beside("copies", budget.copies);
+  beside("communication", budget.communication);
+  return text + "\n";
+}
+
+namespace detail {
+
+inline void write_causes(json_writer& json, std::array<milliseconds, idle_causes> const& of) {
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) json.member(idle_cause_keys[cause], of[cause].count());
+}
+
+/// Times over all measured steps, as everywhere in report.json.
+inline void write_budget(json_writer& json, std::optional<budget_summary> const& of) {
+  json.key("budget");
+  if (!of) {
+    json.value(std::nullopt);
+    return;
+  }
+  auto const share = [&](milliseconds part) { return of->wall.count() > 0.0 ? std::optional{part / of->wall} : std::nullopt; };
+  json.begin_object();
+  json.member("wall_ms", of->wall.count());
+  json.member("gpu_busy_ms", of->busy.count());
+  json.key("gpu_idle");
+  json.begin_object();
+  write_causes(json, idle_of_all(*of));
+  json.end_object();
+  json.key("parts");
+  json.begin_array();
+  for (budget_row const& row : of->rows) {
+    json.begin_object();
+    json.member("part", row.part);
+    json.member("gpu_busy_ms", row.busy.count());
+    json.key("gpu_idle");
+    json.begin_object();
+    write_causes(json, row.idle);
+    json.end_object();
+    json.member("total_ms", row.total.count());
+    json.member("share", share(row.total));
+    json.end_object();
+  }
+  json.end_array();
+  json.key("starving");
+  json.begin_array();
+  for (starving_scope const& row : of->starving) {
+    json.begin_object();
+    json.member("name", row.name);
+    json.member("total_ms", row.total.count());
+    json.member("share", share(row.total));
+    write_causes(json, row.by_cause);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("overlap_ms", of->overlap.count());
+  for (auto const& [name, work] : {std::pair{"copies", &of->copies}, std::pair{"communication", &of->communication}}) {
+    json.key(name);
+    json.begin_object();
+    json.member("busy_ms", work->busy.count());
+    json.member("exposed_ms", work->exposed.count());
+    json.end_object();
+  }
+  json.end_object();
+}
+
+}  // namespace detail
+
+}  // namespace profkit

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/made_profile.hpp"
+#include "../support/profile_of.hpp"
+#include "../support/random_gpu_profile.hpp"
+
+using Catch::Approx;
+
+namespace {
+
+constexpr std::uint32_t no_parent = profkit::path_record::no_parent;
+
+/// Records with times in ms.
+struct builder {
+  profkit::profile profile;
+
+  builder() {
+    profile.threads = {{100, "main"}, {101, "engine"}};
+    profile.gpu_names = {{"gemm", {}}};
+    profile.api_names = {"cudaLaunchKernel_v7000"};
+    profile.collectors = {{"kernels", "collected", {}}};
+  }
+
+  std::uint32_t path(std::uint32_t parent, char const* name) {
+    profile.paths.push_back({parent, name, {}, "made.cpp", 1});
+    return static_cast<std::uint32_t>(profile.paths.size() - 1);
+  }
+  std::uint32_t adopting(std::uint32_t parent, std::uint32_t from, char const* role) {
+    profile.paths.push_back({parent, "of " + std::to_string(from) + " (" + role + ")", {}, "made.cpp", 2, from, role});
+    return static_cast<std::uint32_t>(profile.paths.size() - 1);
+  }
+  void scope(std::uint32_t path, std::uint32_t thread, double from, double to) {
+    profile.scopes.push_back({{at_ms(from), at_ms(to)}, path, thread});
+  }
+  /// A kernel that runs from `from` to `to`, launched at `at`.
+  void kernel(std::uint32_t thread, double at, double from, double to) {
+    profile.api_calls.push_back({{at_ms(at), at_ms(at + 0.01)}, ++correlation_, 0, thread});
+    profkit::gpu_operation_record operation;
+    operation.time = {at_ms(from), at_ms(to)};
+    operation.correlation = correlation_;
+    profile.gpu_operations.push_back(operation);
+  }
+  void step(double from, double to, bool is_warmup = false) {
+    profile.steps.push_back({{at_ms(from), at_ms(to)}, profile.steps.size(), is_warmup, 1});
+  }
+
+ private:
+  std::uint64_t correlation_ = 0;
+};
+
+profkit::adopted_summary const& row_of(profkit::summary const& of, std::string const& path, std::string const& role = "backward") {
+  auto const row =
+      std::find_if(of.adopted.begin(), of.adopted.end(), [&](auto const& each) { return each.path == path && each.role == role; });
+  if (row == of.adopted.end()) FAIL("there is no row " << path << ", " << role);
+  return *row;
+}
+
+std::vector<std::string> rows_of(profkit::summary const& of) {
+  std::vector<std::string> result;
+  for (profkit::adopted_summary const& row : of.adopted) result.push_back(row.path + ": " + row.role);
+  return result;
+}
+
+double kernel_ms(profkit::adopted_summary const& of) { return of.kernel_time.value().count(); }
+double own_kernel_ms(profkit::adopted_summary const& of) { return of.own_kernel_time.value().count(); }
+
+/// In a step: forward [0, 10] with layer [1, 9] and attention [2, 6] in it, and backward [20, 30]. On another thread, under backward, an
+/// adopting scope of layer [21, 24] and one of attention [24, 29].
+///
+///     launched in             kernel
+///     layer                   [1, 2]
+///     attention               [2, 5]
+///     backward                [20, 21]
+///     layer (backward)        [21, 23]
+///     attention (backward)    [24, 28], and beside it [25, 27]
+struct forward_and_backward : builder {
+  std::uint32_t step_path = path(no_parent, "step");
+  std::uint32_t forward = path(step_path, "forward");
+  std::uint32_t layer = path(forward, "layer");
+  std::uint32_t attention = path(layer, "attention");
+  std::uint32_t backward = path(step_path, "backward");
+  std::uint32_t of_layer = adopting(backward, layer, "backward");
+  std::uint32_t of_attention = adopting(backward, attention, "backward");
+
+  forward_and_backward() {
+    step(0, 40);
+    scope(attention, 0, 2, 6);
+    scope(layer, 0, 1, 9);
+    scope(forward, 0, 0, 10);
+    scope(backward, 0, 20, 30);
+    scope(step_path, 0, 0, 40);
+    scope(of_layer, 1, 21, 24);
+    scope(of_attention, 1, 24, 29);
+    kernel(0, 1.1, 1, 2);
+    kernel(0, 2.1, 2, 5);
+    kernel(0, 20.1, 20, 21);
+    kernel(1, 21.1, 21, 23);
+    kernel(1, 24.1, 24, 28);
+    kernel(1, 24.2, 25, 27);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each adopted scope has a row with what was done for it and for the scopes inside it", "[adopted]") {
+  profkit::summary const summary = profkit::analyze(forward_and_backward{}.profile);
+  CHECK(rows_of(summary) == std::vector<std::string>{"step: backward", "step/forward: backward", "step/forward/layer: backward",
+                                                     "step/forward/layer/attention: backward"});
+  profkit::adopted_summary const& attention = row_of(summary, "step/forward/layer/attention");
+  CHECK(attention.name == "attention");
+  CHECK(attention.depth == 3);
+  CHECK(attention.count == 1);
+  CHECK(attention.host_total.count() == Approx(5.0));
+  CHECK(attention.operations == 2);
+  CHECK(kernel_ms(attention) == Approx(6.0));
+  CHECK(attention.busy->count() == Approx(4.0));
+  CHECK(attention.own_host_total->count() == Approx(4.0));
+  CHECK(own_kernel_ms(attention) == Approx(3.0));
+  CHECK(attention.kernel_ratio == Approx(2.0));
+  for (char const* const path : {"step/forward/layer", "step/forward"}) {
+    profkit::adopted_summary const& around = row_of(summary, path);
+    CHECK(around.count == 2);
+    CHECK(around.host_total.count() == Approx(8.0));
+    CHECK(around.operations == 3);
+    CHECK(kernel_ms(around) == Approx(8.0));
+    CHECK(around.busy->count() == Approx(6.0));
+    CHECK(own_kernel_ms(around) == Approx(4.0));
+    CHECK(around.kernel_ratio == Approx(2.0));
+  }
+  CHECK(row_of(summary, "step/forward").own_host_total->count() == Approx(10.0));
+}
+
+TEST_CASE("what a scope did itself and what was done for it are never the same kernels", "[adopted]") {
+  // `backward`, and what works for others in it, lie in the step, too.
+  profkit::summary const summary = profkit::analyze(forward_and_backward{}.profile);
+  profkit::adopted_summary const& step = row_of(summary, "step");
+  CHECK(own_kernel_ms(step) == Approx(5.0));
+  CHECK(kernel_ms(step) == Approx(8.0));
+  CHECK(own_kernel_ms(step) + kernel_ms(step) == Approx(summary.gpu->all.kernel_time.count()));
+}
+
+TEST_CASE("a role of its own is a row of its own", "[adopted]") {
+  forward_and_backward make;
+  std::uint32_t const other = make.adopting(no_parent, make.attention, "prefetch");
+  make.scope(other, 1, 31, 32);
+  make.kernel(1, 31.1, 31, 31.5);
+  profkit::summary const summary = profkit::analyze(make.profile);
+  CHECK(rows_of(summary) == std::vector<std::string>{"step: backward", "step: prefetch", "step/forward: backward", "step/forward: prefetch",
+                                                     "step/forward/layer: backward", "step/forward/layer: prefetch",
+                                                     "step/forward/layer/attention: backward", "step/forward/layer/attention: prefetch"});
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer", "prefetch")) == Approx(0.5));
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer")) == Approx(8.0));
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer/attention")) == Approx(6.0));
+}
+
+TEST_CASE("scopes inside an adopting scope count with it", "[adopted]") {
+  forward_and_backward make;
+  std::uint32_t const inside = make.path(make.of_attention, "inside");
+  make.scope(inside, 1, 28, 28.5);
+  make.kernel(1, 28.1, 28.1, 28.6);
+  profkit::adopted_summary const row = row_of(profkit::analyze(make.profile), "step/forward/layer/attention");
+  CHECK(row.count == 1);
+  CHECK(row.host_total.count() == Approx(5.0));
+  CHECK(kernel_ms(row) == Approx(6.5));
+}
+
+TEST_CASE("an adopting scope inside another has its time and its kernels to itself", "[adopted]") {
+  builder make;
+  std::uint32_t const one = make.path(no_parent, "one");
+  std::uint32_t const other = make.path(no_parent, "other");
+  std::uint32_t const of_one = make.adopting(no_parent, one, "backward");
+  std::uint32_t const between = make.path(of_one, "between");
+  std::uint32_t const of_other = make.adopting(between, other, "backward");
+  std::uint32_t const elsewhere = make.adopting(of_one, other, "elsewhere");
+  make.scope(of_other, 0, 2, 5);
+  make.scope(between, 0, 1, 6);
+  make.scope(of_one, 0, 0, 10);
+  make.scope(elsewhere, 1, 3, 4);  // lies under `of_one`, but on another thread: no time of that one
+  make.kernel(0, 0.5, 0, 1);
+  make.kernel(0, 1.5, 1, 3);
+  make.kernel(0, 2.5, 3, 7);
+  make.kernel(1, 3.5, 7, 15);
+  profkit::summary const summary = profkit::analyze(make.profile);
+  CHECK(summary.adopted.size() == 3);
+  CHECK(row_of(summary, "one").host_total.count() == Approx(7.0));
+  CHECK(kernel_ms(row_of(summary, "one")) == Approx(3.0));
+  CHECK(row_of(summary, "other").host_total.count() == Approx(3.0));
+  CHECK(kernel_ms(row_of(summary, "other")) == Approx(4.0));
+  CHECK(row_of(summary, "other", "elsewhere").host_total.count() == Approx(1.0));
+  CHECK(kernel_ms(row_of(summary, "other", "elsewhere")) == Approx(8.0));
+}
+
+TEST_CASE("work for what was itself done for a scope is beside it, never in it", "[adopted]") {
+  forward_and_backward make;
+  // The second derivative: its scopes adopt the adopting scope. The recomputed forward of a checkpoint: scopes inside it are adopted.
+  std::uint32_t const twice = make.path(make.step_path, "twice");
+  std::uint32_t const of_backward = make.adopting(twice, make.of_attention, "backward");
+  std::uint32_t const recomputed = make.path(make.of_layer, "recomputed");
+  std::uint32_t const of_recomputed = make.adopting(make.of_layer, recomputed, "backward");
+  std::uint32_t const third = make.adopting(twice, of_backward, "backward");
+  make.scope(twice, 0, 30, 39);
+  make.scope(of_backward, 1, 31, 33);
+  make.kernel(1, 31.1, 31, 33);
+  make.scope(recomputed, 1, 21.5, 22);
+  make.scope(of_recomputed, 1, 22, 22.5);
+  make.kernel(1, 22.1, 28, 29);
+  make.scope(third, 1, 34, 35);
+  make.kernel(1, 34.1, 34, 34.5);
+  profkit::summary const summary = profkit::analyze(make.profile);
+  std::string const second = "backward of work in backward";
+  CHECK(rows_of(summary) == std::vector<std::string>{"step: backward", "step: " + second, "step/forward: backward",
+                                                     "step/forward: " + second, "step/forward/layer: backward",
+                                                     "step/forward/layer: " + second, "step/forward/layer/attention: backward",
+                                                     "step/forward/layer/attention: " + second});
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer/attention")) == Approx(6.0));
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer/attention", second)) == Approx(2.5));
+  CHECK(row_of(summary, "step/forward/layer/attention", second).count == 2);
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer")) == Approx(8.0));
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer", second)) == Approx(3.5));
+  CHECK(row_of(summary, "step/forward/layer").host_total.count() == Approx(7.5));
+  CHECK(row_of(summary, "step/forward/layer", second).host_total.count() == Approx(3.5));
+}
+
+TEST_CASE("without kernels the host times are there and the rest is n/a", "[adopted]") {
+  forward_and_backward make;
+  make.profile.collectors.clear();
+  make.profile.gpu_operations.clear();
+  profkit::summary const summary = profkit::analyze(make.profile);
+  profkit::adopted_summary const& row = row_of(summary, "step/forward/layer");
+  CHECK(row.count == 2);
+  CHECK(row.host_total.count() == Approx(8.0));
+  CHECK(row.own_host_total->count() == Approx(8.0));
+  CHECK_FALSE(row.operations);
+  CHECK_FALSE(row.kernel_time);
+  CHECK_FALSE(row.busy);
+  CHECK_FALSE(row.own_kernel_time);
+  CHECK_FALSE(row.kernel_ratio);
+}
+
+TEST_CASE("a scope that launched nothing has no ratio", "[adopted]") {
+  forward_and_backward make;
+  std::uint32_t const quiet = make.path(make.forward, "quiet");
+  std::uint32_t const of_quiet = make.adopting(make.backward, quiet, "backward");
+  make.scope(quiet, 0, 9.1, 9.2);
+  make.scope(of_quiet, 1, 29.1, 29.2);
+  profkit::adopted_summary const row = row_of(profkit::analyze(make.profile), "step/forward/quiet");
+  CHECK(own_kernel_ms(row) == 0.0);
+  CHECK(kernel_ms(row) == 0.0);
+  CHECK_FALSE(row.kernel_ratio);
+}
+
+TEST_CASE("warm-up does not count, and what did nothing in the measured time has no row", "[adopted]") {
+  forward_and_backward make;
+  make.profile.steps[0].warmup = true;
+  make.step(50, 60);
+  make.scope(make.attention, 0, 51, 53);
+  make.scope(make.of_attention, 1, 54, 55);
+  make.kernel(1, 54.1, 54, 56);
+  profkit::summary const summary = profkit::analyze(make.profile);
+  CHECK(row_of(summary, "step/forward/layer/attention").count == 1);
+  CHECK(kernel_ms(row_of(summary, "step/forward/layer/attention")) == Approx(2.0));
+  CHECK(row_of(summary, "step/forward/layer/attention").own_host_total->count() == Approx(2.0));
+  CHECK_FALSE(row_of(summary, "step/forward/layer").own_host_total);  // none of it is in the measured step
+
+  make.profile.steps[1].warmup = true;
+  CHECK(profkit::analyze(make.profile).adopted.empty());
+}
+
+TEST_CASE("what a graph runs counts where its nodes were captured", "[adopted]") {
+  forward_and_backward make;
+  make.step(50, 60);
+  make.kernel(0, 51, 52, 57);
+  make.profile.gpu_operations.back().graph_node = 7;
+  make.profile.graph_nodes = {{7, make.of_attention}};
+  profkit::adopted_summary const row = row_of(profkit::analyze(make.profile), "step/forward/layer/attention");
+  CHECK(kernel_ms(row) == Approx(11.0));
+  CHECK(row.count == 1);
+}
+
+TEST_CASE("a profile without adopting scopes has no such rows", "[adopted]") {
+  CHECK(profkit::analyze(made_profile()).adopted.empty());
+  CHECK(profkit::analyze({}).adopted.empty());
+}
+
+TEST_CASE("over random nests, own work and work for scopes are each kernel once", "[adopted]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    random_gpu_profile made = make_random_gpu_profile(seed, 400);
+    profkit::profile& profile = made.profile;
+    // Every third path that can becomes an adopting one of an earlier path.
+    for (std::uint32_t path = 1; path < profile.paths.size(); ++path) {
+      if (path % 3 != 0) continue;
+      profile.paths[path].adopted_from = static_cast<std::uint32_t>((path * seed) % path * 7 % path);
+      profile.paths[path].role = path % 2 == 0 ? "backward" : "prefetch";
+    }
+    profkit::attribution const found = profkit::attribute(profile);
+    profkit::summary const summary = profkit::analyze(profile);
+
+    // From the definitions, path by path.
+    auto const adopts = [&](std::uint32_t path) { return profile.paths[path].adopted_from != no_parent; };
+    auto const around = [&](std::uint32_t path) {
+      while (path != no_parent && !adopts(path)) path = profile.paths[path].parent;
+      return path;
+    };
+    auto const is_inside = [&](std::uint32_t path, std::uint32_t of) {
+      while (path != no_parent && path != of) path = profile.paths[path].parent;
+      return path == of;
+    };
+    auto const end_of_chain = [&](std::uint32_t adopting) {
+      std::uint32_t path = adopting;
+      while (around(profile.paths[path].adopted_from) != no_parent) path = around(profile.paths[path].adopted_from);
+      return path;
+    };
+    std::uint64_t operations_with_row = 0;
+    for (profkit::adopted_summary const& row : summary.adopted) {
+      double kernels = 0.0;
+      std::uint64_t operations = 0;
+      for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+        std::uint32_t const path = found.path_of[i];
+        if (path == no_parent || around(path) == no_parent) continue;
+        std::uint32_t const adopting = around(path);
+        std::uint32_t const first = end_of_chain(adopting);
+        std::string const role =
+            first == adopting ? profile.paths[adopting].role : profile.paths[adopting].role + " of work in " + profile.paths[first].role;
+        bool counts = false;
+        for (std::uint32_t of = 0; of < profile.paths.size(); ++of) {
+          counts = counts || (path_name(profile, of) == row.path && is_inside(profile.paths[first].adopted_from, of));
+        }
+        if (!counts || role != row.role) continue;
+        ++operations;
+        kernels += std::chrono::duration<double, std::milli>{profile.gpu_operations[i].time.duration()}.count();
+      }
+      CHECK(row.operations == operations);
+      CHECK(kernel_ms(row) == Approx(kernels));
+      if (row.depth == 0) operations_with_row += operations;
+    }
+    std::uint64_t expected = 0;
+    for (std::uint32_t const path : found.path_of) expected += path != no_parent && around(path) != no_parent ? 1U : 0U;
+    CHECK(expected > 0);
+    CHECK(operations_with_row == expected);
+  }
+}

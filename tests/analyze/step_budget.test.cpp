@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../support/made_profile.hpp"
+#include "../support/random_step_profile.hpp"
+
+using Catch::Approx;
+using profkit::idle_cause;
+using std::chrono::nanoseconds;
+
+namespace {
+
+constexpr std::uint32_t none = profkit::attribution::none;
+
+double idle_of(profkit::budget_row const& row, idle_cause cause) { return row.idle[static_cast<std::size_t>(cause)].count(); }
+
+profkit::budget_row const& part(profkit::budget_summary const& of, std::string const& name) {
+  auto const row = std::find_if(of.rows.begin(), of.rows.end(), [&](auto const& each) { return each.part == name; });
+  INFO(name);
+  REQUIRE(row != of.rows.end());
+  return *row;
+}
+
+profkit::budget_summary budget_of(profkit::profile const& of) {
+  auto const summary = profkit::analyze(of);
+  REQUIRE(summary.budget);
+  return *summary.budget;
+}
+
+/// A step [0, 10] ms with `forward` [1, 4] and `wait` [5, 9], and a second thread. Calls and operations are added by the tests.
+class made_step {
+ public:
+  made_step() {
+    profile.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
+                     {0, "forward", {}, "train.cpp", 10},
+                     {0, "wait", {}, "train.cpp", 20}};
+    profile.threads = {{100, "train"}, {101, "engine"}};
+    profile.gpu_names = {{"gemm", {}}, {"ncclDevKernel_AllReduce", {}}, {"[CUDA memcpy Host-to-Device]", {}}};
+    profile.api_names = {"cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyHtoDAsync_v2"};
+    profile.collectors = {{"kernels", "collected", {}}};
+    profile.scopes = {{{at_ms(1), at_ms(4)}, 1, 0}, {{at_ms(5), at_ms(9)}, 2, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
+    profile.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};
+  }
+
+  made_step& call(std::uint32_t name, std::uint32_t thread, double from, double to) {
+    profile.api_calls.push_back({{at_ms(from), at_ms(to)}, profile.api_calls.size() + 1, name, thread});
+    return *this;
+  }
+
+  /// @param is_of_last_call else its launch was not recorded.
+  made_step& operation(std::uint32_t name, double from, double to, bool is_of_last_call = true) {
+    profkit::gpu_operation_record each;
+    each.time = {at_ms(from), at_ms(to)};
+    each.correlation = is_of_last_call ? profile.api_calls.size() : 0;
+    each.name = name;
+    each.kind = name == 2 ? profkit::gpu_operation_kind::copy : profkit::gpu_operation_kind::kernel;
+    profile.gpu_operations.push_back(each);
+    return *this;
+  }
+
+  profkit::profile profile;
+};
+
+/// The same budget by looking at every nanosecond of the measured steps.
+class plain_model {
+ public:
+  using causes = std::array<nanoseconds, profkit::idle_causes>;
+
+  explicit plain_model(profkit::profile const& of) : of_{of}, launches_(of.scopes.size()) {
+    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+      profkit::api_call_record const* const launch = launch_of(of.gpu_operations[i]);
+      scope_of_.push_back(launch == nullptr ? none : innermost(thread_of(*launch), middle(launch->time)));
+      if (scope_of_.back() != none) launches_[scope_of_.back()] = true;
+      if (launch == nullptr || scope_of_.back() != none || thread_of(*launch) == 100) continue;
+      std::uint32_t const steps_scope = innermost(100, middle(launch->time));
+      if (steps_scope != none) launches_[steps_scope] = true;
+    }
+    for (profkit::step_record const& step : of.steps) {
+      if (step.warmup) continue;
+      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += nanoseconds{1}) look(at);
+    }
+  }
+
+  nanoseconds wall{};
+  nanoseconds exposed_copies{};
+  nanoseconds copies{};
+  nanoseconds exposed_communication{};
+  nanoseconds communication{};
+  nanoseconds sum{};                          ///< each operation by itself
+  std::map<std::uint32_t, nanoseconds> busy;  ///< by path
+  std::map<std::uint32_t, causes> idle;       ///< by path
+
+ private:
+  static profkit::timestamp middle(profkit::interval const& of) { return of.begin + of.duration() / 2; }
+  static bool is_in(profkit::interval const& time, profkit::timestamp at) { return time.begin <= at && at < time.end; }
+
+  [[nodiscard]] std::uint64_t thread_of(profkit::api_call_record const& call) const { return of_.threads[call.thread].system_id; }
+
+  [[nodiscard]] profkit::api_call_record const* launch_of(profkit::gpu_operation_record const& operation) const {
+    return operation.correlation == 0 ? nullptr : &of_.api_calls[operation.correlation - 1];
+  }
+
+  [[nodiscard]] std::uint32_t innermost(std::uint64_t thread, profkit::timestamp at) const {
+    std::uint32_t result = none;
+    for (std::uint32_t i = 0; i < of_.scopes.size(); ++i) {
+      profkit::scope_record const& scope = of_.scopes[i];
+      if (of_.threads[scope.thread].system_id != thread || !is_in(scope.time, at)) continue;
+      if (result == none || scope.time.duration() < of_.scopes[result].time.duration()) result = i;
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::optional<idle_cause> holding_call(std::uint64_t thread, profkit::timestamp at) const {
+    for (profkit::api_call_record const& call : of_.api_calls) {
+      if (thread_of(call) != thread || !is_in(call.time, at) || call.name == 0) continue;
+      return call.name == 1 ? idle_cause::synchronisation : idle_cause::copy;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {
+    return path == in || (of_.paths[path].parent != profkit::path_record::no_parent && lies_in(of_.paths[path].parent, in));
+  }
+
+  void look(profkit::timestamp at) {
+    ++wall;
+    std::size_t running = 0;
+    std::size_t running_copies = 0;
+    std::size_t running_communication = 0;
+    std::size_t first = of_.gpu_operations.size();
+    std::size_t next = of_.gpu_operations.size();
+    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+      profkit::gpu_operation_record const& each = of_.gpu_operations[i];
+      auto const begins_before = [&](std::size_t other) {
+        return other == of_.gpu_operations.size() || each.time.begin < of_.gpu_operations[other].time.begin;
+      };
+      if (each.time.begin > at && begins_before(next)) next = i;
+      if (!is_in(each.time, at)) continue;
+      if (begins_before(first)) first = i;
+      ++running;
+      if (each.kind != profkit::gpu_operation_kind::kernel) ++running_copies;
+      if (each.kind == profkit::gpu_operation_kind::kernel && each.name == 1) ++running_communication;
+    }
+    sum += nanoseconds{running};
+    if (running_copies > 0) ++copies;
+    if (running_communication > 0) ++communication;
+    if (running > 0 && running_copies == running) ++exposed_copies;
+    if (running > 0 && running_communication == running) ++exposed_communication;
+    if (running > 0) {
+      ++busy[scope_of_[first] == none ? none : of_.scopes[scope_of_[first]].path];
+    } else {
+      look_idle(at, next == of_.gpu_operations.size() ? nullptr : launch_of(of_.gpu_operations[next]));
+    }
+  }
+
+  void look_idle(profkit::timestamp at, profkit::api_call_record const* launch) {
+    std::uint32_t const steps_scope = innermost(100, at);
+    bool const is_other = launch != nullptr && thread_of(*launch) != 100;
+    std::uint32_t const other_scope = is_other ? innermost(thread_of(*launch), at) : none;
+    auto const other_call = is_other ? holding_call(thread_of(*launch), at) : std::nullopt;
+    auto const by_scope = [&](std::uint32_t scope) { return scope != none && launches_[scope] ? idle_cause::launching : idle_cause::host; };
+    idle_cause cause = by_scope(steps_scope);
+    if (launch != nullptr && launch->time.end <= at) {
+      cause = idle_cause::queued;
+    } else if (other_call) {
+      cause = *other_call;
+    } else if (other_scope != none) {
+      cause = by_scope(other_scope);
+    } else if (auto const call = holding_call(100, at)) {
+      cause = *call;
+    }
+    std::uint32_t charged = steps_scope == none ? none : of_.scopes[steps_scope].path;
+    if (charged != none && other_scope != none && lies_in(of_.scopes[other_scope].path, charged)) charged = of_.scopes[other_scope].path;
+    ++idle[charged][static_cast<std::size_t>(cause)];
+  }
+
+  profkit::profile const& of_;
+  std::vector<std::uint32_t> scope_of_;
+  std::vector<bool> launches_;
+};
+
+/// "forward" of the path step/forward/layer.
+std::string part_of(profkit::profile const& of, std::uint32_t path) {
+  if (path == none) return "outside any scope";
+  profkit::path_record const& record = of.paths[path];
+  bool const is_root = record.parent == profkit::path_record::no_parent;
+  if (is_root) return record.name == "step" ? "step itself" : record.name + " (not in a step)";
+  profkit::path_record const& parent = of.paths[record.parent];
+  bool const is_in_step = parent.parent == profkit::path_record::no_parent && parent.name == "step";
+  return is_in_step ? record.name : part_of(of, record.parent);
+}
+
+}  // namespace
+
+TEST_CASE("the parts of a step add up to its wall time, and each moment counts once", "[step_budget]") {
+  made_step made;
+  made.call(0, 0, 1.1, 1.2).operation(0, 1.5, 5.5).call(0, 0, 2.0, 2.1).operation(0, 4.5, 6.0);  // overlap for 1 ms
+  made.call(0, 0, 6.5, 6.6).operation(0, 7.0, 8.0);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  CHECK(budget.wall.count() == Approx(10.0));
+  CHECK(budget.busy.count() == Approx(5.5));
+  CHECK(budget.overlap.count() == Approx(1.0));
+  CHECK(part(budget, "forward").busy.count() == Approx(4.5));
+  CHECK(part(budget, "wait").busy.count() == Approx(1.0));
+  double total = 0.0;
+  for (profkit::budget_row const& row : budget.rows) total += row.total.count();
+  CHECK(total == Approx(10.0));
+}
+
+TEST_CASE("a scope that launches, with nothing queued, is launch-bound; one that launches nothing is host-bound", "[step_budget]") {
+  made_step made;
+  made.call(0, 0, 3.0, 3.5).operation(0, 3.75, 9.5);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  CHECK(idle_of(part(budget, "step itself"), idle_cause::host) == Approx(1.5));
+  CHECK(idle_of(part(budget, "forward"), idle_cause::launching) == Approx(2.5));
+  CHECK(idle_of(part(budget, "forward"), idle_cause::queued) == Approx(0.25));
+  CHECK(idle_of(part(budget, "forward"), idle_cause::host) == 0.0);
+}
+
+TEST_CASE("calls that wait or copy are causes of their own", "[step_budget]") {
+  made_step made;
+  made.call(0, 0, 1.0, 1.5).operation(0, 1.5, 4.5);
+  made.call(1, 0, 5.5, 6.5).call(2, 0, 7.0, 7.5).operation(2, 7.5, 10.0);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  CHECK(idle_of(part(budget, "wait"), idle_cause::synchronisation) == Approx(1.0));
+  CHECK(idle_of(part(budget, "wait"), idle_cause::copy) == Approx(0.5));
+  CHECK(idle_of(part(budget, "wait"), idle_cause::launching) == Approx(1.0));
+  CHECK(budget.copies.busy.count() == Approx(2.5));
+  CHECK(budget.copies.exposed.count() == Approx(2.5));
+}
+
+TEST_CASE("idle time is charged to the scope that works for a waiting one on another thread", "[step_budget]") {
+  made_step made;
+  made.profile.paths.push_back({2, "forward/attention (backward)", {}, "bridge.hpp", 1, 1, "backward"});
+  made.profile.scopes.push_back({{at_ms(6), at_ms(8)}, 3, 1});
+  made.call(0, 1, 7.0, 7.5).operation(0, 7.5, 10.0);
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.budget);
+  CHECK(idle_of(part(*summary.budget, "wait"), idle_cause::launching) == Approx(1.5));
+  CHECK(idle_of(part(*summary.budget, "wait"), idle_cause::host) == Approx(1.0));
+  auto const& starving = summary.budget->starving;
+  auto const row = std::find_if(starving.begin(), starving.end(), [](auto const& each) { return each.name == "forward (backward)"; });
+  REQUIRE(row != starving.end());
+  CHECK(row->total.count() == Approx(1.5));
+}
+
+TEST_CASE("where a thread without scopes launches, the scope that waits for it is launch-bound", "[step_budget]") {
+  made_step made;
+  made.call(0, 1, 7.0, 7.5).operation(0, 7.5, 8.5);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  CHECK(idle_of(part(budget, "wait"), idle_cause::launching) == Approx(2.5 + 0.5));
+  CHECK(part(budget, "outside any scope").busy.count() == Approx(1.0));
+}
+
+TEST_CASE("communication beside other kernels is hidden, by itself it is exposed", "[step_budget]") {
+  made_step made;
+  made.call(0, 0, 1.1, 1.2).operation(0, 2.0, 5.0).call(0, 0, 2.0, 2.1).operation(1, 4.0, 7.0);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  CHECK(budget.communication.busy.count() == Approx(3.0));
+  CHECK(budget.communication.exposed.count() == Approx(2.0));
+  CHECK(budget.busy.count() == Approx(5.0));
+}
+
+TEST_CASE("there is no budget without kernels or without steps", "[step_budget]") {
+  made_step made;
+  made.profile.collectors.clear();
+  CHECK_FALSE(profkit::analyze(made.profile).budget);
+  made_step without_steps;
+  without_steps.profile.steps.clear();
+  CHECK_FALSE(profkit::analyze(without_steps.profile).budget);
+}
+
+TEST_CASE("the budget of random profiles is that of looking at every nanosecond", "[step_budget]") {
+  std::array<nanoseconds, profkit::idle_causes> all{};
+  nanoseconds on_other_thread{};
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    INFO("seed " << seed);
+    profkit::profile const profile = make_random_step_profile(seed);
+    plain_model const model{profile};
+    profkit::summary const summary = profkit::analyze(profile);
+    REQUIRE(summary.budget);
+    profkit::budget_summary const& found = *summary.budget;
+    auto const ns = [](profkit::milliseconds time) { return time.count() * 1e6; };
+    CHECK(ns(found.wall) == Approx(static_cast<double>(model.wall.count())));
+    CHECK(ns(found.copies.busy) == Approx(static_cast<double>(model.copies.count())));
+    CHECK(ns(found.copies.exposed) == Approx(static_cast<double>(model.exposed_copies.count())));
+    CHECK(ns(found.communication.busy) == Approx(static_cast<double>(model.communication.count())));
+    CHECK(ns(found.communication.exposed) == Approx(static_cast<double>(model.exposed_communication.count())));
+    CHECK(ns(found.overlap + found.busy) == Approx(static_cast<double>(model.sum.count())));
+    std::map<std::string, double> busy;
+    std::map<std::string, std::array<double, profkit::idle_causes>> idle;
+    for (auto const& [path, time] : model.busy) busy[part_of(profile, path)] += static_cast<double>(time.count());
+    for (auto const& [path, causes] : model.idle) {
+      for (std::size_t cause = 0; cause < profkit::idle_causes; ++cause) {
+        idle[part_of(profile, path)][cause] += static_cast<double>(causes[cause].count());
+        all[cause] += causes[cause];
+        if (path != none && profile.paths[path].name >= "x") on_other_thread += causes[cause];
+      }
+    }
+    auto const by_path = profkit::detail::find_gpu_idle(profile, profkit::attribute(profile), profkit::detail::measured_time{profile},
+                                                        profkit::detail::operations_by_begin(profile.gpu_operations));
+    for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
+      auto const known = model.idle.find(path);
+      CHECK((by_path.of_path[path] ? by_path.of_path[path]->self_by_cause : plain_model::causes{}) ==
+            (known == model.idle.end() ? plain_model::causes{} : known->second));
+    }
+    double total = 0.0;
+    std::map<std::string, double> found_busy;  // several paths may be shown alike
+    std::map<std::string, std::array<double, profkit::idle_causes>> found_idle;
+    for (profkit::budget_row const& row : found.rows) {
+      total += ns(row.total);
+      found_busy[row.part] += ns(row.busy);
+      for (std::size_t cause = 0; cause < profkit::idle_causes; ++cause) found_idle[row.part][cause] += ns(row.idle[cause]);
+    }
+    CHECK(total == Approx(ns(found.wall)));
+    for (auto const& [name, time] : busy) {
+      INFO(name);
+      CHECK(found_busy[name] == Approx(time));
+    }
+    for (auto const& [name, causes] : idle) {
+      INFO(name);
+      for (std::size_t cause = 0; cause < profkit::idle_causes; ++cause) {
+        INFO(cause);
+        CHECK(found_idle[name][cause] == Approx(causes[cause]));
+      }
+    }
+  }
+  for (nanoseconds const each : all) CHECK(each > nanoseconds{100});  // no cause is rare
+  CHECK(on_other_thread > nanoseconds{100});
+}

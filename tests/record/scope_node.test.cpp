@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program of its own: it fills the table of places, which the whole process shares.
+#include <profkit/scope.hpp>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <iterator>
+#include <thread>
+
+#include "../support/profile_of.hpp"
+
+using profkit::scope_token;
+
+namespace {
+
+profkit::site backward{"backward", __FILE__, __LINE__};
+
+bool is_table_full() {
+  auto const& nodes = profkit::detail::scope_nodes.nodes;
+  return std::all_of(std::begin(nodes), std::end(nodes), [](auto const& each) { return each.state == profkit::detail::node_made; });
+}
+
+/// With what tokens of as many indexed scopes would take.
+void fill_table() {
+  static profkit::site many{"many", __FILE__, __LINE__};
+  std::uint64_t const what = profkit::detail::tagged(many, profkit::detail::event_kind::enter_indexed);
+  for (std::uint64_t i = 0; i % 1024 != 0 || !is_table_full(); ++i) {
+    if (i > 10'000'000) FAIL("the table does not fill");
+    static_cast<void>(profkit::detail::scope_nodes.find(nullptr, what, i));
+  }
+}
+
+scope_token token_of_known() {
+  PROF_SCOPE("known");
+  return scope_token::current();
+}
+
+}  // namespace
+
+TEST_CASE("when the table of places is full, tokens are of none and adopting scopes are plain ones, where they are", "[token]") {
+  profkit::session session{plain_options()};
+  scope_token const known = token_of_known();
+  CHECK(known);
+  std::thread{[known] { profkit::adopting_scope const adopted{backward, known, known}; }}.join();
+  fill_table();
+
+  // What has its place keeps it.
+  CHECK(token_of_known().node() == known.node());
+  std::thread{[known] { profkit::adopting_scope const adopted{backward, known, known}; }}.join();
+  // What has none does not take another's.
+  std::thread{[known] {
+    { PROF_ADOPT_SCOPE("no room", known); }
+    PROF_SCOPE("new");
+    CHECK_FALSE(scope_token::current());
+    profkit::adopting_scope const adopted{backward, known, known};
+    CHECK_FALSE(scope_token::current());
+    PROF_SCOPE("inside");
+    CHECK_FALSE(scope_token::current());
+    PROF_ADOPT_SCOPE("of none", scope_token::current());
+  }}.join();
+
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.quality.dropped_events == 0);
+  CHECK(count_scopes(profile, "known/known (backward)") == 2);
+  CHECK(count_scopes(profile, "no room") == 1);
+  for (char const* const path : {"new", "new/backward", "new/backward/inside", "new/backward/inside/of none"}) {
+    CHECK(count_scopes(profile, path) == 1);
+  }
+}

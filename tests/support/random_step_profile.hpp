@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/profile/profile.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace made {
+
+using std::chrono::nanoseconds;
+
+class random_steps {
+ public:
+  explicit random_steps(std::uint64_t seed) : random_{seed} {
+    made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one thread of the system
+    made_.gpu_names = {{"kernel", {}}, {"ncclKernel", {}}};
+    made_.collectors = {{"kernels", "collected", {}}};
+    path_of(profkit::path_record::no_parent, "step");
+    profkit::timestamp const begin = now_;
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      now_ += up_to(60);
+      profkit::timestamp const around = now_;
+      now_ += nanoseconds{1} + up_to(5);
+      make_step(step);
+      now_ += nanoseconds{1} + up_to(5);
+      if (one_in(2)) made_.scopes.push_back({{around, now_}, path_of(profkit::path_record::no_parent, "around"), 0});
+    }
+    profkit::timestamp const end = now_;
+    now_ = begin;
+    // Some of what the other thread does lies in a scope of the steps' thread, as work for it does.
+    auto const known = static_cast<std::uint64_t>(made_.paths.size());
+    while (now_ < end) nest(one_in(2) ? profkit::path_record::no_parent : static_cast<std::uint32_t>(random_() % known), 1, 4);
+    made_.time = {begin, std::max(end, now_)};
+    made_.api_names = {"cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuMemsetD8Async"};
+    for (std::uint64_t const thread : {100U, 101U}) add_calls(thread, begin, end);
+    auto const length = static_cast<std::uint64_t>((end - begin).count());
+    std::set<profkit::timestamp> begins;
+    for (std::uint64_t i = random_() % 150; i > 0; --i) {
+      profkit::gpu_operation_record each;
+      each.time.begin = begin + nanoseconds{random_() % length} - nanoseconds{20};
+      if (!begins.insert(each.time.begin).second) continue;  // which of two begins first must be plain
+      each.time.end = each.time.begin + up_to(one_in(20) ? 200 : 15);
+      each.kind = static_cast<profkit::gpu_operation_kind>(random_() % 3);
+      each.name = static_cast<std::uint32_t>(random_() % made_.gpu_names.size());
+      each.device = static_cast<std::int32_t>(random_() % 2);
+      each.correlation = launched_before(each.time.begin);
+      made_.gpu_operations.push_back(each);
+    }
+    if (one_in(2)) std::shuffle(made_.scopes.begin(), made_.scopes.end(), random_);
+  }
+
+  [[nodiscard]] profkit::profile made() && { return std::move(made_); }
+
+ private:
+  nanoseconds up_to(std::uint64_t ns) { return nanoseconds{random_() % (ns + 1)}; }
+  bool one_in(std::uint64_t number) { return random_() % number == 0; }
+
+  std::uint32_t path_of(std::uint32_t parent, std::string const& name) {
+    std::vector<profkit::path_record>& paths = made_.paths;
+    auto const known =
+        std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
+    auto const position = static_cast<std::uint32_t>(known - paths.begin());
+    if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
+    return position;
+  }
+
+  void make_step(std::uint64_t index) {
+    profkit::timestamp const begin = now_;
+    std::uint32_t const thread = one_in(2) ? 0 : 2;
+    for (std::uint64_t nests = 1 + random_() % 4; nests > 0; --nests) {
+      now_ += up_to(20);
+      nest(0, thread, 4);
+    }
+    now_ += up_to(20) + nanoseconds{1};
+    made_.scopes.push_back({{begin, now_}, 0, thread});
+    made_.steps.push_back({{begin, now_}, index, index == 0 || one_in(5), 1});
+  }
+
+  // Moments of one thread differ, so that its scopes lie in each other in one way only.
+  void nest(std::uint32_t parent, std::uint32_t thread, std::uint64_t deepest) {
+    profkit::timestamp const begin = now_ += nanoseconds{1} + up_to(10);
+    std::uint32_t const path = path_of(parent, std::string(1, static_cast<char>((thread == 1 ? 'x' : 'a') + random_() % 3)));
+    for (std::uint64_t inside = random_() % (deepest + 1); inside > 0; --inside) nest(path, thread, deepest - 1);
+    now_ += nanoseconds{1} + up_to(10);
+    made_.scopes.push_back({{begin, now_}, path, thread});
+    now_ += nanoseconds{1};
+  }
+
+  /// Between the beginnings and ends of a thread's scopes: a call cannot contain one.
+  void add_calls(std::uint64_t system_id, profkit::timestamp begin, profkit::timestamp end) {
+    std::vector<profkit::timestamp> moments{begin, end};
+    for (profkit::scope_record const& scope : made_.scopes) {
+      if (made_.threads[scope.thread].system_id == system_id) moments.insert(moments.end(), {scope.time.begin, scope.time.end});
+    }
+    std::sort(moments.begin(), moments.end());
+    for (std::size_t i = 1; i < moments.size(); ++i) {
+      nanoseconds const room = moments[i] - moments[i - 1];
+      if (room < nanoseconds{4} || one_in(2)) continue;
+      profkit::interval call{moments[i - 1] + nanoseconds{1}, {}};
+      call.end = call.begin + nanoseconds{1} + up_to(static_cast<std::uint64_t>(room.count()) - 3);
+      auto const name = static_cast<std::uint32_t>(random_() % made_.api_names.size());
+      made_.api_calls.push_back({call, made_.api_calls.size() + 1, name, system_id == 100 ? 0U : 1U});
+    }
+  }
+
+  /// 0: not recorded.
+  std::uint64_t launched_before(profkit::timestamp moment) {
+    if (made_.api_calls.empty() || one_in(6)) return 0;
+    profkit::api_call_record const& call = made_.api_calls[random_() % made_.api_calls.size()];
+    return call.time.begin <= moment && moment - call.time.begin < nanoseconds{200} ? call.correlation : 0;
+  }
+
+  std::mt19937_64 random_;
+  profkit::timestamp now_{std::chrono::seconds{1'790'000'000}};
+  profkit::profile made_;
+};
+
+}  // namespace made
+
+/// Steps of a few hundred nanoseconds whose every moment can be looked at: nests on the thread of the steps and on another, scopes around
+/// the steps and between them, calls that launch, copy and wait, and operations of two devices that begin and end anywhere.
+/// @param seed the same makes the same profile. The thread of the steps is 100, the other one 101.
+inline profkit::profile make_random_step_profile(std::uint64_t seed) { return made::random_steps{seed}.made(); }
