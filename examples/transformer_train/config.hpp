@@ -116,6 +116,8 @@ struct run_config {
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
+  bool bridge = true;  ///< charge the backward pass to the scopes of the forward pass
+  bool graph = false;  ///< capture one step as a CUDA graph and replay it
   bool synchronise_phases = false;
   std::uint32_t head_start_ms = 0;  ///< for which the GPU waits before each forward
   bool all_api_calls = false;       ///< of CUDA, not only those that launch GPU work

@@ -51,7 +51,8 @@ std::string describe_gpu() {
 
 }  // namespace
 
-compute_device::compute_device(device_kind wanted) : description_{"CPU (" + std::to_string(at::get_num_threads()) + " threads)"} {
+compute_device::compute_device(device_kind wanted, [[maybe_unused]] bool captures)
+    : description_{"CPU (" + std::to_string(at::get_num_threads()) + " threads)"} {
 #if TRAINER_WITH_CUDA
   bool const has_gpu = c10::cuda::device_count() > 0;
   if (wanted == device_kind::cuda && !has_gpu) {
@@ -60,6 +61,7 @@ compute_device::compute_device(device_kind wanted) : description_{"CPU (" + std:
   if (wanted == device_kind::cpu || !has_gpu) return;
   is_cuda_ = true;
   description_ = describe_gpu();
+  if (captures) c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, 0));
   stream_ = c10::cuda::getCurrentCUDAStream(0).stream();
 #else
   if (wanted == device_kind::cuda) {

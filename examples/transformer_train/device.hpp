@@ -22,8 +22,10 @@ namespace trainer {
 /// Where the model computes: the processor, or the first GPU.
 class compute_device {
  public:
+  /// @param captures its work is to be captured in CUDA graphs, for which LibTorch wants another stream than the default one: from here on
+  /// this thread launches on that.
   /// @throws input_error if a GPU is asked for and there is none, or if the program was built without CUDA.
-  explicit compute_device(device_kind wanted);
+  explicit compute_device(device_kind wanted, bool captures = false);
 
   [[nodiscard]] bool is_cuda() const noexcept { return is_cuda_; }
   /// For people, such as "NVIDIA H200 (139.8 GiB)".

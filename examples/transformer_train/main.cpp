@@ -53,6 +53,8 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   app.add_option("--data", config.data_file, "Train on the bytes of this file, its last tenth held out; else on random tokens");
   app.add_option("--seed", config.seed, "Of the weights and the batches")->check(count_range())->capture_default_str();
   app.add_option("--out", options.output_directory, "Write reports and tables into this directory");
+  add_choice(app, "--bridge", config.bridge, switches, "Charge the backward pass to the scopes of the forward pass (T14)");
+  app.add_flag("--graph", config.graph, "Capture the third step as a CUDA graph and replay it from then on; needs a GPU");
   app.add_flag("--phase-times", config.times_phases, "Time each phase of the measured steps without profkit too");
   app.add_flag("--sync", config.synchronise_phases, "Wait for the GPU at the end of each phase");
   app.add_option("--head-start", config.head_start_ms,

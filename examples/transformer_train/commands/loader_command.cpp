@@ -149,7 +149,7 @@ std::uint64_t epoch_batches(loader_sweep const& wanted, corpus const& from) {
 
 exit_code load(loader_sweep const& wanted, profkit::options options) {
   compute_device const device{wanted.run.device};
-  check_run(wanted.run, device);
+  check_run(wanted.run, device, options);
   auto const from = std::make_shared<corpus const>(wanted.run.data_file, wanted.run.ctx);
   options.measured_steps = epoch_batches(wanted, *from);
   // Each worker has a log, and a step's worth of samples fits in a small one.
@@ -179,6 +179,7 @@ void add_loader_command(CLI::App& app, command& chosen) {
   auto const config = std::make_shared<loader_sweep>();
   config->run.ctx = 128;
   config->run.batch = 16;
+  config->run.bridge = false;  // what is measured here is time
   auto const options = std::make_shared<profkit::options>(profkit::options::from_env());
   run_config& run = config->run;
   CLI::App& sub = *app.add_subcommand(

@@ -35,6 +35,7 @@ std::string describe(run_config const& config, compute_device const& device) {
                   static_cast<double>(parameter_count(config.size)) / 1e6, config.ctx, config.batch, name_of(run_modes, config.mode),
                   name_of(precisions, config.precision), name_of(attentions, config.attention));
   if (config.mode == run_mode::train) text += fmt::format(", {} with lr {}", name_of(optimizers, config.optimizer), config.learning_rate);
+  if (config.graph) text += ", replayed from a CUDA graph";
   return text + ", on " + device.description();
 }
 
@@ -82,6 +83,14 @@ void print_skipped_steps(measurement const& run) {
   if (run.skipped_steps) fmt::print("skipped steps: {} of {}, whose scaled gradients overflowed\n", *run.skipped_steps, run.losses.size());
 }
 
+void print_nodes(measurement const& run) {
+  if (!run.nodes) return;
+  bridged_nodes const& nodes = *run.nodes;
+  fmt::print("backward: {} nodes ran, {} for a forward scope, {} to accumulate gradients, {} of unknown forward, {} of higher order\n",
+             nodes.matched + nodes.accumulation + nodes.unknown + nodes.higher_order, nodes.matched, nodes.accumulation, nodes.unknown,
+             nodes.higher_order);
+}
+
 struct run_table {
   std::string file_name;
   titled_table table;
@@ -91,6 +100,10 @@ struct run_table {
 std::vector<run_table> tables_of(run_config const& config, profkit::report const& report) {
   profkit::summary const& summary = report.summary();
   std::vector<run_table> tables{{"t1", step_summary_table(config, summary), true}, {"t2", section_table(config, summary), true}};
+  if (std::optional<backward_tables> backward = backward_tables_of(report.profile(), summary)) {
+    tables.push_back({"t14_by_name", std::move(backward->by_name), true});
+    tables.push_back({"t14", std::move(backward->by_scope), false});
+  }
   if (summary.gpu) tables.push_back({"types", type_table(summary), true});
   if (config.questions) tables.push_back({"t6", questions_table(config, report.profile(), summary), true});
   tables.push_back({"t8", layer_table(config, summary), false});
@@ -105,8 +118,8 @@ void write_memory(memory_record const& memory, profkit::profile const& profile, 
 }  // namespace
 
 exit_code run(run_config const& config, profkit::options const& options) {
-  compute_device const device{config.device};
-  check_run(config, device);
+  compute_device const device{config.device, config.graph};
+  check_run(config, device, options);
   std::optional<text> data;
   if (!config.data_file.empty()) data.emplace(config.data_file, config.ctx);
   fs::path const directory = options.output_directory;
@@ -123,6 +136,7 @@ exit_code run(run_config const& config, profkit::options const& options) {
   print_phases(measured);
   print_attention_backend(measured);
   print_skipped_steps(measured);
+  print_nodes(measured);
   print_losses(config, measured.losses);
   if (measured.held_out_after) {
     fmt::print("held-out loss, nats per byte: {:.4f} before training, {:.4f} after\n", *measured.held_out_before, *measured.held_out_after);

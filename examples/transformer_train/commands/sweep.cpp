@@ -132,7 +132,7 @@ exit_code sweep(sweep_config const& wanted, profkit::options const& options) {
           run.ctx = ctx;
           run.mode = mode;
           run.precision = precision;
-          check_run(run, device);
+          check_run(run, device, options);
           cells.push_back({key_of(run, options, device), weight_of(run), [=, &device] { return measure_cell(run, options, device); }});
         }
       }
@@ -155,6 +155,7 @@ void add_sweep_command(CLI::App& app, command& chosen) {
   auto const config = std::make_shared<sweep_config>();
   auto const options = std::make_shared<profkit::options>(profkit::options::from_env());
   options->kernels = false;  // what is measured here is time
+  config->common.bridge = false;
   CLI::App& sub =
       *app.add_subcommand("sweep", "Step times, phases and peak memory of many configurations, a row each; goes on where it was");
   add_choices(sub, "--sizes", config->sizes, model_sizes_by_name, "Sizes of the model");

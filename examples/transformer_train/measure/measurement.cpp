@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/measurement.hpp"
 
+#include <cstdint>
 #include <profkit/profkit.hpp>
+#include <string>
 #include <utility>
 
 #include "errors.hpp"
@@ -62,9 +64,27 @@ class capture_marks {
   bool is_open_ = false;
 };
 
+/// Refuses what does not go together with a step that is captured once and then replayed as a whole.
+void check_graph(run_config const& config, std::uint64_t warmup_steps) {
+  if (config.mode == run_mode::train && config.optimizer == optimizer_kind::adamw) {
+    throw input_error{"--optimizer adamw: counts its steps on the host, where --graph would repeat one of them; use fused_adamw"};
+  }
+  auto const refuse = [](bool is_set, char const* option, char const* reason) {
+    if (is_set) throw input_error{std::string{option} + ": " + reason + "; leave it or --graph out"};
+  };
+  refuse(config.synchronise_phases, "--sync", "waits after each phase, and --graph replays all phases as one");
+  refuse(config.times_phases, "--phase-times", "times each phase from the host, and --graph replays all phases as one");
+  refuse(config.head_start_ms > 0, "--head-start", "hides gaps from launching, and a step that --graph replays is launched at once");
+  refuse(config.memory_snapshot, "--memory-snapshot", "shows what a step allocates, and one that --graph replays allocates nothing");
+  if (warmup_steps < training::graph_warmup_steps) {
+    throw input_error{"--warmup " + std::to_string(warmup_steps) + ": --graph captures the third step, before the measured ones; take " +
+                      std::to_string(training::graph_warmup_steps) + " or more"};
+  }
+}
+
 }  // namespace
 
-void check_run(run_config const& config, compute_device const& device) {
+void check_run(run_config const& config, compute_device const& device, profkit::options const& options) {
   if (config.largest_gradient_norm > 0.0 && config.mode == run_mode::forward) {
     throw input_error{"--clip-grad: there are no gradients with --mode fwd; use it with fwd_bwd or train"};
   }
@@ -72,7 +92,9 @@ void check_run(run_config const& config, compute_device const& device) {
     throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config.backend)} +
                       ": the attention is written out; use it with --attention sdpa"};
   }
+  if (config.graph) check_graph(config, options.warmup_steps);
   if (device.is_cuda()) return;
+  if (config.graph) throw input_error{"--graph: captures the work of a GPU, and there is none here; leave it out"};
   if (config.memory_snapshot) throw input_error{"--memory-snapshot: shows the memory of a GPU, and there is none here; leave it out"};
   if (config.precision == precision_kind::tf32) {
     throw input_error{"--precision tf32: only a GPU computes in TF32; use fp32 or bf16 on the CPU"};
@@ -81,7 +103,7 @@ void check_run(run_config const& config, compute_device const& device) {
 
 measurement measure(run_config const& config, compute_device const& device, std::optional<text> data, profkit::options options,
                     bool shows_progress, batch_feed* feed) {
-  check_run(config, device);
+  check_run(config, device, options);
   // Taken from the session, which would write and print its own part a second time.
   options.output_directory.clear();
   options.print_report = false;
@@ -105,7 +127,9 @@ measurement measure(run_config const& config, compute_device const& device, std:
   std::optional<double> held_out_before;
   std::optional<std::string> memory_failure;
   try {
-    trained.emplace(config, device, std::move(data), steps);
+    run_config bridged = config;
+    bridged.bridge = config.bridge && options.enabled;  // without scopes it would only cost
+    trained.emplace(bridged, device, std::move(data), steps);
     held_out_before = trained->held_out_loss();
     progress progress{steps};
     if (options.warmup_steps == 0) begin_measuring();
@@ -123,12 +147,13 @@ measurement measure(run_config const& config, compute_device const& device, std:
   }
   capture.end();
 
-  measurement result{session.report(), {}, held_out_before, {}, {}, timer.source(), {}, {}, {}, {}, memory_failure};
+  measurement result{session.report(), {}, held_out_before, {}, {}, timer.source(), {}, {}, {}, {}, {}, memory_failure};
   if (recorder) result.memory = memory_record{recorder->pickled(), recorder->history()};
   if (memory_failure) return result;
   result.losses = trained->losses();
   result.skipped_steps = trained->skipped_steps();
   result.attention_backend = trained->attention_backend();
+  result.nodes = trained->nodes();
   if (phases) result.phases = phases->times();
   if (auto const elapsed = timer.elapsed()) result.loop_step = *elapsed / static_cast<double>(options.measured_steps);
   try {

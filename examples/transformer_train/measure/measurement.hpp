@@ -16,6 +16,7 @@
 #include "memory/memory_timeline.hpp"
 #include "training/batch_feed.hpp"
 #include "training/text.hpp"
+#include "training/training.hpp"
 
 namespace trainer {
 
@@ -37,11 +38,12 @@ struct measurement {
   std::vector<timed_phase> phases;             ///< by the trainer's own marks, of the measured steps; empty if they were not to be timed
   std::optional<std::string_view> attention_backend;  ///< see `training::attention_backend`
   std::optional<memory_record> memory;                ///< if it was to be recorded
+  std::optional<bridged_nodes> nodes;                 ///< see `training::nodes`
   std::optional<std::string> memory_failure;          ///< what did not fit; the rest is what was measured until then
 };
 
-/// @throws input_error for what the device cannot do.
-void check_run(run_config const& config, compute_device const& device);
+/// @throws input_error for what the device cannot do, and for options that do not go together.
+void check_run(run_config const& config, compute_device const& device, profkit::options const& options);
 
 /// Makes the model, runs the warm-up and the measured steps under profkit, and frees all of it. Waits for the device before the first
 /// measured step and after the last; the NVTX range `measure_loop` holds the measured steps and nothing else.

@@ -70,9 +70,10 @@ class layer_rows {
     forward_ = phase("FORWARD", "step/forward");
     backward_ = phase("BACKWARD", "step/backward");
     optimizer_ = phase("OPTIMIZER", "step/optimizer");
-    // Launched by a thread of autograd, outside scopes; what little the phase itself launched says nothing.
-    backward_.work.reset();
-    backward_.span.reset();
+    if (!is_backward_in_scopes(summary_)) {  // what little the phase itself launched says nothing
+      backward_.work.reset();
+      backward_.span.reset();
+    }
     for (layer_row const* each : {&step_, &forward_, &backward_, &optimizer_}) add(*each, share_of(*each, step_, true), "step");
     add_ratio();
     add_forward();
@@ -163,7 +164,9 @@ class layer_rows {
         "events: between CUDA events, timed for phases only. work: the kernels, copies and memsets launched in the scope or inside it, sum "
         "of "
         "their durations. span_mean_ms: of one scope, first start to last end of its work.");
-    result.emplace_back("BACKWARD by layer is n/a: a thread of autograd launches its kernels, where no scope is open.");
+    result.emplace_back(is_backward_in_scopes(summary_)
+                            ? "BACKWARD by layer: T14."
+                            : "BACKWARD by layer is n/a: a thread of autograd launches its kernels, where no scope is open.");
     if (!summary_.gpu) result.push_back(why_no_kernels(summary_));
     return result;
   }

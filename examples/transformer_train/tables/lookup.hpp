@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <profkit/analyze/summary.hpp>
@@ -24,6 +25,15 @@ namespace trainer {
     if (scope.path == path) return &scope;
   }
   return nullptr;
+}
+
+/// Whether the work of the backward pass is in scopes inside the phase: see libtorch_bridge.hpp. Else a thread of autograd launches it,
+/// where no scope is open.
+[[nodiscard]] inline bool is_backward_in_scopes(profkit::summary const& summary) {
+  return std::any_of(summary.scopes.begin(), summary.scopes.end(), [](profkit::scope_summary const& scope) {
+    std::string_view const path = scope.path;
+    return path.starts_with("step/backward/") && path.ends_with(" (backward)");
+  });
 }
 
 /// Time of a phase of the step: between CUDA events, or by the host's clock without a GPU. Null if there is no such phase.

@@ -64,6 +64,8 @@ class sections {
     return time;
   }
 
+  [[nodiscard]] bool is_backward_in_scopes() const { return trainer::is_backward_in_scopes(summary_); }
+
   /// The attention sublayers of all layers in the forward pass.
   [[nodiscard]] section_time attention() const { return sum("/attention_sublayer"); }
   /// One part of them.
@@ -106,9 +108,8 @@ struct section_row {
 std::vector<section_row> host_rows(run_config const& config, sections const& of) {
   section_time const step = of.steps();
   section_time const forward = of.phase("forward");
-  // A thread of autograd launches the work of the backward pass, and has no scopes.
-  auto const without_work = [](section_time time) {
-    time.work.reset();
+  auto const backward = [&](section_time time) {
+    if (!of.is_backward_in_scopes()) time.work.reset();
     return time;
   };
   section_time const mha = of.attention();
@@ -121,8 +122,8 @@ std::vector<section_row> host_rows(run_config const& config, sections const& of)
                                 {"run", "data", of.phase("data"), step, "step"},
                                 {"run", "FORWARD inclusive", forward, step, "step"},
                                 {"run", "FORWARD exclusive", of.self("forward"), step, "step"},
-                                {"run", "BACKWARD inclusive", without_work(of.phase("backward")), step, "step"},
-                                {"run", "BACKWARD exclusive", without_work(of.self("backward")), step, "step"},
+                                {"run", "BACKWARD inclusive", backward(of.phase("backward")), step, "step"},
+                                {"run", "BACKWARD exclusive", backward(of.self("backward")), step, "step"},
                                 {"run", "OPTIMIZER inclusive", of.phase("optimizer"), step, "step"},
                                 {"run", "OPTIMIZER exclusive", of.self("optimizer"), step, "step"},
                                 {"attention", "MHA total", mha, forward, "FORWARD"},
@@ -228,9 +229,11 @@ titled_table section_table(run_config const& config, profkit::summary const& sum
       "GPU columns are the time between CUDA events, for the step and its phases. n/a: not measured, or not part of this mode.");
   notes.emplace_back("Exclusive: without what is in scopes inside the phase; the same as inclusive where there are none.");
   if (summary.gpu) {
-    notes.emplace_back(
-        "GPU work: sum of the durations of the kernels, copies and memsets that were launched in the section; those of the backward pass "
-        "are launched by a thread of autograd, outside scopes. GPU kernels: of the kernels alone, in all measured steps.");
+    notes.push_back(fmt::format(
+        "GPU work: sum of the durations of the kernels, copies and memsets that were launched in the section{}. GPU kernels: of the "
+        "kernels "
+        "alone, in all measured steps.",
+        is_backward_in_scopes(summary) ? "" : "; those of the backward pass are launched by a thread of autograd, outside scopes"));
     if (!summary.gpu->kernels.empty()) {
       profkit::kernel_summary const& top = summary.gpu->kernels.front();
       notes.push_back(fmt::format("Top kernel: {}, {} calls, class {}.", top.name, top.time.count, top.kernel_class));

@@ -35,6 +35,15 @@ struct titled_table {
 /// T8: the phases, and the forward pass layer by layer.
 [[nodiscard]] titled_table layer_table(run_config const& config, profkit::summary const& summary);
 
+/// T14: the backward pass by the scopes of the forward pass.
+struct backward_tables {
+  titled_table by_name;   ///< scopes that differ in a number only, such as that of the layer, in one row
+  titled_table by_scope;  ///< a row each
+};
+
+/// @param profile the one that `summary` is of. None if no scope of it adopted another's backward (see libtorch_bridge.hpp).
+[[nodiscard]] std::optional<backward_tables> backward_tables_of(profkit::profile const& profile, profkit::summary const& summary);
+
 /// Which operations ran in which type, as the names of the kernels say.
 [[nodiscard]] titled_table type_table(profkit::summary const& summary);
 

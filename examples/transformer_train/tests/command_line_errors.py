@@ -61,6 +61,15 @@ def check_bad_input(program, folder):
         (["--clip-grad", "-1"], ["--clip-grad", "from 0"]),
         (["--sdpa-backend", "flash"], ["--sdpa-backend flash", "--attention sdpa"]),
         (["--memory-snapshot", "--out", str(folder / "memory")], ["--memory-snapshot", "GPU"]),
+        (["--graph"], ["--graph", "GPU"]),
+        (["--graph", "--optimizer", "adamw"], ["--optimizer adamw", "--graph", "fused_adamw"]),
+        (["--graph", "--optimizer", "adamw", "--mode", "fwd_bwd"], ["--graph", "GPU"]),
+        (["--graph", "--sync"], ["--sync", "--graph"]),
+        (["--graph", "--phase-times"], ["--phase-times", "--graph"]),
+        (["--graph", "--head-start", "5"], ["--head-start", "--graph"]),
+        (["--graph", "--memory-snapshot", "--out", str(folder / "memory")], ["--memory-snapshot", "--graph"]),
+        (["--graph", "--warmup", "2"], ["--warmup 2", "--graph", "3"]),
+        (["--graph", "--warmup", "3"], ["--graph", "GPU"]),
         (["nonsense"], ["nonsense"]),
     ]
     for arguments, words in cases:

@@ -16,6 +16,9 @@ FFN_PARTS = ["ffn projections", "swiglu", "ffn output projection"]
 FUSED_PARTS = ["attention projections", "rope q", "rope k", "scaled dot product attention", "output projection"]
 
 
+ADOPTED = re.compile(r"^step/backward/(forward/.*) \(backward\)$")
+
+
 def run(program, out, arguments, profkit=""):
     environment = os.environ | {"PROFKIT": profkit, "OMP_WAIT_POLICY": "passive"}
     command = [program, "--size", "tiny", "--device", "cpu", "--out", str(out), *arguments]
@@ -41,8 +44,10 @@ def expected_paths(parts, phases):
 
 
 def check_scopes(report, parts, phases, steps):
-    scopes = {scope["path"]: scope for scope in report["scopes"]}
+    every = {scope["path"]: scope for scope in report["scopes"]}
+    scopes = {path: scope for path, scope in every.items() if not path.startswith("step/backward/")}
     assert list(scopes) == expected_paths(parts, phases), list(scopes)
+    check_backward(every, parts if "backward" in phases else None)
     for path, scope in scopes.items():
         assert scope["count"] == steps, (path, scope["count"])
         assert scope["gpu_kernel_ms"] is None, (path, "a kernel time without a GPU")
@@ -50,6 +55,47 @@ def check_scopes(report, parts, phases, steps):
         assert sum(inside) <= scope["host_total_ms"] * (1 + 1e-9), (path, inside, scope["host_total_ms"])
     assert report["quality"]["dropped_events"] == 0 and report["quality"]["open_scopes"] == 0
     return scopes
+
+
+def check_backward(scopes, parts):
+    """Every forward scope that computes has its backward, and nothing else is in the backward pass but the accumulation of gradients."""
+    inside = [path for path in scopes if path.startswith("step/backward/")]
+    adopted = {ADOPTED.match(path)[1] for path in inside if ADOPTED.match(path)}
+    if parts is None:
+        assert not inside, inside
+        return
+    layers = [f"forward/layer_{i}" for i in range(LAYERS)]
+    expected = {"forward/embedding", "forward/final_norm", "forward/lm_head", "forward/loss"}
+    expected |= {f"{layer}/attention_sublayer{part}" for layer in layers for part in ["", *(f"/{part}" for part in parts)]}
+    expected |= {f"{layer}/ffn_sublayer{part}" for layer in layers for part in ["", *(f"/{part}" for part in FFN_PARTS)]}
+    assert adopted == expected, adopted ^ expected
+    assert len(inside) == len(adopted) + 1 and "step/backward/gradient accumulation" in inside, inside
+
+
+def check_backward_table(folder, output, scopes):
+    nodes = re.search(r"^backward: (\d+) nodes ran, (\d+) for a forward scope, (\d+) to accumulate gradients, 0 of unknown forward, 0 of higher order$",
+                      output, re.MULTILINE)
+    ran, matched, accumulated = (int(number) for number in nodes.groups())
+    parameters = 3 + 9 * LAYERS
+    assert ran == matched + accumulated and accumulated == 3 * parameters and matched > 3 * 40 * LAYERS, nodes[0]
+    with open(folder / "t14.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["scope"].strip() for row in rows].count("softmax") == LAYERS
+    total = sum(float(row["backward_ms/step"]) for row in rows if not row["scope"].startswith(" "))
+    share = {row["scope"]: float(row["share"].removesuffix(" %")) for row in rows if not row["scope"].startswith(" ")}
+    assert list(share) == ["forward", "backward itself", "gradient accumulation"], share
+    assert share["forward"] > 50 and abs(sum(share.values()) - 100) < 0.03, share
+    assert abs(total - scopes["step/backward"]["host_total_ms"] / 2) < 0.02 * total, (total, scopes["step/backward"])
+    with open(folder / "t14_by_name.csv") as file:
+        (layers,) = [row for row in csv.DictReader(file) if row["scope"].strip() == "layer_*"]
+    assert layers["scopes"] == str(LAYERS) and float(layers["least"]) <= float(layers["backward:forward"]) <= float(layers["most"]), layers
+    assert "T14." in output and "T14." in (folder / "tables.md").read_text()
+
+
+def check_without_bridge(program, folder):
+    output, report, _ = run(program, folder, ["--ctx", "16", "--batch", "1", "--warmup", "0", "--steps", "1", "--bridge", "off"])
+    assert not any(scope["path"].startswith("step/backward/") for scope in report["scopes"]), report["scopes"]
+    assert "T14." not in output and not re.search("^backward: ", output, re.MULTILINE) and not (folder / "t14.csv").exists()
 
 
 def check_section_table(rows, scopes, parts, steps):
@@ -110,6 +156,7 @@ def check_training_step(program, folder):
     scopes = check_scopes(report, NAIVE_PARTS, ["backward", "optimizer"], 2)
     assert "T6." in output and (folder / "t6.csv").is_file() and not (folder / "types.csv").exists()
     check_phase_times(output, scopes, 2)
+    check_backward_table(folder, output, scopes)
     cells = check_section_table(tables["t2"], scopes, NAIVE_PARTS, 2)
     assert cells["run", "OPTIMIZER inclusive"]["host_total_ms"] == cells["run", "OPTIMIZER exclusive"]["host_total_ms"]
     (row,) = tables["t1"]
@@ -166,6 +213,7 @@ def main():
         folder = pathlib.Path(name)
         check_training_step(program, folder / "train")
         check_profiler_off(program, folder / "off")
+        check_without_bridge(program, folder / "without_bridge")
         check_forward_only(program, folder / "forward")
         check_learning(program, folder)
 

@@ -108,6 +108,22 @@ void check_with_kernels() {
   }
 }
 
+/// Where the nodes of autograd are in scopes, their work is that of the phase.
+void check_with_bridge() {
+  profkit::summary summary = made_summary();
+  summary.scopes[6] = scope("step/backward", 40, 50, 2);
+  summary.scopes.push_back(scope("step/backward/forward/layer_0 (backward)", 20, 48, 48));
+  trainer::titled_table const table = trainer::section_table({}, summary);
+  std::string const csv = table.content.to_csv();
+  expect(csv, "GPU work,BACKWARD inclusive,n/a,n/a,n/a,50.000,25.000,62.5 %,GPU work of step");
+  expect(csv, "GPU work,BACKWARD exclusive,n/a,n/a,n/a,2.000,1.000,2.5 %,GPU work of step");
+  for (std::string const& note : table.notes) {
+    if (note.find("outside scopes") == std::string::npos) continue;
+    ++failures;
+    fmt::print("FAIL: {}\n", note);
+  }
+}
+
 void check_without_kernels() {
   profkit::summary summary = made_summary();
   summary.gpu.reset();
@@ -170,6 +186,7 @@ void check_recorded(checks::recorded_run const& run, bool trains) {
 
 int main(int count, char** arguments) {
   check_with_kernels();
+  check_with_bridge();
   check_without_kernels();
   if (count > 1) {
     check_recorded(checks::training_run(arguments[1]), true);

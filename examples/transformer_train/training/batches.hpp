@@ -27,17 +27,20 @@ struct batch {
 class batch_source {
  public:
   batch_source(run_config const& config, std::optional<text> data, c10::Device device)
-      : batch_{config.batch}, ctx_{config.ctx}, data_{std::move(data)}, device_{device}, random_{config.seed} {}
+      : batch_{config.batch}, ctx_{config.ctx}, data_{std::move(data)}, device_{device}, random_{config.seed} {
+    if (config.graph) place_ = at::empty({2, batch_, ctx_}, at::TensorOptions{device_}.dtype(at::kLong));
+  }
 
-  /// Does not synchronise: the copy to the device is queued from pinned memory, which the allocator keeps until it is done.
+  /// With `run_config::graph` always in the same place, where the graph reads; the batch before is gone then. Does not synchronise: the
+  /// copy to the device is queued from pinned memory, which the allocator keeps until it is done.
   [[nodiscard]] batch next() {
     if (data_) {
       std::span<unsigned char const> const bytes = data_->training();
       std::uniform_int_distribution<std::size_t> start{0, bytes.size() - window()};
-      return make(batch_, [&](std::int64_t) { return [from = bytes.subspan(start(random_))](std::size_t i) { return from[i]; }; });
+      return of_step(make(batch_, [&](std::int64_t) { return [from = bytes.subspan(start(random_))](std::size_t i) { return from[i]; }; }));
     }
     std::uniform_int_distribution<std::int64_t> token{0, vocabulary - 1};
-    return make(batch_, [&](std::int64_t) { return [&](std::size_t) { return token(random_); }; });
+    return of_step(make(batch_, [&](std::int64_t) { return [&](std::size_t) { return token(random_); }; }));
   }
 
   /// What a feed gives, on the same way.
@@ -45,7 +48,7 @@ class batch_source {
     at::Tensor const both = on_host(batch_);
     std::span<std::int64_t> const all{both.mutable_data_ptr<std::int64_t>(), static_cast<std::size_t>(both.numel())};
     feed.next(all.first(all.size() / 2), all.last(all.size() / 2));
-    return on_device(both);
+    return of_step(both);
   }
 
   [[nodiscard]] bool has_held_out() const noexcept { return data_.has_value(); }
@@ -53,18 +56,19 @@ class batch_source {
   /// Windows `first` to `first + count - 1` of `of`, which lie evenly over the held-out text.
   [[nodiscard]] batch held_out(std::int64_t first, std::int64_t count, std::int64_t of) const {
     std::span<unsigned char const> const bytes = data_.value().held_out();
-    return make(count, [&](std::int64_t row) {
+    return on_device(make(count, [&](std::int64_t row) {
       std::size_t const start = (bytes.size() - window()) * static_cast<std::size_t>(first + row) / static_cast<std::size_t>(of);
       return [from = bytes.subspan(start)](std::size_t i) { return from[i]; };
-    });
+    }));
   }
 
  private:
   [[nodiscard]] std::size_t window() const noexcept { return static_cast<std::size_t>(ctx_) + 1; }
 
+  /// On the host: tokens and targets.
   /// @param row_at gives for a row a function that gives its next token, called with 0 to ctx.
   template <class RowAt>
-  [[nodiscard]] batch make(std::int64_t rows, RowAt&& row_at) const {
+  [[nodiscard]] at::Tensor make(std::int64_t rows, RowAt&& row_at) const {
     at::Tensor const both = on_host(rows);
     std::int64_t* tokens = both.mutable_data_ptr<std::int64_t>();
     std::int64_t* targets = tokens + rows * ctx_;
@@ -77,7 +81,7 @@ class batch_source {
         *targets++ = current;
       }
     }
-    return on_device(both);
+    return both;
   }
 
   /// Room for tokens and targets, in memory from which a GPU copies without holding the host up.
@@ -85,16 +89,22 @@ class batch_source {
     return at::empty({2, rows, ctx_}, at::TensorOptions{}.dtype(at::kLong).pinned_memory(device_.is_cuda()));
   }
 
-  [[nodiscard]] batch on_device(at::Tensor const& both) const {
-    at::Tensor const there = both.to(device_, /*non_blocking=*/true);
-    return {there.select(0, 0), there.select(0, 1)};
+  [[nodiscard]] batch on_device(at::Tensor const& both) const { return halves(both.to(device_, /*non_blocking=*/true)); }
+
+  [[nodiscard]] batch of_step(at::Tensor const& both) const {
+    if (!place_.defined()) return on_device(both);
+    place_.copy_(both, /*non_blocking=*/true);
+    return halves(place_);
   }
+
+  [[nodiscard]] static batch halves(at::Tensor const& both) { return {both.select(0, 0), both.select(0, 1)}; }
 
   std::int64_t batch_;
   std::int64_t ctx_;
   std::optional<text> data_;
   c10::Device device_;
   std::mt19937_64 random_;
+  at::Tensor place_;  ///< where the batches of all steps are written; none: each in its own
 };
 
 }  // namespace trainer

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "libtorch_bridge.hpp"
 #include "model/model.hpp"
 #include "model/precision.hpp"
 #include "model/sdpa.hpp"
@@ -18,6 +19,10 @@
 #include "training/memory_errors.hpp"
 #include "training/optimizer.hpp"
 #include "training/weight_update.hpp"
+
+#if TRAINER_WITH_CUDA
+#include "training/step_graph.hpp"
+#endif
 
 namespace trainer {
 
@@ -50,6 +55,7 @@ class training::state {
       : config_{config},
         device_{device},
         torch_device_{prepare(config, device)},
+        bridge_{make_bridge(config)},
         batches_{config, std::move(data), torch_device_},
         model_{config.size, config.ctx, config.attention, compute_type(config.precision), torch_device_},
         attention_backend_{check_attention_backend()},
@@ -66,40 +72,21 @@ class training::state {
     return update_.scaler()->skipped_steps();
   }
 
+  [[nodiscard]] std::optional<bridged_nodes> nodes() const {
+    if (!bridge_) return std::nullopt;
+    auto const [matched, higher_order, accumulation, unknown] = bridge_->counts();
+    return bridged_nodes{matched, higher_order, accumulation, unknown};
+  }
+
   void step(batch_feed* feed, phase_timer* phases) {
-    auto const mark = [&] {
-      if (phases != nullptr) phases->mark();
-    };
     c10::AutoGradMode const gradients{config_.mode != run_mode::forward};
     batch now;
-    at::Tensor loss;
     {
       TRAINER_PHASE("data", device_);
       now = feed != nullptr ? batches_.next(*feed) : batches_.next();
       end_phase();
     }
-    {
-      if (config_.head_start_ms > 0) device_.delay(std::chrono::milliseconds{config_.head_start_ms});
-      mark();
-      TRAINER_PHASE("forward", device_);
-      loss = forward(now);
-      end_phase();
-    }
-    mark();
-    if (config_.mode != run_mode::forward) {
-      TRAINER_PHASE("backward", device_);
-      update_.backward(loss);
-      if (config_.mode == run_mode::forward_backward) update_.apply();
-      end_phase();
-    }
-    if (config_.mode != run_mode::forward) mark();
-    if (config_.mode == run_mode::train) {
-      TRAINER_PHASE("optimizer", device_);
-      update_.apply();
-      end_phase();
-    }
-    if (config_.mode == run_mode::train) mark();
-    losses_.record(loss);
+    losses_.record(config_.graph ? compute_by_graph(now) : compute(now, phases));
   }
 
   [[nodiscard]] std::optional<double> held_out_loss() const {
@@ -124,6 +111,11 @@ class training::state {
     return device.is_cuda() ? c10::Device{c10::kCUDA, 0} : c10::Device{c10::kCPU};
   }
 
+  static std::unique_ptr<profkit_torch::libtorch_bridge> make_bridge(run_config const& config) {
+    bool const is_wanted = config.bridge && config.mode != run_mode::forward;
+    return is_wanted ? std::make_unique<profkit_torch::libtorch_bridge>() : nullptr;
+  }
+
   /// Before the first step, where the attention itself would say so in the middle of a profile.
   [[nodiscard]] std::optional<std::string_view> check_attention_backend() const {
     if (config_.attention != attention_kind::sdpa) return std::nullopt;
@@ -145,6 +137,48 @@ class training::state {
     return {std::move(parameters), std::move(update), std::move(scaler), config_.largest_gradient_norm};
   }
 
+  /// Forward and, as the mode says, backward and optimizer. Returns the loss.
+  [[nodiscard]] at::Tensor compute(batch const& now, phase_timer* phases) {
+    auto const mark = [&] {
+      if (phases != nullptr) phases->mark();
+    };
+    at::Tensor loss;
+    {
+      if (config_.head_start_ms > 0) device_.delay(std::chrono::milliseconds{config_.head_start_ms});
+      mark();
+      TRAINER_PHASE("forward", device_);
+      loss = forward(now);
+      end_phase();
+    }
+    mark();
+    if (config_.mode != run_mode::forward) {
+      TRAINER_PHASE("backward", device_);
+      update_.backward(loss);
+      if (config_.mode == run_mode::forward_backward) update_.apply();
+      end_phase();
+    }
+    if (config_.mode != run_mode::forward) mark();
+    if (config_.mode == run_mode::train) {
+      TRAINER_PHASE("optimizer", device_);
+      update_.apply();
+      end_phase();
+    }
+    if (config_.mode == run_mode::train) mark();
+    return loss;
+  }
+
+  /// The same, and from the third step on by a replay. Captured in the scopes of the phases, which is where the profile charges the work.
+  [[nodiscard]] at::Tensor compute_by_graph(batch const& now) {
+#if TRAINER_WITH_CUDA
+    if (++steps_ >= graph_warmup_steps) {
+      if (!graph_) graph_.emplace([&] { return compute(now, nullptr); });
+      TRAINER_PHASE("replay", device_);
+      return graph_->replay();
+    }
+#endif
+    return compute(now, nullptr);
+  }
+
   [[nodiscard]] at::Tensor forward(batch const& of) const {
     autocast_guard const autocast{torch_device_.type(), config_.precision};
     return cross_entropy(model_.forward(of.tokens), of.targets);
@@ -157,11 +191,16 @@ class training::state {
   run_config config_;
   compute_device device_;
   c10::Device torch_device_;
+  std::unique_ptr<profkit_torch::libtorch_bridge> bridge_;
   batch_source batches_;
   transformer model_;
   std::optional<std::string_view> attention_backend_;
   weight_update update_;
   loss_log losses_;
+#if TRAINER_WITH_CUDA
+  std::uint64_t steps_ = 0;  ///< given so far, with `run_config::graph`
+  std::optional<step_graph> graph_;
+#endif
 };
 
 training::training(run_config const& config, compute_device const& device, std::optional<text> data, std::uint64_t steps) {
@@ -177,6 +216,8 @@ void training::step(batch_feed* feed, phase_timer* phases) {
 std::vector<float> training::losses() const { return state_->losses().arrived(); }
 
 std::optional<std::uint64_t> training::skipped_steps() const { return state_->skipped_steps(); }
+
+std::optional<bridged_nodes> training::nodes() const { return state_->nodes(); }
 
 std::optional<std::string_view> training::attention_backend() const { return state_->attention_backend(); }
 

@@ -15,10 +15,22 @@
 
 namespace trainer {
 
+/// The nodes of autograd that ran in all steps, by whose work they did: see libtorch_bridge.hpp.
+struct bridged_nodes {
+  std::uint64_t matched = 0;  ///< a forward scope's
+  std::uint64_t higher_order = 0;
+  std::uint64_t accumulation = 0;
+  std::uint64_t unknown = 0;
+};
+
 /// The model, its optimizer and its batches on a device. LibTorch stays behind this interface: its headers take ten times as long to
 /// compile as all of the rest.
 class training {
  public:
+  /// With `run_config::graph`: steps until the graph is there. The first two run as they are, so that libraries load their kernels and make
+  /// the memory that they keep; the third is captured.
+  static constexpr std::uint64_t graph_warmup_steps = 3;
+
   /// @param data to train on; without it tokens are random.
   /// @param steps for how many of them losses are kept.
   /// @throws out_of_memory if the model does not fit the device.
@@ -29,8 +41,10 @@ class training {
   /// One step: the phases data and forward and, as the mode says, backward and optimizer. Does not wait for the device, unless
   /// `run_config::synchronise_phases` asks for it at the end of each phase. With a scaled loss, LibTorch's own AdamW waits for the
   /// gradients, to know whether the step is skipped; the fused one does not.
+  /// With `run_config::graph` the third step captures these phases, which waits for the device once; that step and all later ones have the
+  /// phases data and replay.
   /// @param feed where the batch comes from; null: from the data, or random tokens.
-  /// @param phases what times the phases of this step; null: nothing.
+  /// @param phases what times the phases of this step, not of a replayed one; null: nothing.
   /// @throws out_of_memory
   void step(batch_feed* feed = nullptr, phase_timer* phases = nullptr);
 
@@ -39,6 +53,9 @@ class training {
 
   /// How many of all steps were skipped because their gradients overflowed; none if the loss is not scaled. Waits for the device.
   [[nodiscard]] std::optional<std::uint64_t> skipped_steps() const;
+
+  /// None without `run_config::bridge`, and without backward passes.
+  [[nodiscard]] std::optional<bridged_nodes> nodes() const;
 
   /// Which kernels `scaled_dot_product_attention` takes: "flash", "efficient", "cudnn" or "math"; none with attention written out.
   [[nodiscard]] std::optional<std::string_view> attention_backend() const;

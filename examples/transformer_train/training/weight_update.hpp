@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "libtorch_bridge.hpp"
 #include "training/gradient_clip.hpp"
 #include "training/loss_scaler.hpp"
 #include "training/optimizer.hpp"
@@ -30,7 +31,11 @@ class weight_update {
         largest_gradient_norm_{largest_gradient_norm} {}
 
   /// Computes the gradients, of the scaled loss if it is scaled.
-  void backward(at::Tensor const& loss) const { (scaler_ ? scaler_->scaled(loss) : loss).backward(); }
+  void backward(at::Tensor const& loss) const {
+    at::Tensor const root = scaler_ ? scaled(loss) : loss;
+    profkit_torch::libtorch_bridge::backward_call const call;
+    root.backward();
+  }
 
   /// Unscales the gradients, clips them, updates the parameters and frees the gradients. Waits for the device only if the loss is scaled
   /// and the optimizer has to (see `optimizer::step`).
@@ -58,6 +63,11 @@ class weight_update {
   [[nodiscard]] std::optional<loss_scaler> const& scaler() const noexcept { return scaler_; }
 
  private:
+  [[nodiscard]] at::Tensor scaled(at::Tensor const& loss) const {
+    PROF_SCOPE("scale loss");
+    return scaler_->scaled(loss);
+  }
+
   std::vector<at::Tensor> parameters_;
   std::unique_ptr<optimizer> optimizer_;
   std::optional<loss_scaler> scaler_;

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Charges what autograd does in a backward pass to the scopes of the forward pass. Complete in this file: copy it into a program that
+// uses LibTorch and profkit. It needs C++17, and nothing of CUDA.
+#pragma once
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/record_function.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <profkit/scope.hpp>
+#include <stdexcept>
+#include <string_view>
+
+namespace profkit_torch {
+
+/// While there is one, each node that autograd runs is in a scope such as `forward/layer_3/attention (backward)`: the innermost scope that
+/// was open on the forward thread when the node was made, adopted by the thread that runs it.
+///
+///     profkit_torch::libtorch_bridge const bridge;      // once, before the first forward pass
+///     ...
+///     profkit_torch::libtorch_bridge::backward_call const call;
+///     loss.backward();
+///
+/// LibTorch numbers the nodes that a thread makes. Those with numbers that are new when a scope begins or ends were made in the scope that
+/// was open until then; so operations of the forward pass cost nothing. A node is looked up by the thread that made it and its number when
+/// it runs. What is no forward scope's has a name of its own, and is never charged to one:
+///
+/// * `gradient accumulation`: adding to the gradients of the parameters. On autograd's own threads also what the engine does between two
+///   nodes: it sums gradients that flow together, fits them to the shape and type of what they are for, and calls hooks.
+/// * `backward of unknown forward`: the node was made outside any scope, before the bridge or the session, or so long ago that its thread
+///   has made nodes in 16,383 scopes since.
+/// * `... (double backward or recomputed)`: the node was made while a backward pass ran, by a gradient that has a gradient, or by a
+///   checkpoint that runs its forward pass again.
+///
+/// Neither locks nor allocates for a scope or a node, but for the first ones of a thread. Waits for no device and asks for no inputs.
+class libtorch_bridge {
+ public:
+  /// Of all threads.
+  struct node_counts {
+    std::uint64_t matched = 0;       ///< charged to a forward scope
+    std::uint64_t higher_order = 0;  ///< double backward or recomputed
+    std::uint64_t accumulation = 0;
+    std::uint64_t unknown = 0;
+  };
+
+  /// Where nodes lie that other threads run: in the scope that is open here, from construction to destruction. To be put around each call
+  /// that starts a backward pass. Of two at once on different threads it is not known which one a node belongs to: it lies in neither then.
+  class backward_call {
+   public:
+    backward_call() : around_{profkit::scope_token::current()}, is_listed_{state().depth == 0} {
+      note_nodes();  // of operations in the scope that is open still
+      ++state().calls;
+      if (!is_listed_) return;  // what it starts lies inside a node
+      std::lock_guard const lock{calls_};
+      next_ = first_call_;
+      first_call_ = this;
+      calls_begun_.fetch_add(1, std::memory_order_relaxed);
+      publish();
+    }
+
+    ~backward_call() {
+      note_nodes();
+      --state().calls;
+      if (!is_listed_) return;
+      std::lock_guard const lock{calls_};
+      backward_call** at = &first_call_;
+      while (*at != this) at = &(*at)->next_;
+      *at = next_;
+      publish();
+    }
+
+    backward_call(backward_call const&) = delete;
+    backward_call& operator=(backward_call const&) = delete;
+
+   private:
+    static void publish() noexcept {
+      bool const is_one = first_call_ != nullptr && first_call_->next_ == nullptr;
+      around_nodes_.store(is_one ? first_call_->around_ : profkit::scope_token{}, std::memory_order_relaxed);
+    }
+
+    static inline std::mutex calls_;
+    static inline backward_call* first_call_ = nullptr;
+
+    profkit::scope_token around_;
+    bool is_listed_;
+    backward_call* next_ = nullptr;
+  };
+
+  /// @throws std::logic_error if there is a bridge, or another listener to scopes, already.
+  libtorch_bridge() : listener_{note_nodes} {
+    if (!listener_.is_attached()) throw std::logic_error{"there is a libtorch_bridge, or another profkit::scope_listener, already"};
+    bridges_.fetch_add(1, std::memory_order_relaxed);
+    note_nodes();
+    for (auto* const count : {&matched_, &higher_order_, &accumulation_, &unknown_}) count->store(0, std::memory_order_relaxed);
+    nodes_ = at::addGlobalCallback(at::RecordFunctionCallback{begin_node, end_node}.scopes({at::RecordScope::BACKWARD_FUNCTION}));
+  }
+
+  /// No backward pass may run meanwhile.
+  ~libtorch_bridge() { at::removeCallback(nodes_); }
+
+  libtorch_bridge(libtorch_bridge const&) = delete;
+  libtorch_bridge& operator=(libtorch_bridge const&) = delete;
+
+  /// The nodes that ran since the bridge was made. To be read when no backward pass runs.
+  [[nodiscard]] node_counts counts() const noexcept {
+    auto const of = [](std::atomic<std::uint64_t> const& count) { return count.load(std::memory_order_relaxed); };
+    return {of(matched_), of(higher_order_), of(accumulation_), of(unknown_)};
+  }
+
+ private:
+  /// In which scopes a thread made its last nodes: a ring, written by that thread and read by those that run the nodes.
+  class node_scopes {
+   public:
+    struct found {
+      profkit::scope_token scope;
+      bool is_higher_order = false;
+    };
+
+    /// The nodes from `first` to before `end`. Numbers only rise.
+    void add(std::uint64_t first, std::uint64_t end, profkit::scope_token scope, bool is_higher_order) noexcept {
+      std::uint64_t const position = written_.load(std::memory_order_relaxed);
+      entry& at = entries_[position % size];
+      at.first.store(first << 1U | (is_higher_order ? 1U : 0U), std::memory_order_relaxed);
+      at.end.store(end, std::memory_order_relaxed);
+      at.scope.store(scope, std::memory_order_relaxed);
+      written_.store(position + 1, std::memory_order_release);
+    }
+
+    [[nodiscard]] std::optional<found> find(std::uint64_t number) const noexcept {
+      std::uint64_t const written = written_.load(std::memory_order_acquire);
+      std::uint64_t low = written > size - 1 ? written - (size - 1) : 0;  // the one before may be overwritten just now
+      std::uint64_t const oldest = low;
+      std::uint64_t high = written;
+      while (low < high) {  // to behind the last one that begins with the number or before
+        std::uint64_t const middle = low + (high - low) / 2;
+        if (entries_[middle % size].first.load(std::memory_order_relaxed) >> 1U <= number) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      if (low == oldest) return std::nullopt;
+      entry const& at = entries_[(low - 1) % size];
+      std::uint64_t const first = at.first.load(std::memory_order_relaxed);
+      std::uint64_t const end = at.end.load(std::memory_order_relaxed);
+      profkit::scope_token const scope = at.scope.load(std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      // The thread may have come round meanwhile: then this is not the entry that it was.
+      bool const is_whole = written_.load(std::memory_order_relaxed) < low - 1 + size;
+      if (!is_whole || number < first >> 1U || number >= end || !scope) return std::nullopt;
+      return found{scope, (first & 1U) != 0};
+    }
+
+   private:
+    struct entry {
+      std::atomic<std::uint64_t> first{0};  ///< times two, and a bit for higher order
+      std::atomic<std::uint64_t> end{0};
+      std::atomic<profkit::scope_token> scope{profkit::scope_token{}};
+    };
+
+    static_assert(std::atomic<profkit::scope_token>::is_always_lock_free);
+    static constexpr std::uint64_t size = std::uint64_t{1} << 14U;
+    std::array<entry, size> entries_;
+    std::atomic<std::uint64_t> written_{0};
+  };
+
+  /// What the scope of a node is called, and whose it is.
+  struct charge {
+    profkit::site* role = nullptr;  ///< null: no scope
+    profkit::scope_token of;
+  };
+
+  /// A node that runs.
+  struct level {
+    charge of;
+    std::optional<profkit::adopting_scope> scope;
+  };
+
+  /// LibTorch nests 60 backward passes on a thread; and functions of nodes call those of others.
+  using level_stack = std::array<level, 192>;
+
+  /// Of a thread. All zeros at first, so that getting at it costs no call.
+  struct thread_state {
+    std::uint64_t bridge;     ///< which of all bridges `next` is about
+    std::uint64_t next;       ///< the first node that may not have been noted
+    node_scopes* made;        ///< kept for as long as the process runs: nodes live on when their thread has ended
+    level_stack* levels;      ///< null: no node ran here yet, or the thread is ending
+    std::size_t depth;        ///< nodes that run, one inside the other
+    std::size_t calls;        ///< of `backward_call`, one inside the other
+    std::uint64_t rest_call;  ///< the last call of which it was said where to charge what is done between nodes
+  };
+
+  static thread_state& state() noexcept {
+    static thread_local thread_state value{};
+    return value;
+  }
+
+  /// Before a scope of this thread begins or ends: the nodes that it has made since the last time are those of the scope that is open now.
+  static void note_nodes() noexcept {
+    thread_state& thread = state();
+    std::uint64_t const end = at::sequence_number::peek();
+    std::uint64_t const bridge = bridges_.load(std::memory_order_relaxed);
+    if (thread.bridge == bridge && end > thread.next) add_nodes(thread, end);
+    thread.bridge = bridge;
+    thread.next = end;
+  }
+
+  static void add_nodes(thread_state& thread, std::uint64_t end) noexcept {
+    if (thread.made == nullptr) {
+      std::uint64_t const number = at::RecordFunction::currentThreadId();
+      if (number >= threads_.size()) return;
+      thread.made = new (std::nothrow) node_scopes;
+      if (thread.made == nullptr) return;
+      threads_[number].store(thread.made, std::memory_order_release);
+    }
+    thread.made->add(thread.next, end, profkit::scope_token::current(), thread.depth + thread.calls > 0);
+  }
+
+  static level_stack* levels_of(thread_state& thread) {
+    if (thread.levels != nullptr) return thread.levels;
+    struct owned_levels {
+      level_stack levels;
+      ~owned_levels() { state().levels = nullptr; }
+    };
+    static thread_local bool is_made = false;
+    static thread_local std::unique_ptr<owned_levels> owned;
+    if (is_made) return nullptr;  // the thread is ending
+    is_made = true;
+    owned = std::make_unique<owned_levels>();
+    return thread.levels = &owned->levels;
+  }
+
+  static std::unique_ptr<at::ObserverContext> begin_node(at::RecordFunction const& node) {
+    thread_state& thread = state();
+    charge const of = charge_of(node);
+    std::size_t const depth = thread.depth;
+    level_stack* const levels = levels_of(thread);
+    if (levels != nullptr && depth < levels->size()) {
+      profkit::scope_token const under = around_nodes_.load(std::memory_order_relaxed);
+      if (depth == 0) charge_rest(thread, under);
+      level& in = (*levels)[depth];
+      in.of = of;
+      // The function of a copy into a view calls that of what wrote there: one scope for both.
+      bool const is_part = depth > 0 && is_same((*levels)[depth - 1].of, of);
+      if (of.role != nullptr && !is_part) in.scope.emplace(*of.role, of.of, under);
+    }
+    ++thread.depth;
+    return nullptr;
+  }
+
+  static bool is_same(charge const& a, charge const& b) noexcept { return a.role == b.role && a.of.node() == b.of.node(); }
+
+  static void end_node(at::RecordFunction const& /*node*/, at::ObserverContext* /*none*/) {
+    thread_state& thread = state();
+    if (thread.depth == 0) return;
+    if (thread.levels != nullptr && thread.depth <= thread.levels->size()) (*thread.levels)[thread.depth - 1].scope.reset();
+    --thread.depth;
+  }
+
+  /// A thread on which nothing is open is one of autograd's.
+  static void charge_rest(thread_state& thread, profkit::scope_token under) noexcept {
+    std::uint64_t const call = calls_begun_.load(std::memory_order_relaxed);
+    if (!under || thread.rest_call == call || profkit::scope_token::current()) return;
+    profkit::charge_thread_to(accumulation_role_, under);
+    thread.rest_call = call;
+  }
+
+  static charge charge_of(at::RecordFunction const& node) {
+    if (node.seqNr() < 0) return counted(accumulation_, accumulation_role_);
+    std::uint64_t const thread = node.forwardThreadId();
+    node_scopes const* const made = thread < threads_.size() ? threads_[thread].load(std::memory_order_acquire) : nullptr;
+    auto const found = made != nullptr ? made->find(static_cast<std::uint64_t>(node.seqNr())) : std::nullopt;
+    if (found && found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
+    if (found) return counted(matched_, backward_role_, found->scope);
+    if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // hands on the first gradients
+    return counted(unknown_, unknown_role_);
+  }
+
+  static charge counted(std::atomic<std::uint64_t>& count, profkit::site& role, profkit::scope_token of = {}) noexcept {
+    count.fetch_add(1, std::memory_order_relaxed);
+    return {&role, of};
+  }
+
+  static inline profkit::site backward_role_{"backward", __FILE__, __LINE__};
+  static inline profkit::site higher_order_role_{"double backward or recomputed", __FILE__, __LINE__};
+  static inline profkit::site accumulation_role_{"gradient accumulation", __FILE__, __LINE__};
+  static inline profkit::site unknown_role_{"backward of unknown forward", __FILE__, __LINE__};
+
+  static inline std::array<std::atomic<node_scopes*>, 4096> threads_{};  ///< by LibTorch's number of the thread
+  static inline std::atomic<profkit::scope_token> around_nodes_{profkit::scope_token{}};
+  static inline std::atomic<std::uint64_t> bridges_{0};      ///< ever made
+  static inline std::atomic<std::uint64_t> calls_begun_{0};  ///< ever
+  static inline std::atomic<std::uint64_t> matched_{0};
+  static inline std::atomic<std::uint64_t> higher_order_{0};
+  static inline std::atomic<std::uint64_t> accumulation_{0};
+  static inline std::atomic<std::uint64_t> unknown_{0};
+
+  profkit::scope_listener listener_;
+  at::CallbackHandle nodes_;
+};
+
+}  // namespace profkit_torch

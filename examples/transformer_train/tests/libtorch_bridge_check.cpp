@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each node that autograd runs on the CPU is in the scope that it should be in. What that is comes from the graph itself: when an operation
+// has run, the nodes that were not there before are those that it made, and belong to the scope that is open.
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/softmax.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <profkit/profkit.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "libtorch_bridge.hpp"
+
+namespace {
+
+using profkit_torch::libtorch_bridge;
+using torch::autograd::Node;
+
+int failures = 0;
+
+void check(bool holds, std::string const& what) {
+  if (holds) return;
+  ++failures;
+  fmt::print("FAIL: {}\n", what);
+}
+
+void check_equal(std::string const& found, std::string const& expected, std::string const& what) {
+  check(found == expected, fmt::format("{}: \"{}\" instead of \"{}\"", what, found, expected));
+}
+
+void check_equal(std::uint64_t found, std::uint64_t expected, std::string const& what) {
+  check(found == expected, fmt::format("{}: {} instead of {}", what, found, expected));
+}
+
+/// "step/backward: step/forward/layer_3 (backward)": where it lies, and what it is.
+std::string text_of(profkit::detail::scope_node const* node) {
+  if (node == nullptr) return "nothing";
+  using profkit::detail::event_kind;
+  if (node->kind() == event_kind::enter_adopted) {
+    return fmt::format("{}: {} ({})", text_of(node->parent), text_of(&node->adopted_from()), node->where().name);
+  }
+  std::string name = node->where().name;
+  if (node->kind() == event_kind::enter_indexed) name += "_" + std::to_string(node->index());
+  return node->parent == nullptr ? name : text_of(node->parent) + "/" + name;
+}
+
+std::string here() { return text_of(profkit::scope_token::current().node()); }
+
+/// Which scope made a node, from looking at the graph after each operation.
+class makers {
+ public:
+  /// All nodes behind the tensor that are not known yet were made in the scope that is open here.
+  at::Tensor const& note(at::Tensor const& made) {
+    std::lock_guard const lock{mutex_};
+    add(made.grad_fn());
+    return made;
+  }
+
+  /// Empty: not noted.
+  [[nodiscard]] std::string of(Node const* node) const {
+    std::lock_guard const lock{mutex_};
+    auto const found = known_.find(node);
+    return found == known_.end() ? std::string{} : found->second.second;
+  }
+
+ private:
+  void add(std::shared_ptr<Node> const& node) {
+    if (node == nullptr || known_.count(node.get()) > 0) return;
+    bool const is_leaf = node->name() == "torch::autograd::AccumulateGrad";
+    known_[node.get()] = {node, is_leaf ? "gradient accumulation" : here()};
+    for (torch::autograd::Edge const& edge : node->next_edges()) add(edge.function);
+  }
+
+  mutable std::mutex mutex_;
+  std::map<Node const*, std::pair<std::shared_ptr<Node>, std::string>> known_;
+};
+
+/// Sees what the bridge opened: its callbacks are younger, and so run after the bridge's.
+class witness {
+ public:
+  struct event {
+    std::string name;      ///< of the node or operation
+    std::string expected;  ///< who made the node, if that was noted
+    std::string scope;     ///< open there
+  };
+
+  explicit witness(makers const& of) {
+    makers_ = &of;
+    nodes.clear();
+    operations.clear();
+    handles_ = {at::addGlobalCallback(at::RecordFunctionCallback{see_node}.scopes({at::RecordScope::BACKWARD_FUNCTION})),
+                at::addGlobalCallback(at::RecordFunctionCallback{see_operation}.scopes({at::RecordScope::FUNCTION}))};
+  }
+  ~witness() {
+    for (at::CallbackHandle const each : handles_) at::removeCallback(each);
+  }
+  witness(witness const&) = delete;
+  witness& operator=(witness const&) = delete;
+
+  static inline std::vector<event> nodes;
+  static inline std::vector<event> operations;
+
+ private:
+  static std::unique_ptr<at::ObserverContext> see_node(at::RecordFunction const& node) {
+    std::lock_guard const lock{mutex_};
+    nodes.push_back({node.name(), makers_->of(torch::autograd::get_current_node().get()), here()});
+    return nullptr;
+  }
+  static std::unique_ptr<at::ObserverContext> see_operation(at::RecordFunction const& operation) {
+    std::lock_guard const lock{mutex_};
+    operations.push_back({operation.name(), {}, here()});
+    return nullptr;
+  }
+
+  static inline std::mutex mutex_;
+  static inline makers const* makers_ = nullptr;
+  std::vector<at::CallbackHandle> handles_;
+};
+
+/// Runs one step in a session, and gives its profile.
+profkit::profile in_step(std::function<void()> const& work) {
+  profkit::options options;
+  options.warmup_steps = 0;
+  options.measured_steps = 1;
+  profkit::session session{options};
+  for (profkit::step step : session) {
+    static_cast<void>(step);
+    work();
+  }
+  return session.report().profile();
+}
+
+void backward(at::Tensor const& loss) {
+  PROF_SCOPE("backward");
+  libtorch_bridge::backward_call const call;
+  loss.backward();
+}
+
+at::Tensor parameter(std::vector<std::int64_t> const& shape) { return at::randn(shape).requires_grad_(); }
+
+/// Several scopes deep, with all that makes it hard: operations of several nodes, writing in place into views, broadcasting, a value that
+/// is used three times, casts that are kept for a second use.
+struct model {
+  at::Tensor table = parameter({10, 8});
+  at::Tensor scale = parameter({8});
+  at::Tensor square = parameter({8, 8});
+  at::Tensor bias = parameter({8});
+
+  static constexpr std::uint64_t parameters = 4;
+
+  [[nodiscard]] at::Tensor forward(makers& made, std::int64_t layers) const {
+    PROF_SCOPE("forward");
+    at::Tensor x;
+    {
+      PROF_SCOPE("embedding");
+      x = made.note(at::embedding(table, at::randint(0, 10, {2, 5})));
+    }
+    for (std::int64_t i = 0; i < layers; ++i) {
+      PROF_SCOPE_INDEXED("layer", i);
+      at::Tensor y;
+      {
+        PROF_SCOPE("scale");
+        y = made.note(x * scale);
+      }
+      {
+        PROF_SCOPE("product");
+        y = made.note(at::linear(y, square, bias));
+      }
+      {
+        PROF_SCOPE("in place");
+        y = made.note(y.clone());
+        y.select(0, 0).mul_(2.0);
+        made.note(y);
+      }
+      {
+        PROF_SCOPE("softmax");
+        y = made.note(at::softmax(y, -1));
+      }
+      x = made.note(x + y + x.sin());
+    }
+    PROF_SCOPE("loss");
+    return made.note(x.pow(2).mean());
+  }
+};
+
+/// Every node was made in the scope that it is charged to; the leaves accumulate.
+void check_nodes(std::string const& where, std::string const& what) {
+  check(!witness::nodes.empty(), what + ": no node ran");
+  for (witness::event const& node : witness::nodes) {
+    check(!node.expected.empty(), fmt::format("{}: it is not known who made {}", what, node.name));
+    std::string const expected = node.expected == "gradient accumulation" ? fmt::format("{}/{}", where, node.expected)
+                                                                          : fmt::format("{}: {} (backward)", where, node.expected);
+    check_equal(node.scope, expected, fmt::format("{}: {}", what, node.name));
+  }
+}
+
+void check_counts(libtorch_bridge const& bridge, libtorch_bridge::node_counts const& expected, std::string const& what) {
+  libtorch_bridge::node_counts const found = bridge.counts();
+  check_equal(found.matched, expected.matched, what + ": nodes of forward scopes");
+  check_equal(found.higher_order, expected.higher_order, what + ": nodes of higher order");
+  check_equal(found.accumulation, expected.accumulation, what + ": nodes that accumulate");
+  check_equal(found.unknown, expected.unknown, what + ": nodes of unknown forward");
+}
+
+/// What the engine does between the functions of nodes, by operation: the scopes.
+std::set<std::string> scopes_of_operation(std::string_view name, std::string_view part_of_scope) {
+  std::set<std::string> result;
+  for (witness::event const& each : witness::operations) {
+    if (each.name == name && each.scope.find(part_of_scope) != std::string::npos) result.insert(each.scope);
+  }
+  return result;
+}
+
+void check_every_node() {
+  model const trained;
+  makers made;
+  std::uint64_t const layers = 3;
+  profkit::profile const recorded = in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor const loss = trained.forward(made, layers);
+    witness const sees{made};
+    backward(loss);
+    check_nodes("step/backward", "every node");
+    check_counts(bridge, {witness::nodes.size() - model::parameters, 0, model::parameters, 0}, "every node");
+    check_equal(here(), "step", "what is open after the backward pass");
+  });
+
+  // x is used three times in each layer. On the thread that called, what the engine does between nodes is the backward pass itself.
+  check(scopes_of_operation("aten::add_", "step/backward") == std::set<std::string>{"step/backward"},
+        "sums of gradients are not in backward");
+  check(scopes_of_operation("aten::add_", "(backward)").empty() && scopes_of_operation("aten::add", "(backward)").empty(),
+        "sums of gradients are charged to a forward scope");
+
+  std::set<std::string> adopted;
+  for (profkit::path_record const& path : recorded.paths) {
+    if (path.adopted_from == profkit::path_record::no_parent) continue;
+    check_equal(path.role, "backward", path.name);
+    check_equal(recorded.paths[path.parent].name, "backward", path.name + " lies in");
+    adopted.insert(path.name);
+  }
+  check_equal(adopted.size(), 2 + 5 * layers, "scopes with a backward");
+  check(adopted.count("forward/layer_1/softmax (backward)") == 1, "the profile has no forward/layer_1/softmax (backward)");
+}
+
+void check_autocast() {
+  model const trained;
+  makers made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::increment_nesting();
+    at::Tensor const loss = trained.forward(made, 2);
+    at::autocast::decrement_nesting();
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    witness const sees{made};
+    backward(loss);
+    check_nodes("step/backward", "autocast");
+    check_counts(bridge, {witness::nodes.size() - model::parameters, 0, model::parameters, 0}, "autocast");
+  });
+}
+
+/// Each thread has the numbers that the others have, too.
+void check_threads() {
+  makers made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    witness const sees{made};
+    std::vector<std::thread> threads;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      threads.emplace_back([&made, i] {
+        PROF_SCOPE_INDEXED("thread", i);
+        model const trained;
+        for (int repetition = 0; repetition < 20; ++repetition) backward(trained.forward(made, 1 + i));
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    for (witness::event const& node : witness::nodes) {
+      // "thread_3/backward: thread_3/forward/... (backward)"
+      std::string const thread = node.scope.substr(0, node.scope.find('/'));
+      std::string const expected = node.expected == "gradient accumulation" ? thread + "/backward/gradient accumulation"
+                                                                            : thread + "/backward: " + node.expected + " (backward)";
+      check_equal(node.scope, expected, "four threads: " + node.name);
+      check(node.expected == "gradient accumulation" || node.expected.substr(0, thread.size() + 1) == thread + "/",
+            fmt::format("four threads: {} is charged to {}", node.name, node.scope));
+    }
+    check_counts(bridge, {witness::nodes.size() - 80 * model::parameters, 0, 80 * model::parameters, 0}, "four threads");
+  });
+}
+
+/// Forward here, backward on a thread that did nothing before.
+void check_other_thread() {
+  model const trained;
+  makers made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor const loss = trained.forward(made, 2);
+    witness const sees{made};
+    std::thread{[&] { backward(loss); }}.join();
+    check_nodes("backward", "backward on another thread");
+  });
+}
+
+/// As the engine's threads do: a node runs on a thread where nothing is open, while others wait.
+std::string scope_of_node_elsewhere(makers const& made, at::Tensor const& of) {
+  witness const sees{made};
+  std::thread{[&] { (*of.grad_fn())({at::randn({2})}); }}.join();
+  return witness::nodes.size() == 1 ? witness::nodes.front().scope : "not one node";
+}
+
+void check_backward_call() {
+  makers const made;
+  profkit::profile const recorded = in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor y;
+    {
+      PROF_SCOPE("forward");
+      y = parameter({2}).sin();
+    }
+    std::string const node = "step/forward (backward)";
+    check_equal(scope_of_node_elsewhere(made, y), "nothing: " + node, "without a call");
+    PROF_SCOPE("first");
+    libtorch_bridge::backward_call const first;
+    check_equal(scope_of_node_elsewhere(made, y), "step/first: " + node, "in a call");
+    {
+      PROF_SCOPE("second");
+      libtorch_bridge::backward_call const second;
+      check_equal(scope_of_node_elsewhere(made, y), "nothing: " + node, "in one of two calls");
+    }
+    check_equal(scope_of_node_elsewhere(made, y), "step/first: " + node, "in the call that is left");
+  });
+  std::set<std::string> rests;
+  for (profkit::thread_record const& thread : recorded.threads) {
+    if (thread.rest_path == profkit::path_record::no_parent) continue;
+    profkit::path_record const& path = recorded.paths[thread.rest_path];
+    rests.insert(fmt::format("{} in {}", path.name, recorded.paths[path.parent].name));
+  }
+  check(rests == std::set<std::string>{"gradient accumulation in first"},
+        "what autograd's threads do between nodes is not charged to where they were called");
+}
+
+void check_double_backward() {
+  makers made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor const x = parameter({4});
+    at::Tensor y;
+    {
+      PROF_SCOPE("forward");
+      y = made.note(x.sin() * x.exp()).sum();
+      made.note(y);
+    }
+    at::Tensor gradient;
+    {
+      PROF_SCOPE("first");
+      libtorch_bridge::backward_call const call;
+      gradient = torch::autograd::grad({y}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true).front();
+    }
+    std::uint64_t const first_order = bridge.counts().matched;
+    check_equal(bridge.counts().higher_order, 0, "nodes of higher order in the first pass");
+    at::Tensor const penalty = [&] {
+      PROF_SCOPE("penalty");
+      return gradient.pow(2).sum();
+    }();
+    witness const sees{made};
+    backward(penalty);
+    std::uint64_t marked = 0;
+    for (witness::event const& node : witness::nodes) {
+      bool const is_marked = node.scope.find("(double backward or recomputed)") != std::string::npos;
+      marked += is_marked ? 1 : 0;
+      bool const is_leaf = node.name == "torch::autograd::AccumulateGrad";
+      bool const is_penalty = node.scope == "step/backward: step/penalty (backward)";
+      // Nodes of the first pass that the second runs again belong to the forward pass all the same.
+      bool const is_forward = node.expected == "step/forward" && node.scope == "step/backward: step/forward (backward)";
+      check(is_marked != (is_leaf || is_penalty || is_forward), fmt::format("double backward: {} is in {}", node.name, node.scope));
+    }
+    check(first_order == 4 && marked >= 4, fmt::format("double backward: {} nodes of first order, {} marked", first_order, marked));
+    check_equal(bridge.counts().higher_order, marked, "nodes of higher order");
+  });
+}
+
+/// Keeps its input only, and computes its output again in the backward pass.
+struct checkpoint : torch::autograd::Function<checkpoint> {
+  static at::Tensor body(at::Tensor const& x) {
+    PROF_SCOPE("body");
+    return x.sin().exp();
+  }
+  static at::Tensor forward(torch::autograd::AutogradContext* context, at::Tensor const& x) {
+    context->save_for_backward({x});
+    return body(x);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    at::Tensor const x = context->get_saved_variables().front().detach().requires_grad_();
+    c10::AutoGradMode const enabled{true};
+    at::Tensor const y = body(x);
+    libtorch_bridge::backward_call const call;
+    return torch::autograd::grad({y}, {x}, {gradients.front()});
+  }
+};
+
+void check_checkpoint() {
+  makers const made;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    at::Tensor loss;
+    {
+      PROF_SCOPE("forward");
+      at::Tensor const x = parameter({4}) * 2.0;
+      loss = checkpoint::apply(x).sum();
+    }
+    witness const sees{made};
+    backward(loss);
+    std::map<std::string, std::string> scopes;
+    for (witness::event const& node : witness::nodes) scopes[node.name] = node.scope;
+    std::string const outer = "step/backward: step/forward (backward)";
+    std::string const inner = fmt::format("{0}: {0}/body (double backward or recomputed)", outer);
+    check_equal(scopes["ExpBackward0"], inner, "recomputed exp");
+    check_equal(scopes["SinBackward0"], inner, "recomputed sin");
+    check_equal(scopes["MulBackward1"], "step/backward: step/forward (backward)", "what is behind the checkpoint");
+    check_counts(bridge, {3, 2, 1, 0}, "checkpoint");
+  });
+}
+
+struct failing : torch::autograd::Function<failing> {
+  static at::Tensor forward(torch::autograd::AutogradContext* /*context*/, at::Tensor const& x) { return x.clone(); }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/, torch::autograd::variable_list /*of*/) {
+    throw std::runtime_error{"no gradient"};
+  }
+};
+
+void check_failing_node() {
+  makers made;
+  model const trained;
+  in_step([&] {
+    libtorch_bridge const bridge;
+    bool has_thrown = false;
+    try {
+      backward(failing::apply(parameter({4})).sum());
+    } catch (std::exception const&) {
+      has_thrown = true;
+    }
+    check(has_thrown, "a node that throws does not end the backward pass");
+    check_equal(here(), "step", "what is open after a node threw");
+    at::Tensor const loss = trained.forward(made, 1);
+    witness const sees{made};
+    backward(loss);
+    check_nodes("step/backward", "after a node threw");
+  });
+}
+
+/// What was made outside a scope, without a session, or too long ago is charged to nobody.
+void check_unknown() {
+  makers const made;
+  at::Tensor const before_session = parameter({2}).sin().sum();
+  in_step([&] {
+    libtorch_bridge const bridge;
+    backward(before_session);
+    check_counts(bridge, {0, 0, 1, 2}, "made before the session");
+    at::Tensor const x = parameter({2});
+    std::thread{[&] {
+      at::Tensor const loss = x.sin().sum();
+      backward(loss);
+    }}.join();
+    check_counts(bridge, {0, 0, 2, 4}, "made outside scopes");
+    for (bool const is_too_old : {false, true}) {
+      at::Tensor old;
+      {
+        PROF_SCOPE("long ago");
+        old = x.sin().sum();
+      }
+      for (int i = 0; i < (1 << 14) - (is_too_old ? 1 : 2); ++i) {
+        PROF_SCOPE("lately");
+        static_cast<void>(x.view({2}));
+      }
+      witness const sees{made};
+      backward(old);
+      for (witness::event const& node : witness::nodes) {
+        if (node.name == "torch::autograd::AccumulateGrad") continue;
+        check_equal(node.scope, is_too_old ? "step/backward/backward of unknown forward" : "step/backward: step/long ago (backward)",
+                    fmt::format("{}, {} scopes ago", node.name, is_too_old ? "16,384" : "16,383"));
+      }
+      check(witness::nodes.size() == 3, "not all nodes ran");
+    }
+  });
+}
+
+void check_without_bridge() {
+  model const trained;
+  makers made;
+  profkit::profile const recorded = in_step([&] {
+    at::Tensor const loss = trained.forward(made, 2);
+    witness const sees{made};
+    backward(loss);
+    for (witness::event const& node : witness::nodes) check_equal(node.scope, "step/backward", "without a bridge: " + node.name);
+  });
+  for (profkit::path_record const& path : recorded.paths) {
+    check(path.adopted_from == profkit::path_record::no_parent, "without a bridge there is " + path.name);
+  }
+}
+
+void check_one_at_a_time() {
+  bool has_thrown = false;
+  {
+    libtorch_bridge const bridge;
+    try {
+      libtorch_bridge const second;
+    } catch (std::logic_error const&) {
+      has_thrown = true;
+    }
+  }
+  check(has_thrown, "there may be two bridges at once");
+  libtorch_bridge const again;
+}
+
+}  // namespace
+
+int main() {
+  check_without_bridge();
+  check_every_node();
+  check_autocast();
+  check_threads();
+  check_other_thread();
+  check_backward_call();
+  check_double_backward();
+  check_checkpoint();
+  check_failing_node();
+  check_unknown();
+  check_one_at_a_time();
+  check_without_bridge();
+  return failures == 0 ? 0 : 1;
+}
