@@ -17,6 +17,7 @@ from gpu_cost import check_cost
 from gpu_kernels import check_attribution, check_beside_nsys, check_launch_cost, check_parity, check_recorded, check_torch_profiler
 from gpu_nsys import check_capture
 from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, step_ms, text_of, train
+from gpu_scopes import check_backward, check_budget, check_graph
 from gpu_trainer import check_attention_backends, check_memory, check_no_wait, check_sweep_memory
 
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
@@ -186,6 +187,9 @@ CHECKS = {
     "attention_backends": check_attention_backends,
     "memory": check_memory,
     "sweep_memory": check_sweep_memory,
+    "budget": check_budget,
+    "backward": check_backward,
+    "graph": check_graph,
     "launch_cost": check_launch_cost,
     "cost": check_cost,
     "sync": check_sync,

@@ -21,6 +21,8 @@ HEAD_START = ["--head-start", "15"]
 TIMED_ROWS = re.compile(r"\| (GPU projection of |\d+\. )")
 RECORDED = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32")]
 RECORDED_WARMUP, RECORDED_LIMIT = 1, 2_000_000
+# A step that is replayed has to be captured first.
+RECORDED_GRAPH = [*Run("small", 128, "train", "fp32").options(3, 2), "--graph"]
 # What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
 LAUNCH_COST_BAR = 1.1
 
@@ -168,6 +170,9 @@ def check_torch_profiler(checks, place):
 
 def check_recorded(checks, place):
     """Profiles for tests that run without a GPU, with what nsys saw of the same run."""
+    graph = place.out / "recorded" / "small-128-train-fp32-graph.profile"
+    train(place, [*RECORDED_GRAPH, "--save-profile", str(graph)], place.out / "recorded" / "graph", "recorded.log")
+    checks.add("a recorded profile is under 2 MB: with --graph", graph.stat().st_size < RECORDED_LIMIT, f"{graph.stat().st_size:,} bytes")
     for run in RECORDED:
         folder = place.out / "recorded" / run.folder
         saved = place.out / "recorded" / f"{run.folder}.profile"

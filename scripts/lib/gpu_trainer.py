@@ -15,10 +15,11 @@ BACKENDS = ("flash", "efficient", "cudnn", "math")
 
 def check_no_wait(checks, place):
     """Clipping and a scaled loss are where other trainers wait: for the norm, and to know whether to skip the step."""
-    for precision, options in (("fp32", []), ("fp32", ["--clip-grad", "0.5"]), ("fp16_scaled", ["--clip-grad", "0.5"])):
+    for precision, options in (("fp32", []), ("fp32", ["--clip-grad", "0.5"]), ("fp16_scaled", ["--clip-grad", "0.5"]), ("fp32", ["--graph"]),
+                               ("fp16_scaled", ["--clip-grad", "0.5", "--graph"])):
         run, folder = Run("small", 128, "train", precision), place.out / "no-wait"
         name = " ".join((run.name, *options))
-        report, _ = train(place, [*run.options(3, 10), *options, "--api-calls"], folder, "no_wait.log")
+        report, _ = train(place, [*run.options(4, 10), *options, "--api-calls"], folder, "no_wait.log")
         with open(folder / "cuda_api_sum.csv", encoding="utf-8", newline="") as file:
             calls = {row["Name"]: int(row["Num Calls"]) for row in csv.DictReader(file)}
         waits = {call: count for call, count in calls.items() if WAITS.search(call)}
