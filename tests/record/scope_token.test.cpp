@@ -424,3 +424,31 @@ TEST_CASE("threads that take and adopt tokens at once, while the session drains,
   CHECK(total == static_cast<std::size_t>(adopted));
   CHECK(profile.paths.size() == 1 + 1 + 3 * layers);
 }
+
+TEST_CASE("in the tree an adopted scope comes before what works for it, in the order in which scopes first began", "[scope_token]") {
+  profkit::session session{plain_options()};
+  std::thread{[] { PROF_SCOPE("older thread"); }}.join();
+  {
+    profkit::step step{session};
+    profkit::scope_token second;
+    profkit::scope_token under;
+    {
+      PROF_SCOPE("forward");
+      { PROF_SCOPE("first"); }
+      PROF_SCOPE("second");
+      second = profkit::scope_token::current();
+    }
+    PROF_SCOPE("backward");
+    under = profkit::scope_token::current();
+    std::thread{[&] {
+      static profkit::site role{"backward", __FILE__, __LINE__};
+      profkit::adopting_scope const adopting{role, second, under};
+    }}.join();
+  }
+  std::vector<std::string> names;
+  for (profkit::scope_summary const& row : session.report().summary().scopes) names.push_back(row.path);
+  auto const position = [&](std::string const& path) { return std::find(names.begin(), names.end(), path) - names.begin(); };
+  CHECK(position("step/forward/first") < position("step/forward/second"));
+  CHECK(position("step/forward") < position("step/backward"));
+  CHECK(position("step/backward/forward/second (backward)") < static_cast<std::ptrdiff_t>(names.size()));
+}

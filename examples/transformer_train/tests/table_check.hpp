@@ -110,7 +110,7 @@ struct recorded_run {
 };
 
 inline recorded_run training_run(std::string const& folder) {
-  recorded_run run{folder, "small-128-train-fp32"};
+  recorded_run run{folder, "small-128-train-fp32-without-bridge"};
   run.config.ctx = 128;
   return run;
 }

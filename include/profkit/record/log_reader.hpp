@@ -35,7 +35,10 @@ class log_reader {
 
   /// Moves events into the profile, up to the newest anchor of the clock; all of them if it is the `last` time.
   void drain(profile& into, clock_line const& clock, bool last) {
-    for_each_log([&](thread_log& log) { drain(log, into, clock, last); });
+    // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
+    std::vector<thread_log*> logs;
+    for_each_log([&](thread_log& log) { logs.push_back(&log); });
+    for (auto log = logs.rbegin(); log != logs.rend(); ++log) drain(**log, into, clock, last);
     if (!last) return;
     into.quality.dropped_events = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED) - unlogged_before_;
     for_each_log(
