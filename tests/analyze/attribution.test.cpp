@@ -251,7 +251,6 @@ TEST_CASE("what is launched outside scopes is charged to the rest of its thread,
     operation.correlation = thread + 1U;
     profile.gpu_operations.push_back(operation);
   }
-  std::uint32_t const none = profkit::attribution::none;
   CHECK(profkit::attribute(profile).path_of == std::vector<std::uint32_t>{none, 1, none});
   CHECK(profkit::attribute(profile).scope_of == std::vector<std::uint32_t>(3, none));
   // CUPTI's records of all calls know the system's number of the thread only.
