@@ -18,20 +18,12 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
-#include "fake_libcupti.hpp"
+#include "fake_cupti.hpp"
 
 namespace {
 
 using kind = fake_graph_node::kind;
 using counts = std::map<std::string, std::size_t>;
-
-fake_cupti_controls& fake_cupti() {
-  void* const library = ::dlopen("libcupti.so.13", RTLD_NOW);
-  REQUIRE(library != nullptr);
-  auto* const controls = static_cast<fake_cupti_controls*>(::dlsym(library, "fake_cupti"));
-  REQUIRE(controls != nullptr);  // else the real one was found
-  return *controls;
-}
 
 /// A graph in the making, and what is instantiated from it.
 class graph {

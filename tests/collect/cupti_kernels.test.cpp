@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
-#include "fake_libcupti.hpp"
+#include "fake_cupti.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 
@@ -37,14 +37,6 @@ struct variable {
   variable& operator=(variable const&) = delete;
   char const* name;
 };
-
-fake_cupti_controls& fake_cupti() {
-  void* const library = ::dlopen("libcupti.so.13", RTLD_NOW);
-  REQUIRE(library != nullptr);
-  auto* const controls = static_cast<fake_cupti_controls*>(::dlsym(library, "fake_cupti"));
-  REQUIRE(controls != nullptr);  // else the real one was found
-  return *controls;
-}
 
 int synchronisations() { return *static_cast<int*>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_synchronisations")); }
 

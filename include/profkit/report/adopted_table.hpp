@@ -35,10 +35,7 @@ namespace detail {
 
 /// "adopted" of `report.json`.
 inline void write_adopted(json_writer& json, summary const& of) {
-  json.key("adopted");
-  json.begin_array();
-  for (adopted_summary const& row : of.adopted) {
-    json.begin_object();
+  write_list(json, "adopted", &of.adopted, [&](adopted_summary const& row) {
     json.member("path", row.path);
     json.member("name", row.name);
     json.member("depth", row.depth);
@@ -51,9 +48,7 @@ inline void write_adopted(json_writer& json, summary const& of) {
     json.member("own_host_total_ms", count_of(row.own_host_total));
     json.member("own_gpu_kernel_ms", count_of(row.own_kernel_time));
     json.member("kernel_ratio", row.kernel_ratio);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace detail

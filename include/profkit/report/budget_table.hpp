@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../analyze/summary.hpp"
+#include "gpu_json.hpp"
 #include "json_writer.hpp"
 #include "number_format.hpp"
 #include "table.hpp"
@@ -149,10 +150,7 @@ inline void write_budget(json_writer& json, std::optional<budget_summary> const&
   json.begin_object();
   write_causes(json, idle_of_all(*of));
   json.end_object();
-  json.key("parts");
-  json.begin_array();
-  for (budget_row const& row : of->rows) {
-    json.begin_object();
+  write_list(json, "parts", &of->rows, [&](budget_row const& row) {
     json.member("part", row.part);
     json.member("gpu_busy_ms", row.busy.count());
     json.key("gpu_idle");
@@ -161,20 +159,13 @@ inline void write_budget(json_writer& json, std::optional<budget_summary> const&
     json.end_object();
     json.member("total_ms", row.total.count());
     json.member("share", share(row.total));
-    json.end_object();
-  }
-  json.end_array();
-  json.key("starving");
-  json.begin_array();
-  for (starving_scope const& row : of->starving) {
-    json.begin_object();
+  });
+  write_list(json, "starving", &of->starving, [&](starving_scope const& row) {
     json.member("name", row.name);
     json.member("total_ms", row.total.count());
     json.member("share", share(row.total));
     write_causes(json, row.by_cause);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.member("overlap_ms", of->overlap.count());
   for (auto const& [name, work] : {std::pair{"copies", &of->copies}, std::pair{"communication", &of->communication}}) {
     json.key(name);
