@@ -40,10 +40,14 @@ set(PROFKIT_HEADERS
     profkit/profile/profile.hpp
     profkit/profile/save_load.hpp
     profkit/profile/time.hpp
+    profkit/profile/work.hpp
+    profkit/record/add_work.hpp
     profkit/record/adopting_scope.hpp
     profkit/record/api_call.hpp
     profkit/record/clock.hpp
     profkit/record/log_reader.hpp
+    profkit/record/memory_events.hpp
+    profkit/record/memory_poll.hpp
     profkit/record/overhead.hpp
     profkit/record/path_finder.hpp
     profkit/record/recorder.hpp

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "profile/error.hpp"
+#include "profile/work.hpp"
 
 namespace profkit {
 
@@ -19,6 +20,9 @@ struct options {
   std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
   std::uint64_t items_per_step = 0;   ///< tokens, images, ...; 0: not counted
   std::string item_name = "items";
+  double model_flops_per_step = 0.0;  ///< floating-point operations that the model needs; 0: what the scopes said (`profkit::work`)
+  profkit::precision precision = profkit::precision::unknown;  ///< `precision=NAME`: of the arithmetic where a `work` does not say
+  bool memory_at_scopes = false;  ///< `memory=scopes`: read at both ends of every scope what the memory sources have given
   bool trace = false;             ///< `trace`: write `trace.json` when the session ends, with the reports or else where the program runs
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the last N measured steps are in it
   std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
@@ -46,7 +50,9 @@ struct options {
   }
 
  private:
-  static constexpr char const* valid_keys = "off, report, warmup=N, steps=N, out=DIR, trace, trace=N, kernels=on|off, nvtx=on|off";
+  static constexpr char const* valid_keys =
+      "off, report, warmup=N, steps=N, out=DIR, trace, trace=N, kernels=on|off, nvtx=on|off, memory=steps|scopes, "
+      "precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -72,6 +78,12 @@ struct options {
       kernels = on_or_off(item, value);
     } else if (key == "nvtx") {
       nvtx = on_or_off(item, value);
+    } else if (key == "memory") {
+      if (value != "steps" && value != "scopes") bad_value(item, "steps or scopes");
+      memory_at_scopes = value == "scopes";
+    } else if (key == "precision") {
+      precision = precision_named(value);
+      if (precision == profkit::precision::unknown) bad_value(item, "fp64, fp32, tf32, fp16, bf16 or fp8");
     } else {
       throw error{"PROFKIT: unknown key \"" + std::string{item} + "\"; valid are: " + valid_keys};
     }

@@ -4,6 +4,7 @@
 /// The macros alone: the light header for the code that is measured. It records nothing until a session runs (`profkit.hpp`).
 ///
 ///     PROF_SCOPE("attention");           a scope to the end of the block
+///     PROF_SCOPE("scores", profkit::work{flops, bytes});   the same, and what it has to do; `profkit::add_work` says so later
 ///     PROF_SCOPE_INDEXED("layer", i);    the same, shown as `layer_3`
 ///     PROF_FUNCTION();                   a scope named after the function
 ///     PROF_COUNTER("loss", value);       a sampled number
@@ -11,7 +12,9 @@
 ///
 /// Names are string literals. With `PROFKIT_DISABLE` defined the macros are empty.
 
+#include "record/add_work.hpp"
 #include "record/adopting_scope.hpp"
+#include "record/memory_events.hpp"
 #include "record/scope.hpp"
 #include "record/scope_listener.hpp"
 #include "record/scope_token.hpp"
@@ -19,6 +22,7 @@
 
 #define PROFKIT_JOIN_2(a, b) a##b
 #define PROFKIT_JOIN(a, b) PROFKIT_JOIN_2(a, b)
+#define PROFKIT_FIRST(first, ...) first
 #define PROFKIT_VARIABLE PROFKIT_JOIN(profkit_scope_, __COUNTER__)
 
 /// The site of this place: a statement expression, so that each macro is one declaration and `__func__` is the user's function.
@@ -30,8 +34,8 @@
 
 #ifndef PROFKIT_DISABLE
 
-#define PROF_SCOPE(name) \
-  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name) }
+#define PROF_SCOPE(...) \
+  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" PROFKIT_FIRST(__VA_ARGS__, )), ::profkit::detail::work_of(__VA_ARGS__) }
 
 #define PROF_SCOPE_INDEXED(name, index) \
   ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
@@ -46,7 +50,7 @@
 
 #else
 
-#define PROF_SCOPE(name) static_assert(true)
+#define PROF_SCOPE(...) static_assert(sizeof(::profkit::detail::work_of(__VA_ARGS__)) > 0)
 #define PROF_SCOPE_INDEXED(name, index) static_cast<void>(sizeof(index))
 #define PROF_FUNCTION() static_assert(true)
 #define PROF_ADOPT_SCOPE(role, token) static_cast<void>(sizeof(token))

@@ -18,6 +18,7 @@
 #include "options.hpp"
 #include "profile/error.hpp"
 #include "record/log_reader.hpp"
+#include "record/memory_poll.hpp"
 #include "record/overhead.hpp"
 #include "record/step.hpp"
 #include "report/report.hpp"
@@ -124,6 +125,7 @@ class session final : public step_loop {
 
 inline session::session(options wanted) : options_{std::move(wanted)} {
   profile_.item_name = options_.item_name;
+  profile_.precision = options_.precision;
   if (options_.enabled) start();
 }
 
@@ -182,6 +184,7 @@ inline void session::take(std::unique_ptr<collector> taken) {
     latest.fail("switched off by kernels=off");
   } else {
     guarded(latest, [&](collector& each) { each.start(profile_); });
+    if (options_.memory_at_scopes && latest.status().works) latest.poll_at_scopes(profile_);
   }
 }
 
@@ -204,11 +207,12 @@ inline detail::raw_step session::begin_step() {
   next.index = next_step_++;
   next.warmup = next.index < options_.warmup_steps;
   next.items = options_.items_per_step;
+  next.model_flops = options_.model_flops_per_step;
   if (!is_running()) return next;
   // Before the collectors' readings: a tool that records from here on may first take its time.
   if (!next.warmup) open_measure_loop();
   std::uint64_t const begin = detail::ticks(clock_flag_);
-  step_record const record{{}, next.index, next.warmup, next.items};
+  step_record const record{{}, next.index, next.warmup, next.items, next.model_flops};
   for_each_collector([&](collector& each) { each.before_step(record); });
   bookkeeping_ticks_ += detail::ticks(clock_flag_) - begin;
   return next;
@@ -217,7 +221,7 @@ inline detail::raw_step session::begin_step() {
 inline void session::end_step(detail::raw_step const& done) noexcept {
   is_step_open_ = false;
   if (!is_running()) return;
-  step_record const record{{}, done.index, done.warmup, done.items};
+  step_record const record{{}, done.index, done.warmup, done.items, done.model_flops};
   for_each_collector([&](collector& each) { each.after_step(record); });
   try {
     if (done.is_abandoned) {
@@ -237,7 +241,8 @@ inline void session::drain(bool last) {
   clock_->advance(detail::read_anchor(clock_flag_));
   reader_->drain(profile_, *clock_, last);
   for (detail::raw_step const& each : finished_steps_) {
-    profile_.steps.push_back({{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)}, each.index, each.warmup, each.items});
+    profile_.steps.push_back(
+        {{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)}, each.index, each.warmup, each.items, each.model_flops});
   }
   finished_steps_.clear();
   for (detail::side_log* side = __atomic_load_n(&detail::recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
@@ -249,6 +254,7 @@ inline void session::drain(bool last) {
 inline void session::stop() {
   if (!is_running()) return;
   close_measure_loop();
+  detail::stop_polling();
   __atomic_fetch_and(&detail::recorder.flags, ~(detail::recording | detail::use_system_clock), __ATOMIC_RELEASE);
   drain(true);
   for_each_collector([](collector& each) { each.stop(); });

@@ -29,6 +29,8 @@ class collector {
 
   /// Called once, when the session takes the collector. May fill `profile::environment`.
   virtual void start(profile& into) { static_cast<void>(into); }
+  /// Called after `start` if `PROFKIT=memory=scopes`.
+  virtual void poll_at_scopes(profile& into) { static_cast<void>(into); }
   /// Called before a step begins.
   virtual void before_step(step_record const& step) { static_cast<void>(step); }
   /// Called after a step ended.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,6 +35,25 @@ class host_memory final : public memory_source {
     ::getrusage(RUSAGE_SELF, &usage);
     return {{"resident", resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)),
              static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U, "since the process began"}};
+  }
+
+  /// Costs a scope two system calls, about a microsecond.
+  [[nodiscard]] polled_allocator at_scopes() const noexcept override {
+    static site source{"host", __FILE__, __LINE__};
+    return {&source, resident_bytes};
+  }
+
+ private:
+  /// 0 if it cannot be read. The file stays open.
+  static std::uint64_t resident_bytes() noexcept {
+    static int const file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    static auto const page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    char text[128];
+    ::ssize_t const length = ::pread(file, text, sizeof text - 1, 0);
+    if (length <= 0) return 0;
+    text[length] = '\0';
+    unsigned long long pages = 0;
+    return std::sscanf(text, "%*u %llu", &pages) == 1 ? pages * page : 0;
   }
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../record/memory_poll.hpp"
 #include "collector.hpp"
 
 namespace profkit {
@@ -27,6 +28,18 @@ class memory_source : public collector {
   [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
   /// Called before the first measured step. A source that can restarts its peaks here.
   virtual void reset_peak() {}
+  /// For `PROFKIT=memory=scopes`: how to ask for the source's level at both ends of every scope. None: the source cannot be asked that
+  /// often, or says itself what comes and goes (`record_allocation`).
+  [[nodiscard]] virtual polled_allocator at_scopes() const noexcept { return {}; }
+
+  void poll_at_scopes(profile& into) final {
+    polled_allocator const asked = at_scopes();
+    if (asked.level == nullptr) return;
+    into.allocators.push_back({asked.source->name, asked.level(), true});
+    if (!detail::start_polling(asked)) {
+      fail("too many memory sources are to be read at scopes; at most " + std::to_string(detail::most_polled_allocators) + " can be");
+    }
+  }
 
   void before_step(step_record const& step) final {
     if (step.warmup || was_reset_) return;

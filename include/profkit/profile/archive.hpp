@@ -35,6 +35,8 @@ class archive_writer {
     bytes_ += text;
   }
   void operator()(gpu_operation_kind const& value) { (*this)(static_cast<std::uint8_t>(value)); }
+  void operator()(allocation_kind const& value) { (*this)(static_cast<std::uint8_t>(value)); }
+  void operator()(precision const& value) { (*this)(static_cast<std::uint8_t>(value)); }
   template <class T, std::size_t N>
   void operator()(std::array<T, N> const& values) {
     for (T const& value : values) (*this)(value);
@@ -79,14 +81,9 @@ class archive_reader {
     if (byte > 1) throw error{"the profile is damaged: a truth value is " + std::to_string(byte)};
     value = byte == 1;
   }
-  void operator()(gpu_operation_kind& value) {
-    std::uint8_t byte = 0;
-    (*this)(byte);
-    if (byte > static_cast<std::uint8_t>(gpu_operation_kind::set)) {
-      throw error{"the profile is damaged: a kind of GPU operation is " + std::to_string(byte)};
-    }
-    value = static_cast<gpu_operation_kind>(byte);
-  }
+  void operator()(gpu_operation_kind& value) { take(value, gpu_operation_kind::set, "kind of GPU operation"); }
+  void operator()(allocation_kind& value) { take(value, allocation_kind::level, "kind of allocation"); }
+  void operator()(precision& value) { take(value, precision::fp8, "precision"); }
   template <class T, std::size_t N>
   void operator()(std::array<T, N>& values) {
     for (T& value : values) (*this)(value);
@@ -116,6 +113,16 @@ class archive_reader {
     std::string_view const result = rest_.substr(0, static_cast<std::size_t>(size));
     rest_.remove_prefix(result.size());
     return result;
+  }
+
+  template <class Enum>
+  void take(Enum& value, Enum last, char const* what) {
+    std::uint8_t byte = 0;
+    (*this)(byte);
+    if (byte > static_cast<std::uint8_t>(last)) {
+      throw error{std::string{"the profile is damaged: a "} + what + " is " + std::to_string(byte)};
+    }
+    value = static_cast<Enum>(byte);
   }
 
   /// A damaged length must not ask for more memory than the file could fill.
@@ -159,7 +166,29 @@ void fields(Archive& archive, scope_record& of) {
 }
 template <class Archive>
 void fields(Archive& archive, step_record& of) {
-  archive(of.time), archive(of.index), archive(of.warmup), archive(of.items);
+  archive(of.time), archive(of.index), archive(of.warmup), archive(of.items), archive(of.model_flops);
+}
+template <class Archive>
+void fields(Archive& archive, work_record& of) {
+  archive(of.begin), archive(of.path), archive(of.work.flops), archive(of.work.bytes), archive(of.work.precision),
+      archive(of.work.backward);
+}
+template <class Archive>
+void fields(Archive& archive, allocator_record& of) {
+  archive(of.name), archive(of.bytes_at_start), archive(of.is_polled);
+}
+template <class Archive>
+void fields(Archive& archive, allocation_record& of) {
+  archive(of.time), archive(of.address), archive(of.bytes), archive(of.thread), archive(of.allocator), archive(of.kind);
+}
+template <class Archive>
+void fields(Archive& archive, device_clock_record& of) {
+  archive(of.time), archive(of.step), archive(of.device), archive(of.sm_mhz), archive(of.highest_sm_mhz), archive(of.reasons);
+  archive(of.milliwatt), archive(of.celsius);
+}
+template <class Archive>
+void fields(Archive& archive, measured_roof_record& of) {
+  archive(of.precision), archive(of.flops_per_second), archive(of.bytes_per_second), archive(of.how);
 }
 template <class Archive>
 void fields(Archive& archive, gpu_scope_record& of) {
@@ -211,7 +240,8 @@ void fields(Archive& archive, profile& of) {
   archive(of.steps), archive(of.gpu_scopes), archive(of.gpu_steps), archive(of.gpu_names), archive(of.gpu_operations);
   archive(of.graph_nodes);
   archive(of.api_names), archive(of.api_calls), archive(of.has_all_api_calls), archive(of.counter_names), archive(of.counters);
-  archive(of.memory), archive(of.collectors), archive(of.quality);
+  archive(of.memory), archive(of.allocators), archive(of.allocations), archive(of.work), archive(of.precision);
+  archive(of.device_clocks), archive(of.measured_roofs), archive(of.collectors), archive(of.quality);
 }
 
 }  // namespace profkit::detail

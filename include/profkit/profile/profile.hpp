@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "time.hpp"
+#include "work.hpp"
 
 namespace profkit {
 
@@ -58,7 +59,15 @@ struct step_record {
   interval time;
   std::uint64_t index = 0;  ///< from 0, warm-up included
   bool warmup = false;
-  std::uint64_t items = 0;  ///< tokens, images, ...
+  std::uint64_t items = 0;   ///< tokens, images, ...
+  double model_flops = 0.0;  ///< that the step's model needs, counted by the program; 0: not counted
+};
+
+/// Work that a scope said it does.
+struct work_record {
+  timestamp begin;         ///< of the scope
+  std::uint32_t path = 0;  ///< position in `profile::paths`
+  profkit::work work;
 };
 
 /// Time between the two CUDA events of a scope, on the stream that it was given. Source: `cudaEventElapsedTime`.
@@ -130,6 +139,49 @@ struct memory_record {
   std::string peak_note;                    ///< over what the source keeps its peak
 };
 
+/// Who gives memory to the program, and says so for each piece of it (`record_allocation`) or for each scope (`level_at_scopes`).
+struct allocator_record {
+  std::string name;                  ///< that of the memory source, such as "libtorch"
+  std::uint64_t bytes_at_start = 0;  ///< given already when recording began
+  bool is_polled = false;            ///< it was read at the ends of scopes: what came and went in between is not known
+};
+
+enum class allocation_kind : std::uint8_t {
+  allocated = 0,
+  released = 1,
+  level = 2,  ///< all that the allocator has given, read where a scope is about to begin or to end
+};
+
+/// A piece of memory came or went. Within a thread these lie strictly between the beginnings and ends of scopes: no times are equal.
+struct allocation_record {
+  timestamp time;
+  std::uint64_t address = 0;    ///< of the piece; not of a level
+  std::uint64_t bytes = 0;      ///< of a release: 0 if the allocator does not say
+  std::uint32_t thread = 0;     ///< position in `profile::threads`: who asked, or who read
+  std::uint16_t allocator = 0;  ///< position in `profile::allocators`
+  allocation_kind kind = allocation_kind::allocated;
+};
+
+/// What the clocks of a device ran at. Source: NVML.
+struct device_clock_record {
+  timestamp time;
+  std::uint64_t step = 0;  ///< after which it was read; `step_record::index`
+  std::int32_t device = 0;
+  std::uint32_t sm_mhz = 0;
+  std::uint32_t highest_sm_mhz = 0;  ///< that the device can run at
+  std::uint64_t reasons = 0;         ///< for not running faster: NVML's `nvmlClocksEventReason` bits
+  std::optional<std::uint32_t> milliwatt;
+  std::optional<std::uint32_t> celsius;
+};
+
+/// What a device was seen to reach, by a program that tried.
+struct measured_roof_record {
+  profkit::precision precision = profkit::precision::unknown;  ///< of `flops_per_second`
+  double flops_per_second = 0.0;                               ///< 0: not measured
+  double bytes_per_second = 0.0;                               ///< read and written; 0: not measured
+  std::string how;                                             ///< such as "matrix product 8192 x 8192 x 8192"
+};
+
 /// What a collector came to.
 struct collector_record {
   std::string name;
@@ -172,6 +224,12 @@ struct profile {
   std::vector<std::string> counter_names;
   std::vector<counter_record> counters;
   std::vector<memory_record> memory;
+  std::vector<allocator_record> allocators;
+  std::vector<allocation_record> allocations;
+  std::vector<work_record> work;
+  profkit::precision precision = profkit::precision::unknown;  ///< of the arithmetic where a `work` does not say
+  std::vector<device_clock_record> device_clocks;
+  std::vector<measured_roof_record> measured_roofs;
   std::vector<collector_record> collectors;
   quality_record quality;
 };

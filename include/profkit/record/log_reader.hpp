@@ -62,6 +62,8 @@ class log_reader {
   struct reading {
     std::uint32_t generation = 0;
     std::optional<std::uint32_t> thread;  ///< position in `profile::threads`
+    timestamp last{};                     ///< when the last event was
+    bool was_memory = false;              ///< and what kind
     std::vector<open_scope> open;
     std::vector<open_call> calls;
   };
@@ -78,7 +80,8 @@ class log_reader {
     std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
     if (at.generation != generation) {
       into.quality.open_scopes += at.open.size();
-      at = reading{generation, std::nullopt, {}, {}};
+      at = reading{};
+      at.generation = generation;
     }
     std::uint64_t position = log.read;
     while (position < end) {
@@ -89,17 +92,29 @@ class log_reader {
         into.threads.push_back({log.thread_system_id, log.thread_name});
       }
       // The slot behind the last event is the writer's.
-      std::uint64_t const payload = position + 1 < end ? log.slots[(position + 1) & log.mask].ticks : 0;
-      position += take(event, payload, at, into, clock.convert(event.ticks));
+      log_slot const payload = position + 1 < end ? log.slots[(position + 1) & log.mask] : log_slot{};
+      position += take(event, payload, at, into, time_of(event, at, clock));
     }
     release_read_slots(log, position);
     __atomic_store_n(&log.read, position, __ATOMIC_RELEASE);
     if (state == log_left && position == end) __atomic_store_n(&log.state, std::uint32_t{log_free}, __ATOMIC_RELEASE);
   }
 
+  /// No event has the time of an allocation before or after it: their order says which scope the allocation is in.
+  static timestamp time_of(log_slot const& event, reading& at, clock_line const& clock) noexcept {
+    auto const kind = static_cast<event_kind>(event.what & event_kind_bits);
+    bool const is_memory = kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level;
+    timestamp time = clock.convert(event.ticks);
+    if (is_memory || at.was_memory) time = std::max(time, at.last + std::chrono::nanoseconds{1});
+    at.last = std::max(at.last, time);
+    at.was_memory = is_memory;
+    return time;
+  }
+
   /// @return the number of slots that the event takes.
-  std::uint64_t take(log_slot const& event, std::uint64_t payload, reading& at, profile& into, timestamp time) {
+  std::uint64_t take(log_slot const& event, log_slot const& payloads, reading& at, profile& into, timestamp time) {
     auto const* const where = reinterpret_cast<site const*>(event.what & ~event_kind_bits);
+    std::uint64_t const payload = payloads.ticks;
     switch (static_cast<event_kind>(event.what & event_kind_bits)) {
       case event_kind::leave:
         if (!at.open.empty()) {  // else its beginning belongs to an earlier session
@@ -142,6 +157,18 @@ class log_reader {
         into.counters.push_back({time, value, position_of(where->name, into.counter_names), *at.thread});
         return 2;
       }
+      case event_kind::allocated:
+        take_allocation(allocation_kind::allocated, *where, payloads, at, into, time);
+        return 2;
+      case event_kind::released:
+        take_allocation(allocation_kind::released, *where, payloads, at, into, time);
+        return 2;
+      case event_kind::level:
+        take_allocation(allocation_kind::level, *where, payloads, at, into, time);
+        return 2;
+      case event_kind::work:
+        if (!at.open.empty()) into.work.push_back({at.open.back().begin, at.open.back().path, work_of(event, payloads)});
+        return 2;
       case event_kind::begin_call:
         at.calls.push_back({where, payload, time});
         return 2;
@@ -155,6 +182,26 @@ class log_reader {
         return 1;
     }
     return 1;
+  }
+
+  static void take_allocation(allocation_kind kind, site const& source, log_slot const& payloads, reading const& at, profile& into,
+                              timestamp time) {
+    auto const known = std::find_if(into.allocators.begin(), into.allocators.end(),
+                                    [&](allocator_record const& each) { return each.name == source.name; });
+    auto const allocator = static_cast<std::uint16_t>(known - into.allocators.begin());
+    if (known == into.allocators.end()) into.allocators.push_back({source.name, 0, kind == allocation_kind::level});
+    into.allocations.push_back({time, payloads.ticks, payloads.what, *at.thread, allocator, kind});
+  }
+
+  /// What `packed` and `put_work` wrote.
+  static profkit::work work_of(log_slot const& event, log_slot const& payloads) noexcept {
+    profkit::work result;
+    auto const backward = static_cast<std::uint32_t>(event.what >> 32U);
+    std::memcpy(&result.backward, &backward, sizeof result.backward);
+    std::memcpy(&result.flops, &payloads.ticks, sizeof result.flops);
+    std::memcpy(&result.bytes, &payloads.what, sizeof result.bytes);
+    result.precision = static_cast<precision>((event.what >> 8U) & 0xffU);
+    return result;
   }
 
   static std::uint32_t parent_of(reading const& at) noexcept { return at.open.empty() ? path_record::no_parent : at.open.back().path; }

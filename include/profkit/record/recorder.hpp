@@ -16,8 +16,8 @@ namespace detail {
 inline constexpr std::uint32_t recording = 1;         ///< a session runs
 inline constexpr std::uint32_t nvtx_attached = 2;     ///< a tool listens to NVTX
 inline constexpr std::uint32_t use_system_clock = 4;  ///< the counter of this processor does not tick evenly
-
-inline constexpr std::uint32_t has_listener = 8;  ///< `before_change` is to be called
+inline constexpr std::uint32_t has_listener = 8;      ///< `before_change` is to be called
+inline constexpr std::uint32_t polls_memory = 16;     ///< `poll_memory` is to be called
 
 /// Something that records beside the logs and is drained with them.
 struct side_log {
@@ -41,7 +41,8 @@ struct recorder_state {
   void (*nvtx_pop)() noexcept;
   std::uint64_t (*nvtx_start)(site& where) noexcept;  ///< a range of the process, not of a thread; gives its number
   void (*nvtx_end)(std::uint64_t number) noexcept;
-  void (*before_change)() noexcept;  ///< a scope of this thread is about to begin or to end
+  void (*before_change)() noexcept;                 ///< a scope of this thread is about to begin or to end
+  void (*poll_memory)(std::uint64_t now) noexcept;  ///< the same, later; `now`: when the scope ended, 0: it is about to begin
   thread_log* (*attach_thread)() noexcept;
 
   thread_log* logs;     ///< every log ever made
@@ -50,7 +51,7 @@ struct recorder_state {
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_3 {
+inline namespace layout_4 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
@@ -60,7 +61,7 @@ __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
 
-}  // namespace layout_3
+}  // namespace layout_4
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();

@@ -3,9 +3,20 @@
 
 #include <cstdint>
 
+#include "add_work.hpp"
 #include "recorder.hpp"
 
 namespace profkit {
+
+namespace detail {
+
+struct no_work {};
+
+/// What a macro's arguments behind the name say.
+[[nodiscard]] constexpr no_work work_of(char const*) noexcept { return {}; }
+[[nodiscard]] constexpr work const& work_of(char const*, work const& done) noexcept { return done; }
+
+}  // namespace detail
 
 /// A host range on one thread, from construction to destruction. Use it through `PROF_SCOPE` and `PROF_SCOPE_INDEXED`.
 ///
@@ -24,6 +35,14 @@ class scope {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags != 0, 0)) begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index), &index);
   }
+
+  /// @param done what the scope has to do.
+  scope(site& where, work const& done) noexcept {
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    if (__builtin_expect(flags != 0, 0)) begin(flags, where, done);
+  }
+
+  scope(site& where, detail::no_work) noexcept : scope{where} {}
 
   ~scope() {
     if (__builtin_expect(log_ != nullptr || flags_ != 0, 0)) end();
@@ -47,6 +66,11 @@ class scope {
     opened(log, what);
   }
 
+  void begin(std::uint32_t flags, site& where, work const& done) noexcept {
+    begin(flags, where);
+    if (log_ != nullptr) detail::put_work(*log_, flags, done);
+  }
+
   void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload, std::int64_t const* index) noexcept {
     announce(flags, where, index);
     if ((flags & detail::recording) == 0) return;
@@ -58,13 +82,13 @@ class scope {
   }
 
   void announce(std::uint32_t flags, site& where, std::int64_t const* index) noexcept {
-    listen(flags);
+    listen(flags, 0);
     flags_ = flags & ~detail::recording;
     if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where, index);
   }
 
   void announce(std::uint32_t flags, detail::scope_node& where) noexcept {
-    listen(flags);
+    listen(flags, 0);
     flags_ = flags & ~detail::recording;
     if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push_node(where);
   }
@@ -77,7 +101,7 @@ class scope {
   void end() noexcept { end_at(log_ != nullptr ? detail::ticks(flags_) : 0); }
 
   void end_at(std::uint64_t now) noexcept {
-    listen(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
+    listen(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED), now);
     if (log_ != nullptr) {
       --log_->open;
       log_->put(now, 0);
@@ -90,10 +114,13 @@ class scope {
   [[nodiscard]] bool is_recorded() const noexcept { return log_ != nullptr; }
 
  private:
-  static void listen(std::uint32_t flags) noexcept {
-    if (__builtin_expect((flags & detail::has_listener) == 0, 1)) return;
-    auto const function = __atomic_load_n(&detail::recorder.before_change, __ATOMIC_ACQUIRE);
-    if (function != nullptr) function();
+  static void listen(std::uint32_t flags, std::uint64_t now) noexcept {
+    if (__builtin_expect((flags & (detail::has_listener | detail::polls_memory)) == 0, 1)) return;
+    if ((flags & detail::has_listener) != 0) {
+      auto const function = __atomic_load_n(&detail::recorder.before_change, __ATOMIC_ACQUIRE);
+      if (function != nullptr) function();
+    }
+    if ((flags & detail::polls_memory) != 0) detail::recorder.poll_memory(now);
   }
 
   detail::thread_log* log_ = nullptr;  ///< set if the beginning was recorded

@@ -57,11 +57,11 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_3 {
+inline namespace layout_4 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_3
+}  // namespace layout_4
 
 /// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, or there is no room for it.
 inline scope_node* current_node(thread_log const& log) noexcept {

@@ -17,6 +17,7 @@ struct raw_step {
   std::uint64_t end_ticks = 0;
   std::uint64_t index = 0;
   std::uint64_t items = 0;
+  double model_flops = 0.0;
   bool warmup = false;
   bool is_abandoned = false;  ///< an exception left it
 };
@@ -72,6 +73,9 @@ class step : private scope {
 
   /// Overrides `options::items_per_step` for this step.
   void set_items(std::uint64_t items) noexcept { raw_.items = items; }
+
+  /// Overrides `options::model_flops_per_step` for this step.
+  void set_model_flops(double flops) noexcept { raw_.model_flops = flops; }
 
  private:
   static site& where() noexcept {

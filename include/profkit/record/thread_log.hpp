@@ -19,6 +19,10 @@ enum class event_kind : std::uint64_t {
   end_call = 7,       ///< one slot
   enter_adopted = 8,  ///< and a payload slot: a `scope_node const*`
   thread_rest = 9,    ///< and a payload slot: a `scope_node const*`; where the thread's work outside scopes belongs from here on
+  allocated = 10,     ///< and a payload slot: address and bytes
+  released = 11,      ///< and a payload slot: address and bytes
+  level = 12,         ///< and a payload slot: 0 and bytes
+  work = 13,          ///< and a payload slot: floating-point operations and bytes; `what` holds the rest of the work instead of a site
 };
 
 inline constexpr std::uint64_t event_kind_bits = 15;
@@ -97,9 +101,11 @@ struct thread_log {
     __atomic_store_n(&written, written + 1, __ATOMIC_RELEASE);
   }
 
-  void put(std::uint64_t ticks, std::uint64_t what, std::uint64_t payload) noexcept {
+  void put(std::uint64_t ticks, std::uint64_t what, std::uint64_t payload) noexcept { put_two(ticks, what, payload, 0); }
+
+  void put_two(std::uint64_t ticks, std::uint64_t what, std::uint64_t payload, std::uint64_t second_payload) noexcept {
     slots[written & mask] = {ticks, what};
-    slots[(written + 1) & mask] = {payload, 0};
+    slots[(written + 1) & mask] = {payload, second_payload};
     __atomic_store_n(&written, written + 2, __ATOMIC_RELEASE);
   }
 };
