@@ -33,6 +33,7 @@ set(PROFKIT_HEADERS
     profkit/collect/collector.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
+    profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
     profkit/collect/nvtx.hpp
     profkit/profile/archive.hpp
@@ -89,6 +90,7 @@ set(PROFKIT_CUDA_HEADERS
 
 set(PROFKIT_CUPTI_HEADERS
     profkit/cupti.hpp
+    profkit/collect/cupti_allocations.hpp
     profkit/collect/cupti_buffers.hpp
     profkit/collect/cupti_graph_nodes.hpp
     profkit/collect/cupti_kernels.hpp

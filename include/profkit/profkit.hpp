@@ -5,6 +5,7 @@
 /// switches NVTX on for the whole program. Everywhere else `scope.hpp` is enough, and much lighter.
 
 #include "collect/host_memory.hpp"
+#include "collect/measured_roof.hpp"
 #include "collect/nvtx.hpp"
 #include "options.hpp"
 #include "profile/save_load.hpp"

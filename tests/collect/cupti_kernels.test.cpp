@@ -120,6 +120,37 @@ TEST_CASE("operations are charged to the innermost scope open when they were lau
   }
 }
 
+TEST_CASE("memory that the driver gives is recorded once it is there, and before it is given back", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  {
+    PROF_SCOPE("scope");
+    fake.allocate(0x1000, 4096, false);
+    fake.allocate(0x2000, 8192, true);  // there was no room for it
+    std::thread{[&] { fake.release(0x1000); }}.join();
+    fake.release(0);  // freeing a null pointer does nothing
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.allocators.size() == 1);
+  CHECK(profile.allocators[0].name == "cuda driver");
+  CHECK(profile.allocators[0].bytes_at_start == 400);  // all that is in use on the imitated device
+  CHECK_FALSE(profile.allocators[0].is_polled);
+  REQUIRE(profile.allocations.size() == 2);
+  profkit::allocation_record const& got = profile.allocations[0];
+  CHECK(got.kind == profkit::allocation_kind::allocated);
+  CHECK(got.address == 0x1000);
+  CHECK(got.bytes == 4096);
+  profkit::allocation_record const& given_back = profile.allocations[1];
+  CHECK(given_back.kind == profkit::allocation_kind::released);
+  CHECK(given_back.address == 0x1000);
+  CHECK(given_back.thread != got.thread);
+  CHECK(given_back.time > got.time);
+  REQUIRE(profile.scopes.size() == 1);
+  CHECK(profile.scopes[0].time.begin < got.time);
+  CHECK(profile.api_calls.empty());  // they launch nothing
+}
+
 TEST_CASE("operations without a valid time are counted and left out, and dropped records are reported", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{plain_options()};

@@ -95,18 +95,21 @@ void put_call(std::uint32_t kind, CUpti_CallbackId id, std::uint32_t correlation
 
 /// What happens around a call of the driver: callbacks, and between them what it does, which is told the correlation.
 template <class Function>
-void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& function) {
+void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& function, void const* parameters = nullptr,
+            CUresult result = CUDA_SUCCESS) {
   std::lock_guard<std::mutex> const lock{state().mutex};
   std::uint64_t data = 0;
   CUpti_CallbackData at{};
   at.correlationId = fake_cupti.next_correlation++;
   at.correlationData = &data;
+  at.functionParams = parameters;
   bool const is_watched = state().callback != nullptr && state().calls.count(id) != 0;
   at.callbackSite = CUPTI_API_ENTER;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
   function(at.correlationId);
   put_call(CUPTI_ACTIVITY_KIND_RUNTIME, of_runtime, at.correlationId);
   at.callbackSite = CUPTI_API_EXIT;
+  at.functionReturnValue = &result;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
 }
 
@@ -151,6 +154,19 @@ void call() {
 
 void wait() {
   called(waiting, CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, [](std::uint32_t) {});
+}
+
+void allocate(std::uint64_t address, std::uint64_t bytes, bool fails) {
+  CUdeviceptr pointer = 0;
+  cuMemAlloc_v2_params const parameters{&pointer, bytes};
+  called(
+      CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020, [&](std::uint32_t) { pointer = address; },
+      &parameters, fails ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS);
+}
+void release(std::uint64_t address) {
+  cuMemFree_v2_params const parameters{address};
+  called(
+      CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020, [](std::uint32_t) {}, &parameters);
 }
 
 /// A graph node is only ever looked at through CUPTI.
@@ -239,7 +255,7 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 extern "C" {
 
-fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, capture, clone, replay, 1, 0, 0, false};
+fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, allocate, release, capture, clone, replay, 1, 0, 0, false};
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   auto const wanted = static_cast<std::uint32_t>(status_of("version"));

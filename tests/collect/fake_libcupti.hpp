@@ -21,6 +21,9 @@ struct fake_cupti_controls {
   void (*call)();
   /// A call of the driver that waits for a stream.
   void (*wait)();
+  /// Calls of the driver that get memory, or fail to, and give it back.
+  void (*allocate)(std::uint64_t address, std::uint64_t bytes, bool fails);
+  void (*release)(std::uint64_t address);
   /// Adds a node to a graph. @return its number.
   std::uint64_t (*capture)(std::uint32_t graph);
   /// Copies a node, as instantiating a graph does. @return the number of the copy.

@@ -242,3 +242,39 @@ TEST_CASE("kernels of a graph are launched in the scope that launched the graph"
   check(cudaGraphDestroy(graph));
   check(cudaStreamDestroy(stream));
 }
+
+TEST_CASE("memory from the driver is charged to the scope that asked for it, by whatever call", "[gpu]") {
+  need_gpu();
+  check(cudaFree(nullptr));  // there is a context before
+  constexpr std::size_t size = std::size_t{64} << 20U;
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  std::size_t pitch = 0;
+  {
+    PROF_SCOPE("scope");
+    void* plain = nullptr;
+    void* pitched = nullptr;
+    void* managed = nullptr;
+    void* pooled = nullptr;
+    check(cudaMalloc(&plain, size));
+    check(cudaMallocPitch(&pitched, &pitch, 1000, 100));
+    check(cudaMallocManaged(&managed, size));
+    check(cudaMallocAsync(&pooled, size, nullptr));
+    check(cudaFreeAsync(pooled, nullptr));
+    check(cudaFree(managed));
+    check(cudaFree(pitched));
+    check(cudaFree(plain));
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(kernels_of(profile).status == "collected");
+  std::vector<std::uint64_t> got;
+  std::vector<std::uint64_t> given_back;
+  for (profkit::allocation_record const& each : profile.allocations) {
+    if (each.kind == profkit::allocation_kind::allocated) got.push_back(each.bytes);
+    if (each.kind == profkit::allocation_kind::released) given_back.push_back(each.address);
+    REQUIRE(profile.scopes.at(0).time.begin < each.time);
+    CHECK(each.time < profile.scopes[0].time.end);
+  }
+  CHECK(got == std::vector<std::uint64_t>{size, pitch * 100, size, size});
+  CHECK(given_back.size() == 4);
+}

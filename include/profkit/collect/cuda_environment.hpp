@@ -3,6 +3,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "../profile/profile.hpp"
@@ -29,6 +31,13 @@ inline int describe_cuda(environment_record& into) {
   into.driver = cuda_version_text(driver);
   into.cuda = cuda_version_text(runtime);
   return device;
+}
+
+/// Memory in use on the current device, by this process and by all others; 0 if the device cannot be asked.
+inline std::uint64_t used_device_memory() noexcept {
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  return ::cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess ? total_bytes - free_bytes : 0;
 }
 
 }  // namespace profkit::detail

@@ -34,15 +34,7 @@ class cuda_memory final : public memory_source {
   /// Of the device that is current on the scope's thread. A call of the driver at both ends of a scope: tens of microseconds and more.
   [[nodiscard]] polled_allocator at_scopes() const noexcept override {
     static site source{"cuda device", __FILE__, __LINE__};
-    return {&source, used_bytes};
-  }
-
- private:
-  /// 0 if the device cannot be asked.
-  static std::uint64_t used_bytes() noexcept {
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    return ::cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess ? total_bytes - free_bytes : 0;
+    return {&source, detail::used_device_memory};
   }
 };
 

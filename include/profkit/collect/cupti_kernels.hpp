@@ -27,8 +27,8 @@ struct kernel_options {
   bool all_api_calls = false;
 };
 
-/// Collects every kernel, copy and memset of every device, the calls of the driver that launched them or waited for a device, and the
-/// scopes in which the nodes of CUDA graphs were captured, with NVIDIA's CUPTI.
+/// Collects every kernel, copy and memset of every device, the calls of the driver that launched them or waited for a device, the
+/// scopes in which the nodes of CUDA graphs were captured, and the memory that the program asks the driver for, with NVIDIA's CUPTI.
 ///
 /// libcupti is opened when the session takes the collector: the copy that the process has loaded, else the one that the system finds,
 /// else the file that `PROFKIT_CUPTI_PATH` names. CUPTI serves one tool at a time. Under Nsight Systems or beside the profiler of PyTorch
@@ -49,6 +49,7 @@ class cupti_kernels final : public collector {
     auto tracing = std::make_unique<detail::cupti_tracing>(options_.all_api_calls);
     if (into.environment.gpu.empty()) static_cast<void>(detail::describe_cuda(into.environment));
     into.has_all_api_calls = options_.all_api_calls;
+    into.allocators.push_back({detail::cupti_allocations::name, detail::used_device_memory(), false});
     tracing_ = std::move(tracing);
   }
 

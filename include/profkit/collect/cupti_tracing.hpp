@@ -21,6 +21,7 @@
 
 #include "../profile/error.hpp"
 #include "cuda_driver.hpp"
+#include "cupti_allocations.hpp"
 #include "cupti_buffers.hpp"
 #include "cupti_graph_nodes.hpp"
 #include "cupti_launches.hpp"
@@ -132,6 +133,7 @@ class cupti_tracing {
     cupti_.check(cupti_.register_callbacks(request_buffer, complete_buffer), "cuptiActivityRegisterCallbacks");
     is_enabled_ = true;
     graph_nodes_.start(cupti_, subscriber_);
+    cupti_allocations::enable(cupti_, subscriber_);
     for (CUpti_ActivityKind const kind : kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
     if (has_all_api_calls_) {
       for (CUpti_ActivityKind const kind : api_kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
@@ -208,7 +210,7 @@ class cupti_tracing {
 
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, void const* data) {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-      cupti_launches::on_call(id, data);
+      if (!cupti_allocations::on_call(id, data)) cupti_launches::on_call(id, data);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       cupti_graph_nodes::instance().on_resource(id, data);
     }

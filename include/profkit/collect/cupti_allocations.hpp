@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cupti.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "../record/memory_events.hpp"
+#include "../record/site.hpp"
+#include "cupti_library.hpp"
+
+namespace profkit::detail {
+
+/// Records the memory that the program asks the driver for and gives back, from CUPTI's callbacks around those calls: `cudaMalloc`,
+/// `cudaMallocAsync`, `cudaFree` and the like come down to them, and so do the segments of an allocator that keeps memory for itself.
+/// Callbacks cost only where such a call is made, and that takes the driver microseconds and more.
+class cupti_allocations {
+ public:
+  static constexpr char const* name = "cuda driver";
+
+  /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
+  /// @return false if the call has nothing to do with memory.
+  static bool on_call(CUpti_CallbackId call, void const* data) noexcept {
+    auto const& at = *static_cast<CUpti_CallbackData const*>(data);
+    // Once memory is free another thread may get it: so what is given back is recorded before, what is got after.
+    switch (call) {
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2:
+        return got<cuMemAlloc_v2_params>(at, [](auto const& with) { return with.bytesize; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2:
+        return got<cuMemAllocPitch_v2_params>(at, [](auto const& with) { return *with.pPitch * with.Height; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged:
+        return got<cuMemAllocManaged_params>(at, [](auto const& with) { return with.bytesize; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync:
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz:  // the same parameters
+        return got<cuMemAllocAsync_params>(at, [](auto const& with) { return with.bytesize; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync:
+      case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz:
+        return got<cuMemAllocFromPoolAsync_params>(at, [](auto const& with) { return with.bytesize; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemCreate:  // known by its handle
+        if (has_succeeded(at)) {
+          auto const& with = *static_cast<cuMemCreate_params const*>(at.functionParams);
+          record_allocation(driver(), reinterpret_cast<void const*>(*with.handle), with.size);
+        }
+        return true;
+      case CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2:
+        return given_back(at, [](void const* with) { return static_cast<cuMemFree_v2_params const*>(with)->dptr; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync:
+      case CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz:
+        return given_back(at, [](void const* with) { return static_cast<cuMemFreeAsync_params const*>(with)->dptr; });
+      case CUPTI_DRIVER_TRACE_CBID_cuMemRelease:
+        return given_back(at, [](void const* with) { return static_cast<cuMemRelease_params const*>(with)->handle; });
+      default:
+        return false;
+    }
+  }
+
+  /// @throws profkit::error
+  static void enable(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
+    for (CUpti_CallbackId const call :
+         {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2, CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,
+          CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync, CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync_ptsz,
+          CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync, CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz,
+          CUPTI_DRIVER_TRACE_CBID_cuMemCreate, CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync,
+          CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync_ptsz, CUPTI_DRIVER_TRACE_CBID_cuMemRelease}) {
+      cupti.check(cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call), "cuptiEnableCallback");
+    }
+  }
+
+ private:
+  static site& driver() noexcept {
+    static site value{name, __FILE__, __LINE__};
+    return value;
+  }
+
+  static bool has_succeeded(CUpti_CallbackData const& at) noexcept {
+    return at.callbackSite == CUPTI_API_EXIT && at.functionReturnValue != nullptr &&
+           *static_cast<CUresult const*>(at.functionReturnValue) == CUDA_SUCCESS;
+  }
+
+  template <class Parameters, class BytesOf>
+  static bool got(CUpti_CallbackData const& at, BytesOf&& bytes_of) noexcept {
+    if (!has_succeeded(at)) return true;
+    auto const& with = *static_cast<Parameters const*>(at.functionParams);
+    record_allocation(driver(), reinterpret_cast<void const*>(*with.dptr), bytes_of(with));
+    return true;
+  }
+
+  template <class AddressOf>
+  static bool given_back(CUpti_CallbackData const& at, AddressOf&& address_of) noexcept {
+    if (at.callbackSite != CUPTI_API_ENTER) return true;
+    auto const address = static_cast<std::uint64_t>(address_of(at.functionParams));
+    if (address != 0) record_release(driver(), reinterpret_cast<void const*>(address));
+    return true;
+  }
+};
+
+}  // namespace profkit::detail
