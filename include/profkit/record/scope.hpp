@@ -10,6 +10,15 @@ namespace profkit {
 
 namespace detail {
 
+/// @param now when the scope ended; 0: it is about to begin.
+__attribute__((noinline, cold)) inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
+  if ((flags & has_listener) != 0) {
+    auto const function = __atomic_load_n(&recorder.before_change, __ATOMIC_ACQUIRE);
+    if (function != nullptr) function();
+  }
+  if ((flags & polls_memory) != 0) recorder.poll_memory(now);
+}
+
 struct no_work {};
 
 /// What a macro's arguments behind the name say.
@@ -115,12 +124,7 @@ class scope {
 
  private:
   static void listen(std::uint32_t flags, std::uint64_t now) noexcept {
-    if (__builtin_expect((flags & (detail::has_listener | detail::polls_memory)) == 0, 1)) return;
-    if ((flags & detail::has_listener) != 0) {
-      auto const function = __atomic_load_n(&detail::recorder.before_change, __ATOMIC_ACQUIRE);
-      if (function != nullptr) function();
-    }
-    if ((flags & detail::polls_memory) != 0) detail::recorder.poll_memory(now);
+    if (__builtin_expect((flags & (detail::has_listener | detail::polls_memory)) != 0, 0)) detail::tell_listeners(flags, now);
   }
 
   detail::thread_log* log_ = nullptr;  ///< set if the beginning was recorded
