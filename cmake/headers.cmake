@@ -10,31 +10,55 @@ set(PROFKIT_HEADERS
     profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
     profkit/analyze/attribution.hpp
+    profkit/analyze/autocorrelation.hpp
     profkit/analyze/bucket_order.hpp
     profkit/analyze/counted_operations.hpp
+    profkit/analyze/device_clocks.hpp
+    profkit/analyze/device_peaks.hpp
     profkit/analyze/durations.hpp
     profkit/analyze/gpu_idle.hpp
     profkit/analyze/gpu_summary.hpp
     profkit/analyze/gpu_work.hpp
     profkit/analyze/idle_stretches.hpp
+    profkit/analyze/innermost_scopes.hpp
     profkit/analyze/kernel_class.hpp
     profkit/analyze/kernels_of_scope.hpp
+    profkit/analyze/mean_interval.hpp
     profkit/analyze/measured_time.hpp
+    profkit/analyze/memory_changes.hpp
+    profkit/analyze/memory_totals.hpp
+    profkit/analyze/model_flops.hpp
     profkit/analyze/nsys_ranges.hpp
     profkit/analyze/nsys_statistics.hpp
     profkit/analyze/nsys_summary.hpp
     profkit/analyze/operation_spans.hpp
+    profkit/analyze/outliers.hpp
     profkit/analyze/path_tree.hpp
+    profkit/analyze/scope_memory.hpp
+    profkit/analyze/scope_memory_summary.hpp
     profkit/analyze/scope_rows.hpp
+    profkit/analyze/scope_work.hpp
     profkit/analyze/statistics.hpp
+    profkit/analyze/steady_part.hpp
     profkit/analyze/step_budget.hpp
+    profkit/analyze/step_series.hpp
+    profkit/analyze/step_verdict.hpp
+    profkit/analyze/stop_rule.hpp
+    profkit/analyze/student.hpp
     profkit/analyze/summary.hpp
     profkit/analyze/thread_timeline.hpp
+    profkit/analyze/work_sums.hpp
+    profkit/analyze/work_summary.hpp
+    profkit/analyze/time_per_step.hpp
+    profkit/analyze/trend.hpp
+    profkit/analyze/verdict_summary.hpp
     profkit/collect/collector.hpp
+    profkit/collect/gpu_lag.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
+    profkit/collect/nvml_library.hpp
     profkit/collect/nvtx.hpp
     profkit/profile/archive.hpp
     profkit/profile/error.hpp
@@ -67,15 +91,21 @@ set(PROFKIT_HEADERS
     profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp
     profkit/report/json_writer.hpp
+    profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
+    profkit/report/per_step_json.hpp
     profkit/report/quality_text.hpp
     profkit/report/report.hpp
     profkit/report/report_json.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
     profkit/report/trace_json.hpp
-    profkit/report/trace_tracks.hpp)
+    profkit/report/trace_tracks.hpp
+    profkit/report/verdict_json.hpp
+    profkit/report/verdict_text.hpp
+    profkit/report/work_json.hpp
+    profkit/report/work_table.hpp)
 
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
@@ -83,6 +113,7 @@ set(PROFKIT_CUDA_HEADERS
     profkit/collect/cuda_environment.hpp
     profkit/collect/cuda_error.hpp
     profkit/collect/cuda_event_pair.hpp
+    profkit/collect/cuda_gpu_clocks.hpp
     profkit/collect/cuda_gpu_scope.hpp
     profkit/collect/cuda_memory.hpp
     profkit/collect/cuda_step_timer.hpp

@@ -32,6 +32,18 @@ TEST_CASE("a trace can be asked for with a number of steps or without", "[option
   CHECK(profkit::options::parse("trace=7").trace_steps == 7);
 }
 
+TEST_CASE("steps=auto takes as many steps as it needs, to 1 % or what is given", "[options]") {
+  CHECK_FALSE(profkit::options{}.wanted_interval);
+  CHECK(profkit::options::parse("steps=auto").wanted_interval == 0.01);
+  CHECK(profkit::options::parse("steps=auto:0.5%").wanted_interval == 0.005);
+  CHECK(profkit::options::parse("steps=auto:2%,warmup=3").warmup_steps == 3);
+  CHECK_FALSE(profkit::options::parse("steps=auto,steps=20").wanted_interval);
+  std::string const bad = GENERATE("steps=automatic", "steps=auto:", "steps=auto:0%", "steps=auto:1", "steps=auto:-1%", "steps=auto:101%",
+                                   "steps=auto:nan%", "steps=auto:%", "steps=auto:1%%", "steps=auto=1%");
+  CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
+                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("auto:0.5%")));
+}
+
 TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
   for (char const* const text : {"", ",", ",,"}) {
     profkit::options const options = profkit::options::parse(text);

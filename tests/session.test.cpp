@@ -6,10 +6,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "support/profile_of.hpp"
@@ -138,6 +140,68 @@ TEST_CASE("two sessions can be there when one is off", "[session]") {
   off.enabled = false;
   profkit::session const running{plain_options()};
   CHECK_NOTHROW(profkit::session{off});
+}
+
+TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[session]") {
+  profkit::options options = plain_options(2, 5);
+  options.wanted_interval = 0.9;
+  profkit::session session{options};
+  std::uint64_t steps = 0;
+  for (profkit::step step : session) {
+    ++steps;
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
+  profkit::report const report = session.report();
+  CHECK(steps == 12);  // 2 of warm-up and the 10 that are the least
+  CHECK(report.summary().steps.host.count == 10);
+  REQUIRE(report.profile().stop);
+  CHECK(*report.profile().stop->reached <= 0.9);
+  CHECK_THAT(report.text(), ContainsSubstring("stopped after 10 measured steps: the mean host step time is known to +-"));
+}
+
+TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[session]") {
+  profkit::options options = plain_options(2, 5);
+  options.wanted_interval = 1e-9;
+  options.most_steps = 25;
+  profkit::session session{options};
+  std::uint64_t steps = 0;
+  for (profkit::step step : session) ++steps;
+  CHECK(steps == 27);
+  CHECK_THAT(session.report().text(), ContainsSubstring("stopped at the bound of 25 measured steps"));
+}
+
+TEST_CASE("a loop that makes its steps itself asks whether one more is wanted", "[session]") {
+  {
+    profkit::session session{plain_options(1, 3)};
+    std::uint64_t steps = 0;
+    while (session.wants_step()) {
+      profkit::step const step{session};
+      ++steps;
+    }
+    CHECK(steps == 4);
+    CHECK_FALSE(session.report().profile().stop);
+  }
+  profkit::options options = plain_options(1, 3);
+  options.wanted_interval = 0.9;
+  profkit::session session{options};
+  std::uint64_t steps = 0;
+  while (session.wants_step()) {
+    profkit::step const step{session};
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    ++steps;
+  }
+  CHECK(steps == 11);
+}
+
+TEST_CASE("switched off, steps=auto takes as many steps as without it", "[session]") {
+  profkit::options options = plain_options(1, 3);
+  options.wanted_interval = 0.01;
+  options.enabled = false;
+  profkit::session session{options};
+  std::uint64_t steps = 0;
+  for (profkit::step step : session) ++steps;
+  CHECK(steps == 4);
+  CHECK_FALSE(session.wants_step());
 }
 
 TEST_CASE("the output directory of the options is written when the session ends", "[session]") {

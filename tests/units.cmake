@@ -1,24 +1,35 @@
 # The unit tests of the library, a program for each room; and programs that have to stand alone.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp)
-profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
-                                      record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp)
-profkit_add_unit_tests(collect SOURCES collect/memory_source.test.cpp)
+profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+                                      record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
+profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/memory_source.test.cpp)
 option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)
 if(NOT PROFKIT_TEST_THREADS_ONLY)
   profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
   profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
-                                         analyze/cuda_graphs.test.cpp analyze/gpu_idle.test.cpp analyze/gpu_summary.test.cpp
-                                         analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/statistics.test.cpp
-                                         analyze/step_budget.test.cpp)
+                                         analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
+                                         analyze/gpu_summary.test.cpp
+                                         analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp analyze/outliers.test.cpp
+                                         analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
+                                         analyze/stop_rule.test.cpp analyze/trend.test.cpp
+                                         analyze/step_budget.test.cpp analyze/time_per_step.test.cpp)
   if(nlohmann_json_FOUND)
     profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
-                                          report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp
-                                          report/trace_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+                                          report/memory_table.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp
+                                          report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
     target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   else()
     message(STATUS "profkit: no nlohmann_json, report.json is not tested")
   endif()
+endif()
+
+if(TARGET profkit_program)
+  # The program profkit: what it computes, and the program itself on reports that the test makes.
+  profkit_add_unit_tests(tools SOURCES tools/compare.test.cpp tools/compare_command.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  target_include_directories(profkit_tools_tests PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
+  target_compile_definitions(profkit_tools_tests PRIVATE PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
+  add_dependencies(profkit_tools_tests profkit_program)
 endif()
 
 # It replaces operator new, for the whole program.
@@ -103,6 +114,28 @@ if(TARGET CUDA::cudart)
 endif()
 
 if(TARGET CUDA::cudart)
+  # Reading clocks, on an imitated NVML: a new one, an old one and none.
+  file(WRITE "${broken_dir}/libnvidia-ml.so.1" "no library\n")
+  set(fake_old_dir "${CMAKE_CURRENT_BINARY_DIR}/fake_old_driver")
+  foreach(driver IN ITEMS fake fake_old)
+    add_library(profkit_${driver}_libnvidia_ml MODULE collect/fake_libnvidia_ml.cpp)
+    target_compile_features(profkit_${driver}_libnvidia_ml PRIVATE cxx_std_17)
+    target_link_libraries(profkit_${driver}_libnvidia_ml PRIVATE profkit_warnings)
+    set_target_properties(profkit_${driver}_libnvidia_ml PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME libnvidia-ml.so.1
+                                                                    LIBRARY_OUTPUT_DIRECTORY "${${driver}_dir}")
+  endforeach()
+  target_compile_definitions(profkit_fake_old_libnvidia_ml PRIVATE FAKE_OLD_DRIVER)
+  profkit_add_test_program(NAME gpu_clocks SOURCES collect/cuda_gpu_clocks.test.cpp collect/fake_cudart.cpp ENVIRONMENT LD_LIBRARY_PATH=${fake_dir})
+  target_include_directories(profkit_gpu_clocks SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  add_dependencies(profkit_gpu_clocks profkit_fake_libnvidia_ml profkit_fake_old_libnvidia_ml)
+  add_test(NAME gpu_clocks_old_driver COMMAND profkit_gpu_clocks)
+  add_test(NAME gpu_clocks_missing COMMAND profkit_gpu_clocks "[.missing]")
+  set_tests_properties(gpu_clocks_old_driver PROPERTIES ENVIRONMENT LD_LIBRARY_PATH=${fake_old_dir})
+  set_tests_properties(gpu_clocks_missing PROPERTIES ENVIRONMENT LD_LIBRARY_PATH=${broken_dir})
+  set_tests_properties(gpu_clocks_old_driver gpu_clocks_missing PROPERTIES LABELS cpu TIMEOUT ${profkit_test_timeout})
+endif()
+
+if(TARGET CUDA::cudart)
   # For tests/gpu/beside_torch_profiler.py, which needs a GPU and PyTorch.
   add_library(profkit_kernel_status MODULE gpu/kernel_status.cpp)
   target_link_libraries(profkit_kernel_status PRIVATE profkit::cupti profkit_report_code profkit_warnings profkit_test_options)
@@ -115,6 +148,9 @@ if(profkit_has_cuda)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)
+  # For scripts/lib/gpu_compare.py.
+  profkit_add_test_program(NAME slower_scope SOURCES gpu/slower_scope.cu LIBRARIES profkit::cupti NO_CATCH NO_TEST)
+  target_compile_features(profkit_slower_scope PRIVATE cuda_std_17)
 endif()
 
 # What the documentation shows is compiled.

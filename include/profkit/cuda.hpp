@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// What needs the CUDA runtime: GPU scopes, the step timer and device memory. Link `profkit::cuda`.
+/// What needs the CUDA runtime: GPU scopes, the step timer, device memory and clocks. Link `profkit::cuda`.
 ///
 ///     PROF_GPU_SCOPE("forward", stream);   a scope that also records CUDA events on the stream
 
+#include "collect/cuda_gpu_clocks.hpp"
 #include "collect/cuda_gpu_scope.hpp"
 #include "collect/cuda_memory.hpp"
 #include "collect/cuda_step_timer.hpp"

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,11 @@ struct options {
   bool print_report = false;          ///< `report`: print when the session ends
   std::uint64_t warmup_steps = 5;     ///< `warmup=N`: recorded, and excluded from statistics
   std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
-  std::uint64_t items_per_step = 0;   ///< tokens, images, ...; 0: not counted
+  /// `steps=auto`, `steps=auto:0.5%`: instead, as many as it takes until half of the 95 % interval of their mean is this share of it, or
+  /// less.
+  std::optional<double> wanted_interval;
+  std::uint64_t most_steps = 1000;   ///< measured ones, with `steps=auto`
+  std::uint64_t items_per_step = 0;  ///< tokens, images, ...; 0: not counted
   std::string item_name = "items";
   double model_flops_per_step = 0.0;  ///< floating-point operations that the model needs; 0: what the scopes said (`profkit::work`)
   profkit::precision precision = profkit::precision::unknown;  ///< `precision=NAME`: of the arithmetic where a `work` does not say
@@ -29,6 +34,9 @@ struct options {
   bool nvtx = true;               ///< `nvtx=off`: read before `main`, so only the environment can say it
   bool kernels = true;            ///< `kernels=off`: do not take a collector named "kernels"
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 22U;  ///< bound of a thread's log between drains; a scope takes 2, a launch 3
+
+  /// How many measured steps there can be: `measured_steps`, or with `steps=auto` the bound.
+  [[nodiscard]] std::uint64_t most_measured_steps() const noexcept { return enabled && wanted_interval ? most_steps : measured_steps; }
 
   /// Reads `PROFKIT` with `secure_getenv`.
   /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
@@ -51,7 +59,7 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, warmup=N, steps=N, out=DIR, trace, trace=N, kernels=on|off, nvtx=on|off, memory=steps|scopes, "
+      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, trace, trace=N, kernels=on|off, nvtx=on|off, memory=steps|scopes, "
       "precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
@@ -67,7 +75,7 @@ struct options {
     } else if (key == "warmup") {
       warmup_steps = number(item, value);
     } else if (key == "steps") {
-      measured_steps = number(item, value);
+      set_steps(item, value);
     } else if (key == "out") {
       if (value.empty()) bad_value(item, "a directory");
       output_directory = value;
@@ -87,6 +95,24 @@ struct options {
     } else {
       throw error{"PROFKIT: unknown key \"" + std::string{item} + "\"; valid are: " + valid_keys};
     }
+  }
+
+  void set_steps(std::string_view item, std::string_view value) {
+    constexpr std::string_view automatic = "auto";
+    constexpr double default_interval = 0.01;
+    if (value.substr(0, automatic.size()) != automatic) {
+      measured_steps = number(item, value);
+      wanted_interval.reset();
+      return;
+    }
+    value.remove_prefix(automatic.size());
+    double percent = 100.0 * default_interval;
+    if (!value.empty()) {
+      auto const [end, status] = std::from_chars(value.data() + 1, value.data() + value.size(), percent);
+      bool const is_percent = value.front() == ':' && status == std::errc{} && end + 1 == value.data() + value.size() && *end == '%';
+      if (!is_percent || !(percent > 0.0 && percent <= 100.0)) bad_value(item, "a whole number from 0, auto, or auto:P% as in auto:0.5%");
+    }
+    wanted_interval = percent / 100.0;
   }
 
   [[noreturn]] static void bad_value(std::string_view item, char const* wanted) {

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "analyze/analyze.hpp"
+#include "analyze/stop_rule.hpp"
 #include "collect/collector.hpp"
+#include "collect/gpu_lag.hpp"
 #include "collect/host_environment.hpp"
 #include "options.hpp"
 #include "profile/error.hpp"
@@ -59,7 +61,11 @@ class session final : public step_loop {
   /// @throws profkit::error if a step is open.
   profkit::report report();
 
-  /// `warmup_steps` + `measured_steps` steps.
+  /// Whether one more step is wanted, for loops that make their steps themselves: `while (session.wants_step())`. `warmup_steps` and
+  /// `measured_steps` are; with `steps=auto`, as many as it takes to know their mean.
+  [[nodiscard]] bool wants_step() const noexcept { return !has_enough_ && next_step_ < wanted_steps(); }
+
+  /// Of those steps.
   class iterator {
    public:
     iterator(session* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}
@@ -68,13 +74,13 @@ class session final : public step_loop {
       --left_;
       return *this;
     }
-    [[nodiscard]] bool operator!=(iterator const& other) const noexcept { return left_ != other.left_; }
+    [[nodiscard]] bool operator!=(iterator const& other) const noexcept { return left_ != other.left_ && !loop_->has_enough_; }
 
    private:
     session* loop_;
     std::uint64_t left_;
   };
-  [[nodiscard]] iterator begin() noexcept { return {this, options_.warmup_steps + options_.measured_steps}; }
+  [[nodiscard]] iterator begin() noexcept { return {this, wanted_steps()}; }
   [[nodiscard]] iterator end() noexcept { return {this, 0}; }
 
  private:
@@ -86,8 +92,10 @@ class session final : public step_loop {
 
   void start();
   void stop();
+  [[nodiscard]] std::uint64_t wanted_steps() const noexcept { return options_.warmup_steps + options_.most_measured_steps(); }
   void open_measure_loop() noexcept;
   void close_measure_loop() noexcept;
+  void look_whether_enough(detail::raw_step const& done);
   void drain(bool last);
   void take(std::unique_ptr<collector> taken);
   [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&detail::recorder.owner, __ATOMIC_ACQUIRE) == this; }
@@ -116,6 +124,9 @@ class session final : public step_loop {
   std::vector<detail::raw_step> finished_steps_;  ///< not converted yet
   std::uint32_t clock_flag_ = 0;                  ///< 0 or `use_system_clock`
   std::uint64_t next_step_ = 0;
+  std::optional<stop_rule> stop_rule_;  ///< with `steps=auto`
+  bool has_enough_ = false;             ///< as it says
+  detail::gpu_lag gpu_lag_;
   std::uint64_t bookkeeping_ticks_ = 0;
   std::int64_t start_ns_ = 0;
   bool is_step_open_ = false;
@@ -126,6 +137,7 @@ class session final : public step_loop {
 inline session::session(options wanted) : options_{std::move(wanted)} {
   profile_.item_name = options_.item_name;
   profile_.precision = options_.precision;
+  if (options_.wanted_interval) stop_rule_.emplace(*options_.wanted_interval, options_.warmup_steps, options_.most_steps);
   if (options_.enabled) start();
 }
 
@@ -231,10 +243,19 @@ inline void session::end_step(detail::raw_step const& done) noexcept {
     }
     auto const now = static_cast<std::int64_t>(detail::system_clock_ticks());
     if (now - clock_->newest().ns >= shortest_drain_interval.count()) drain(false);
+    if (stop_rule_ && !done.warmup && !done.is_abandoned) look_whether_enough(done);
   } catch (std::exception const& failure) {
     std::fprintf(stderr, "profkit: step %llu is lost: %s\n", static_cast<unsigned long long>(done.index), failure.what());
   }
   bookkeeping_ticks_ += detail::ticks(clock_flag_) - done.end_ticks;
+}
+
+inline void session::look_whether_enough(detail::raw_step const& done) {
+  bool has_gpu = false;
+  for_each_collector([&](collector const& each) { has_gpu = has_gpu || each.times_steps(); });
+  stop_rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
+  if (has_gpu) gpu_lag_.limit(done.index, profile_, [this] { for_each_collector([&](collector& each) { each.drain(profile_, false); }); });
+  has_enough_ = stop_rule_->look(profile_, has_gpu, milliseconds{clock_->duration(1'000'000'000)} / 1e9);
 }
 
 inline void session::drain(bool last) {
@@ -259,6 +280,7 @@ inline void session::stop() {
   drain(true);
   for_each_collector([](collector& each) { each.stop(); });
   profile_.time = {timestamp{std::chrono::nanoseconds{start_ns_}}, timestamp{std::chrono::nanoseconds{clock_->newest().ns}}};
+  if (stop_rule_) profile_.stop = stop_rule_->result();
   profile_.quality.clock_changes = clock_->times_set();
   profile_.quality.bookkeeping = clock_->duration(bookkeeping_ticks_);
   __atomic_store_n(&detail::recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);

@@ -215,6 +215,36 @@ TEST_CASE("each thread and device has events of its own, which later threads use
   CHECK(profile.gpu_scopes[0].device + profile.gpu_scopes[1].device == 1);
 }
 
+TEST_CASE("with steps=auto the GPU step time decides where it is longer", "[cuda]") {
+  fake = {};
+  profkit::options options = plain_options(2, 5);
+  options.wanted_interval = 0.01;
+  profkit::session session{options};
+  session.collect(profkit::cuda_step_timer{stream});
+  for (profkit::step step : session) {
+    fake.now_ms += 50.0;
+    pass_drain_interval();
+  }
+  profkit::report const report = session.report();
+  REQUIRE(report.profile().stop);
+  CHECK(report.profile().stop->is_of_gpu);
+  CHECK(report.summary().steps.host.count == 10);
+}
+
+TEST_CASE("with steps=auto a device that lags behind is not taken for one without times", "[cuda]") {
+  fake = {};
+  fake.lag_ms = 1.0;
+  profkit::options options = plain_options(0, 5);
+  options.wanted_interval = 100.0;
+  options.most_steps = 20;
+  profkit::session session{options};
+  session.collect(profkit::cuda_step_timer{stream});
+  for (profkit::step step : session) PROF_SCOPE("work");  // nothing is complete, since the clock stands
+  profkit::report const report = session.report();
+  CHECK(report.summary().steps.host.count == 20);
+  CHECK_FALSE(report.profile().stop->reached);
+}
+
 TEST_CASE("device memory is what is not free, and keeps no peak", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(0, 1)};

@@ -43,6 +43,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::strcpy(properties->name, "fake GPU");
   return cudaSuccess;
 }
+cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int size, int) {
+  std::strncpy(bus_id, "0000:1B:00.0", static_cast<std::size_t>(size));
+  return cudaSuccess;
+}
 cudaError_t cudaDriverGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 13000, cudaSuccess; }
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {

@@ -42,6 +42,11 @@ int adopts(profkit::scope_token const& token, int x) {
   return work(x);
 }
 
+double with_work(double x) {
+  PROF_SCOPE("work", profkit::work{2.0 * x, 3.0, profkit::precision::bf16});
+  return x * work(1);
+}
+
 int lambda(int x) {
   auto const add = [x](int y) {
     PROF_SCOPE("lambda");

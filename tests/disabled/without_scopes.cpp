@@ -31,6 +31,8 @@ double instantiated(double x) { return twice(x); }
 
 int adopts(profkit::scope_token const&, int x) { return work(x); }
 
+double with_work(double x) { return x * work(1); }
+
 int lambda(int x) {
   auto const add = [x](int y) { return x + work(y); };
   return add(1) + add(2);

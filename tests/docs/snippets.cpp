@@ -136,3 +136,68 @@ void save_and_load(profkit::report const& report) {
   profkit::summary summary = profkit::analyze(profkit::load("run.profkit"));
   fmt::print("{} steps\n", summary.steps.host.count);
 }
+
+void attention_scores(cudaStream_t stream, double heads, double tokens, double size) {
+  double const flops = 2.0 * heads * tokens * tokens * size;                          // of a product; a multiply-add is two
+  double const bytes = 2.0 * heads * (2.0 * tokens * size + tokens * tokens);         // in bf16: two operands and the result
+  PROF_SCOPE("scores", profkit::work{flops, bytes, profkit::precision::bf16, 2.0F});  // backward has two such products
+  launch_kernels(stream);
+}
+
+void train_step();
+
+void train(profkit::options options, double parameters, double layers, double width, double tokens, double context) {
+  options.precision = profkit::precision::bf16;
+  options.model_flops_per_step = tokens * (6.0 * parameters + 12.0 * layers * width * context);  // PaLM, appendix B
+  profkit::session session{options};
+  session.collect(profkit::measured_roof{{{profkit::precision::bf16, 7.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}}});
+  for (profkit::step step : session) train_step();
+}
+
+void* take(std::size_t bytes);
+void give_back(void* memory);
+std::uint64_t bytes_in_arena() noexcept;
+
+profkit::site arena_source{"arena", __FILE__, __LINE__};
+
+void* allocate_from_arena(std::size_t bytes) {
+  void* const memory = take(bytes);
+  profkit::record_allocation(arena_source, memory, bytes);  // when the piece is there
+  return memory;
+}
+
+void release_to_arena(void* memory) {
+  profkit::record_release(arena_source, memory);  // before its address can be given again
+  give_back(memory);
+}
+
+class recorded_arena : public profkit::collector {
+ public:
+  std::string_view name() const noexcept override { return "arena"; }
+  void start(profkit::profile& into) override { into.allocators.push_back({"arena", bytes_in_arena(), false}); }
+};
+
+class polled_arena : public profkit::memory_source {
+ public:
+  std::string_view name() const noexcept override { return "arena"; }
+  std::vector<profkit::memory_reading> read() override { return {{"used", bytes_in_arena(), std::nullopt, {}}}; }
+  profkit::polled_allocator at_scopes() const noexcept override {
+    static profkit::site source{"arena", __FILE__, __LINE__};
+    return {&source, []() noexcept { return bytes_in_arena(); }};
+  }
+};
+
+void read_clocks(profkit::session& session, cudaStream_t stream) {
+  session.collect(profkit::cuda_step_timer(stream));
+  session.collect(profkit::gpu_clocks());  // after the timer
+}
+
+void until_known(profkit::options options) {
+  options.wanted_interval = 0.005;  // half of the 95 % interval, over the mean; steps=auto takes 0.01
+  options.most_steps = 500;         // in any case
+  profkit::session session{options};
+  while (session.wants_step()) {  // or the range-for, which asks the same
+    profkit::step step{session};
+    train_step();
+  }
+}

@@ -154,3 +154,25 @@ TEST_CASE("an error of the program is still there after a step", "[gpu]") {
   REQUIRE(own != cudaSuccess);
   CHECK(cudaGetLastError() == own);
 }
+
+TEST_CASE("a device that works says what its clocks run at, and what it draws", "[gpu]") {
+  need_gpu();
+  stream const work_stream;
+  profkit::session session{plain_options(1, 10)};
+  session.collect(profkit::cuda_step_timer{work_stream.handle});
+  profkit::collector const& clocks = session.collect(profkit::gpu_clocks{});
+  if (!clocks.status().works) SKIP(clocks.status().reason);
+  for (profkit::step step : session) {
+    launch_busy(20, work_stream.handle);
+    check(cudaStreamSynchronize(work_stream.handle));
+  }
+  profkit::step_summary const steps = session.report().summary().steps;
+  CHECK(steps.gpu_verdict->measured == 10);
+  REQUIRE(steps.clocks.size() == 1);
+  CHECK(steps.clocks[0].readings >= 3);
+  CHECK(steps.clocks[0].min_mhz >= 100);
+  CHECK(steps.clocks[0].max_mhz <= steps.clocks[0].highest_mhz);
+  CHECK(steps.clocks[0].highest_mhz < 10'000);
+  CHECK(steps.clocks[0].max_watt.value_or(1.0) > 0.0);
+  CHECK(steps.clocks[0].max_celsius.value_or(50) < 150U);
+}

@@ -8,9 +8,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 
 #include "../support/made_profile.hpp"
@@ -47,6 +50,28 @@ profkit::profile profile_with_adopted_scope() {
   return result;
 }
 
+/// And with memory, work, clocks of devices and roofs.
+profkit::profile profile_with_everything() {
+  profkit::profile result = profile_with_adopted_scope();
+  result.precision = profkit::precision::bf16;
+  result.steps[1].model_flops = 1.5e12;
+  result.allocators = {{"libtorch", 4096, false}, {"host", 1U << 20U, true}};
+  result.allocations = {{at_ms(201), 0x7f00'0000'1000U, 512, 0, 0, profkit::allocation_kind::allocated},
+                        {at_ms(202), 0, 2U << 20U, 1, 1, profkit::allocation_kind::level},
+                        {at_ms(203), 0x7f00'0000'1000U, 0, 1, 0, profkit::allocation_kind::released}};
+  result.work = {{at_ms(201), 2, {1.0 / 3.0, 7e9, profkit::precision::fp8, 2.0F}}, {at_ms(301), 1, {0.0, 1.0}}};
+  result.stop = profkit::stop_record{0.01, 0.0075, true, 500};
+  result.device_clocks = {{at_ms(210), 1, 3, 1980, 1980, 0, 350'000, 61}, {at_ms(320), 2, 3, 1200, 1980, 0x20, {}, {}}};
+  result.measured_roofs = {{profkit::precision::tf32, 4.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}};
+  return result;
+}
+
+void check_refused(profkit::profile const& of, char const* why) {
+  temporary_file const file;
+  profkit::save(of, file.path);
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring(why)));
+}
+
 }  // namespace
 
 TEST_CASE("a loaded profile is the saved one", "[save]") {
@@ -76,7 +101,7 @@ TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") 
 
 TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
   temporary_file const file;
-  profkit::save(profile_with_adopted_scope(), file.path);
+  profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     write(file.path, bytes.substr(0, length));
@@ -88,7 +113,7 @@ TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
 
 TEST_CASE("a damaged byte never does worse than an error", "[save]") {
   temporary_file const file;
-  profkit::save(profile_with_adopted_scope(), file.path);
+  profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
   for (std::size_t position = 8; position < bytes.size(); ++position) {
     std::string damaged = bytes;
@@ -154,4 +179,103 @@ TEST_CASE("a node of a graph that points outside the paths is refused", "[save]"
   profile.graph_nodes[1].path = static_cast<std::uint32_t>(profile.paths.size());
   profkit::save(profile, file.path);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("a node of a graph without path")));
+}
+
+TEST_CASE("memory, work, clocks of devices and roofs are kept", "[save]") {
+  temporary_file const file;
+  profkit::profile const saved = profile_with_everything();
+  profkit::save(saved, file.path);
+  profkit::profile const loaded = profkit::load(file.path);
+  CHECK(loaded.precision == profkit::precision::bf16);
+  CHECK(loaded.steps[0].model_flops == 0.0);
+  CHECK(loaded.steps[1].model_flops == 1.5e12);
+
+  REQUIRE(loaded.allocators.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(loaded.allocators[i].name == saved.allocators[i].name);
+    CHECK(loaded.allocators[i].bytes_at_start == saved.allocators[i].bytes_at_start);
+    CHECK(loaded.allocators[i].is_polled == saved.allocators[i].is_polled);
+  }
+  REQUIRE(loaded.allocations.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(loaded.allocations[i].time == saved.allocations[i].time);
+    CHECK(loaded.allocations[i].address == saved.allocations[i].address);
+    CHECK(loaded.allocations[i].bytes == saved.allocations[i].bytes);
+    CHECK(loaded.allocations[i].thread == saved.allocations[i].thread);
+    CHECK(loaded.allocations[i].allocator == saved.allocations[i].allocator);
+    CHECK(loaded.allocations[i].kind == saved.allocations[i].kind);
+  }
+  REQUIRE(loaded.work.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(loaded.work[i].begin == saved.work[i].begin);
+    CHECK(loaded.work[i].path == saved.work[i].path);
+    CHECK(loaded.work[i].work.flops == saved.work[i].work.flops);
+    CHECK(loaded.work[i].work.bytes == saved.work[i].work.bytes);
+    CHECK(loaded.work[i].work.precision == saved.work[i].work.precision);
+    CHECK(loaded.work[i].work.backward == saved.work[i].work.backward);
+  }
+  REQUIRE(loaded.stop);
+  CHECK(loaded.stop->wanted == saved.stop->wanted);
+  CHECK(loaded.stop->reached == saved.stop->reached);
+  CHECK(loaded.stop->is_of_gpu);
+  CHECK(loaded.stop->most_steps == 500);
+  REQUIRE(loaded.device_clocks.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(loaded.device_clocks[i].time == saved.device_clocks[i].time);
+    CHECK(loaded.device_clocks[i].step == saved.device_clocks[i].step);
+    CHECK(loaded.device_clocks[i].device == saved.device_clocks[i].device);
+    CHECK(loaded.device_clocks[i].sm_mhz == saved.device_clocks[i].sm_mhz);
+    CHECK(loaded.device_clocks[i].highest_sm_mhz == saved.device_clocks[i].highest_sm_mhz);
+    CHECK(loaded.device_clocks[i].reasons == saved.device_clocks[i].reasons);
+    CHECK(loaded.device_clocks[i].milliwatt == saved.device_clocks[i].milliwatt);
+    CHECK(loaded.device_clocks[i].celsius == saved.device_clocks[i].celsius);
+  }
+  REQUIRE(loaded.measured_roofs.size() == 1);
+  CHECK(loaded.measured_roofs[0].precision == profkit::precision::tf32);
+  CHECK(loaded.measured_roofs[0].flops_per_second == 4.1e14);
+  CHECK(loaded.measured_roofs[0].bytes_per_second == 4.2e12);
+  CHECK(loaded.measured_roofs[0].how == "matrix product 8192 x 8192 x 8192");
+
+  std::string const first = bytes_of(file.path);
+  profkit::save(loaded, file.path);
+  CHECK(bytes_of(file.path) == first);
+  CHECK(profkit::report_json(profkit::analyze(loaded)) == profkit::report_json(profkit::analyze(saved)));
+}
+
+TEST_CASE("an allocation without allocator or thread is refused", "[save]") {
+  profkit::profile profile = profile_with_everything();
+  profile.allocations[2].allocator = 2;
+  check_refused(profile, "an allocation without allocator or thread");
+  profile = profile_with_everything();
+  profile.allocations[0].thread = 2;
+  check_refused(profile, "an allocation without allocator or thread");
+}
+
+TEST_CASE("a kind of allocation or a precision that there is not is refused", "[save]") {
+  profkit::profile profile = profile_with_everything();
+  profile.allocations[1].kind = static_cast<profkit::allocation_kind>(3);
+  check_refused(profile, "a kind of allocation is 3");
+  profile = profile_with_everything();
+  profile.work[0].work.precision = static_cast<profkit::precision>(7);
+  check_refused(profile, "a precision is 7");
+  profile = profile_with_everything();
+  profile.measured_roofs[0].precision = static_cast<profkit::precision>(200);
+  check_refused(profile, "a precision is 200");
+}
+
+TEST_CASE("work without a path, and work that is less than nothing or no number, is refused", "[save]") {
+  profkit::profile profile = profile_with_everything();
+  profile.work[0].path = static_cast<std::uint32_t>(profile.paths.size());
+  check_refused(profile, "work without path");
+  for (double const wrong : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    for (int field = 0; field < 4; ++field) {
+      profile = profile_with_everything();
+      if (field == 0) profile.work[0].work.flops = wrong;
+      if (field == 1) profile.work[0].work.bytes = wrong;
+      if (field == 2) profile.work[0].work.backward = static_cast<float>(wrong);
+      if (field == 3) profile.steps[1].model_flops = wrong;
+      check_refused(profile,
+                    field == 3 ? "the work of a step is less than nothing, or no number" : "work is less than nothing, or no number");
+    }
+  }
 }

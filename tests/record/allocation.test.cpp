@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/record/memory_events.hpp>
 #include <profkit/scope.hpp>
 
 #include <atomic>
@@ -86,4 +87,29 @@ TEST_CASE("taking tokens and adopting scopes allocate nothing, not even the firs
   }}.join();
   CHECK(during == 0);
   CHECK(session.report().profile().scopes.size() == 3 * rounds + 1);
+}
+
+TEST_CASE("recording allocations and work allocates nothing after a thread's first event, in a scope or outside", "[allocation]") {
+  static profkit::site pool{"pool", __FILE__, __LINE__};
+  profkit::options options = plain_options();
+  options.log_slots_per_thread = std::uint64_t{1} << 22U;
+  constexpr std::uint64_t rounds = 200'000;
+  std::uint64_t during = 1;
+  profkit::session session{options};
+  std::thread{[&] {
+    profkit::record_allocation(pool, &session, 8);
+    std::uint64_t const before = allocations;
+    for (std::uint64_t i = 1; i < rounds; ++i) {
+      PROF_SCOPE("scope", profkit::work{1.0, 2.0});
+      profkit::record_allocation(pool, reinterpret_cast<void*>(i), i);
+      profkit::record_release(pool, reinterpret_cast<void*>(i));
+      profkit::add_work({1.0, 0.0});
+    }
+    during = allocations - before;
+  }}.join();
+  CHECK(during == 0);
+  profkit::report const report = session.report();
+  CHECK(report.profile().allocations.size() == 2 * rounds - 1);
+  CHECK(report.profile().work.size() == 2 * (rounds - 1));
+  CHECK(report.profile().quality.dropped_events == 0);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// After a thread's first scope, scopes, tokens and counters make no system call: in the child every one but exit kills it.
+// After a thread's first scope, scopes, tokens, counters, work and allocations make no system call: in the child every one but exit kills
+// it.
+#include <profkit/record/memory_events.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -28,10 +30,14 @@ constexpr bool is_sanitized = false;
 #endif
 
 void some_scopes() {
+  static profkit::site pool{"pool", __FILE__, __LINE__};
   for (int i = 0; i < 10000; ++i) {
     PROF_SCOPE("scope");
     PROF_SCOPE_INDEXED("indexed", i);
     PROF_COUNTER("counter", i);
+    PROF_SCOPE("work", profkit::work{1.0, 2.0});
+    profkit::record_allocation(pool, &pool, 8);
+    profkit::record_release(pool, &pool);
     PROF_ADOPT_SCOPE("adopting", profkit::scope_token::current());
   }
 }

@@ -225,3 +225,61 @@ TEST_CASE("what a recorded graph replays is charged to the scopes of its capture
   CHECK(compared > 100);
   CHECK(find_row(graph, "step/forward")->host.count == 0);
 }
+
+TEST_CASE("in a recorded run the scopes' memory is LibTorch's own, to the byte", "[recorded]") {
+  profkit::profile const profile = profkit::load(TEST_DATA "/tiny-128-train-bf16.profile");
+  profkit::summary const summary = profkit::analyze(profile);
+  REQUIRE(summary.scopes.at(0).name == "step");
+  auto const is_of_libtorch = [](auto const& each) { return each.source == "libtorch"; };
+  auto const& all = *std::find_if(summary.allocators.begin(), summary.allocators.end(), is_of_libtorch);
+  auto const& step = *std::find_if(summary.scopes[0].memory.begin(), summary.scopes[0].memory.end(), is_of_libtorch);
+  auto const& theirs = *std::find_if(summary.memory.begin(), summary.memory.end(),
+                                     [&](auto const& each) { return is_of_libtorch(each) && each.quantity == "requested"; });
+  CHECK(step.wide_peak_bytes == theirs.peak_bytes);
+  CHECK(all.highest_bytes == theirs.peak_bytes);
+  CHECK(all.last_bytes == static_cast<std::int64_t>(theirs.last_bytes));
+  CHECK(all.unknown_releases == 0);
+  CHECK(all.reused_addresses == 0);
+  std::int64_t changes = all.outside_change_bytes + all.between_steps_change_bytes;
+  std::uint64_t allocations = 0;
+  for (profkit::scope_summary const& scope : summary.scopes) {
+    if (scope.memory.empty()) continue;
+    auto const& memory = *std::find_if(scope.memory.begin(), scope.memory.end(), is_of_libtorch);
+    changes += memory.own_change_bytes;
+    allocations += *memory.allocations;
+    CHECK(memory.own_peak_bytes <= memory.peak_bytes);
+    CHECK(memory.peak_bytes <= memory.wide_peak_bytes);
+    CHECK(memory.retained_bytes >= 0);
+  }
+  CHECK(changes == all.last_bytes - all.first_bytes);
+  CHECK(allocations > 100);
+}
+
+TEST_CASE("in a recorded run no scope is above the roof, printed or measured, and the use of the model is what its parts say",
+          "[recorded]") {
+  profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"));
+  std::size_t with_roof = 0;
+  for (profkit::scope_summary const& scope : summary.scopes) {
+    if (!scope.work || !scope.work->roof) continue;
+    ++with_roof;
+    INFO(scope.path);
+    CHECK(scope.work->roof->share > 0.0);
+    CHECK(scope.work->roof->share < 1.0);
+    REQUIRE(scope.work->measured_roof);
+    CHECK(scope.work->measured_roof->share >= scope.work->roof->share);
+  }
+  CHECK(with_roof > 10);
+  REQUIRE(summary.model);
+  CHECK(summary.model->precision == profkit::precision::bf16);
+  REQUIRE(summary.model->peak_flops_per_second);
+  CHECK(*summary.model->peak_flops_per_second == Approx(989.5e12));
+  double const step_ms = std::max(summary.steps.host.mean->count(), summary.steps.gpu->mean->count());
+  CHECK(*summary.model->utilization == Approx(summary.model->flops_per_step / (1e-3 * step_ms) / 989.5e12));
+}
+
+TEST_CASE("in a recorded run the clocks of the device were read", "[recorded]") {
+  profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"));
+  REQUIRE(summary.steps.clocks.size() == 1);
+  CHECK(summary.steps.clocks[0].highest_mhz == 1980);
+  CHECK(summary.steps.clocks[0].throttled_readings == 0);
+}

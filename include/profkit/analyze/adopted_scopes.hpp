@@ -41,7 +41,8 @@ class adopted_scopes {
   }
 
   /// In the order of the tree, the roles of a scope in the order of their first appearance. Only what did something in the measured time.
-  [[nodiscard]] std::vector<adopted_summary> rows() const {
+  /// @param paths takes those of the rows; may be null.
+  [[nodiscard]] std::vector<adopted_summary> rows(std::vector<std::uint32_t>* paths = nullptr) const {
     std::vector<std::size_t> order;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       if (rows_[row].did.count > 0 || rows_[row].did.operations > 0) order.push_back(row);
@@ -51,7 +52,10 @@ class adopted_scopes {
              std::make_pair(tree_.position_of(rows_[b].path), rows_[b].role);
     });
     std::vector<adopted_summary> result;
-    for (std::size_t const row : order) result.push_back(summary_of(rows_[row]));
+    for (std::size_t const row : order) {
+      result.push_back(summary_of(rows_[row]));
+      if (paths != nullptr) paths->push_back(rows_[row].path);
+    }
     return result;
   }
 
@@ -202,13 +206,15 @@ class adopted_scopes {
 
 /// @param launched null: it is made if need be.
 /// @param counted null where kernels were not collected.
+/// @param paths takes those of the rows; may be null.
 inline std::vector<adopted_summary> summarize_adopted(profile const& of, measured_time const& when, path_tree const& tree,
-                                                      attribution const* launched, counted_operations const* counted) {
+                                                      attribution const* launched, counted_operations const* counted,
+                                                      std::vector<std::uint32_t>* paths = nullptr) {
   auto const adopts = [](path_record const& path) { return path.adopted_from != path_record::no_parent; };
   if (std::none_of(of.paths.begin(), of.paths.end(), adopts)) return {};
   std::optional<attribution> made;
   if (launched == nullptr) launched = &made.emplace(attribute(of));
-  return adopted_scopes{of, when, tree, *launched, counted}.rows();
+  return adopted_scopes{of, when, tree, *launched, counted}.rows(paths);
 }
 
 }  // namespace profkit::detail

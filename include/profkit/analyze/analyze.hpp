@@ -15,17 +15,23 @@
 #include "adopted_scopes.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
+#include "device_clocks.hpp"
 #include "durations.hpp"
 #include "gpu_idle.hpp"
 #include "gpu_summary.hpp"
 #include "gpu_work.hpp"
 #include "kernel_class.hpp"
 #include "measured_time.hpp"
+#include "model_flops.hpp"
 #include "path_tree.hpp"
+#include "scope_memory.hpp"
 #include "scope_rows.hpp"
+#include "scope_work.hpp"
 #include "statistics.hpp"
 #include "step_budget.hpp"
+#include "step_verdict.hpp"
 #include "summary.hpp"
+#include "time_per_step.hpp"
 
 namespace profkit {
 
@@ -36,25 +42,32 @@ inline step_summary summarize_steps(profile const& of) {
   result.item_name = of.item_name;
   std::map<std::uint64_t, milliseconds> gpu_times;  // by step
   for (gpu_step_record const& step : of.gpu_steps) gpu_times[step.step] += to_ms(step.duration);
+  timed_steps host_times;
+  timed_steps gpu_step_times;
   for (step_record const& step : of.steps) {
+    host_times.add(step.index, step.warmup, to_ms(step.time.duration()));
+    auto const timed = gpu_times.find(step.index);
+    if (timed != gpu_times.end()) gpu_step_times.add(step.index, step.warmup, timed->second);
     if (step.warmup) {
       ++result.warmup;
       continue;
     }
     result.items += step.items;
     result.host_samples.push_back(to_ms(step.time.duration()));
-    auto const gpu_time = gpu_times.find(step.index);
-    if (gpu_time != gpu_times.end()) result.gpu_samples.push_back(gpu_time->second);
+    if (timed != gpu_times.end()) result.gpu_samples.push_back(timed->second);
   }
   result.host = summarize(result.host_samples);
   if (!result.gpu_samples.empty()) result.gpu = summarize(result.gpu_samples);
+  result.clocks = summarize_clocks(of);
+  result.stop = of.stop;
+  result.host_verdict = judge_steps(host_times, result.clocks);
+  if (result.gpu) result.gpu_verdict = judge_steps(gpu_step_times, result.clocks);
   if (result.items == 0 || !result.host.mean) return result;
-  bool const device_is_slower = result.gpu && *result.gpu->mean > *result.host.mean;
-  milliseconds const step_time = device_is_slower ? *result.gpu->mean : *result.host.mean;
-  if (step_time.count() <= 0.0) return result;
+  auto const step_time = step_time_of(result);
+  if (!step_time) return result;
   double const items_per_step = static_cast<double>(result.items) / static_cast<double>(result.host.count);
-  result.items_per_second = items_per_step / std::chrono::duration<double>{step_time}.count();
-  result.items_per_second_basis = device_is_slower ? "GPU step time" : "host step time";
+  result.items_per_second = items_per_step / std::chrono::duration<double>{step_time->first}.count();
+  result.items_per_second_basis = step_time->second;
   return result;
 }
 
@@ -122,7 +135,8 @@ struct gpu_analysis {
   std::optional<budget_summary> budget;
 };
 
-inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, gpu_analysis& gpu, kernel_class_rules const& classes) {
+inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, gpu_analysis& gpu, time_per_step const& steps,
+                                 kernel_class_rules const& classes) {
   gpu_summary result;
   result.all = gpu.work.of_all();
   if (gpu.idle) result.idle = {to_ms(gpu.idle->total), to_ms(gpu.idle->unattributed)};
@@ -139,7 +153,7 @@ inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, g
     ++result.operations_of_graphs;
     if (!captured.find(node)) ++result.operations_of_unknown_graphs;
   }
-  summarize_names(result, of, order, classes);
+  summarize_names(result, of, order, classes, &steps);
   if (of.has_all_api_calls) result.api = summarize_api(of, when);
   return result;
 }
@@ -162,12 +176,20 @@ struct analyze_options {
   if (has_kernels(of)) {
     gpu.emplace(of, when, tree, with.kernel_classes);
     result.budget = gpu->budget;
-    result.gpu = detail::summarize_gpu(of, when, *gpu, with.kernel_classes);
   }
-  detail::scope_rows const rows{of, when, tree, gpu ? &gpu->work : nullptr, gpu && gpu->idle ? &*gpu->idle : nullptr};
+  detail::time_per_step const steps{of, when, gpu ? &gpu->launched : nullptr, gpu ? &gpu->counted : nullptr};
+  if (gpu) result.gpu = detail::summarize_gpu(of, when, *gpu, steps, with.kernel_classes);
+  detail::scope_rows const rows{of, when, tree, steps, gpu ? &gpu->work : nullptr, gpu && gpu->idle ? &*gpu->idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
-  result.adopted = detail::summarize_adopted(of, when, tree, gpu ? &gpu->launched : nullptr, gpu ? &gpu->counted : nullptr);
+  detail::summarize_scope_memory(result, of, when, rows.paths());
+  std::vector<std::uint32_t> adopted;  // paths
+  result.adopted = detail::summarize_adopted(of, when, tree, gpu ? &gpu->launched : nullptr, gpu ? &gpu->counted : nullptr, &adopted);
+  result.limits = detail::summarize_limits(of);
+  detail::scope_work work{of, when, tree};
+  work.fill(result, rows.paths(), rows.names());
+  work.fill_backward(result, adopted);
+  result.model = detail::summarize_model(of, result.steps, result.limits, work);
   result.memory = detail::summarize_memory(of);
   result.counters = detail::summarize_counters(of, when);
   result.collectors = of.collectors;

@@ -17,6 +17,7 @@
 #include "kernel_class.hpp"
 #include "measured_time.hpp"
 #include "summary.hpp"
+#include "time_per_step.hpp"
 
 namespace profkit::detail {
 
@@ -95,8 +96,9 @@ inline std::vector<api_summary> summarize_api(profile const& of, measured_time c
 
 /// The rows by name of some GPU operations.
 /// @param positions of the operations, in the profile.
+/// @param steps null: without what kernels took in each step.
 inline void summarize_names(gpu_summary& result, profile const& of, std::vector<std::uint32_t> const& positions,
-                            kernel_class_rules const& classes) {
+                            kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
   operations_by_name operations{of, positions};
   milliseconds all_kernels{};
@@ -104,7 +106,10 @@ inline void summarize_names(gpu_summary& result, profile const& of, std::vector<
     gpu_name_record const& record = of.gpu_names[name];
     duration_summary const kernels = operations.kernels(name);
     all_kernels += kernels.total;
-    if (kernels.count > 0) result.kernels.push_back({record.name, record.mangled, class_of(record.name), kernels, std::nullopt});
+    if (kernels.count > 0) {
+      result.kernels.push_back({record.name, record.mangled, class_of(record.name), kernels, std::nullopt});
+      if (steps != nullptr) result.kernels.back().per_step = steps->of_kernel(name);
+    }
     duration_summary const transfers = operations.transfers(name);
     if (transfers.count > 0) result.copies.push_back({record.name, transfers, operations.bytes(name)});
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,6 +17,7 @@
 #include "path_tree.hpp"
 #include "statistics.hpp"
 #include "summary.hpp"
+#include "time_per_step.hpp"
 
 namespace profkit::detail {
 
@@ -24,8 +26,16 @@ class scope_rows {
  public:
   /// @param gpu null where kernels were not collected.
   /// @param idle null there, too, and without steps.
-  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, gpu_work* gpu, gpu_idle const* idle)
-      : of_{of}, tree_{tree}, gpu_{gpu}, idle_{idle}, host_(of.paths.size()), gpu_events_(of.paths.size()), is_wanted_(of.paths.size()) {
+  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, time_per_step const& steps, gpu_work* gpu,
+             gpu_idle const* idle)
+      : of_{of},
+        tree_{tree},
+        steps_{steps},
+        gpu_{gpu},
+        idle_{idle},
+        host_(of.paths.size()),
+        gpu_events_(of.paths.size()),
+        is_wanted_(of.paths.size()) {
     measured_time_cursor in{when};
     for (scope_record const& scope : of.scopes) {
       if (in.contains(scope.time.begin)) host_[scope.path].add(to_ms(scope.time.duration()).count());
@@ -63,15 +73,10 @@ class scope_rows {
 
   [[nodiscard]] std::vector<scope_name_summary> by_name() const {
     std::vector<scope_name_summary> rows;
-    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
+    for (std::size_t const i : names()) {
       path_tree::name_group const& group = tree_.names()[i];
-      bool is_wanted = false;
       std::uint64_t count = 0;
-      for (std::uint32_t const path : group.paths) {
-        is_wanted = is_wanted || is_wanted_[path];
-        count += host_[path].count();
-      }
-      if (!is_wanted) continue;
+      for (std::uint32_t const path : group.paths) count += host_[path].count();
       running_statistics host;
       for (std::uint32_t const path : group.outermost) host.add(host_[path]);
       rows.push_back({group.name, summarize(host), {}, {}});
@@ -82,7 +87,29 @@ class scope_rows {
     return rows;
   }
 
+  /// Of the rows of `by_path`.
+  [[nodiscard]] std::vector<std::uint32_t> paths() const {
+    std::vector<std::uint32_t> result;
+    for (std::uint32_t const path : tree_.depth_first()) {
+      if (is_wanted_[path]) result.push_back(path);
+    }
+    return result;
+  }
+
+  /// Positions in `path_tree::names` of the rows of `by_name`.
+  [[nodiscard]] std::vector<std::size_t> names() const {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
+      if (is_wanted(tree_.names()[i])) result.push_back(i);
+    }
+    return result;
+  }
+
  private:
+  [[nodiscard]] bool is_wanted(path_tree::name_group const& group) const {
+    return std::any_of(group.paths.begin(), group.paths.end(), [&](std::uint32_t path) { return is_wanted_[path]; });
+  }
+
   [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
     path_record const& record = of_.paths[path];
     scope_summary row;
@@ -94,11 +121,13 @@ class scope_rows {
     if (gpu_events_[path].count() > 0) row.gpu_events = summarize(gpu_events_[path]);
     if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
     if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
+    row.per_step = steps_.of_path(path);
     return row;
   }
 
   profile const& of_;
   path_tree const& tree_;
+  time_per_step const& steps_;
   gpu_work* gpu_;
   gpu_idle const* idle_;
   std::vector<running_statistics> host_;  ///< by path, milliseconds

@@ -10,6 +10,9 @@
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
+#include "scope_memory_summary.hpp"
+#include "verdict_summary.hpp"
+#include "work_summary.hpp"
 
 namespace profkit {
 
@@ -37,6 +40,10 @@ struct step_summary {
   /// Items over the longer of total host time and total GPU time: a host that runs ahead of its device is not a fast step.
   std::optional<double> items_per_second;
   std::string items_per_second_basis;  ///< "host step time" or "GPU step time"
+  verdict_summary host_verdict;
+  std::optional<verdict_summary> gpu_verdict;  ///< n/a without a step timer
+  std::vector<clock_summary> clocks;           ///< one for each device; empty where they were not read
+  std::optional<stop_record> stop;             ///< n/a where the number of steps was fixed
 };
 
 /// What the GPU did for some scopes: the operations (kernels, copies, memsets) launched in them or in any scope inside. What a CUDA graph
@@ -69,6 +76,25 @@ struct gpu_idle_summary {
   milliseconds self{};       ///< charged to the scopes themselves
 };
 
+/// The sum of something in each measured step. A step in which it does not occur counts as 0.
+struct per_step_figures {
+  milliseconds mean{};
+  std::optional<milliseconds> standard_deviation;  ///< of the sample: divides by the number of steps - 1; n/a with fewer than two
+  std::optional<double> autocorrelation;           ///< of neighbouring steps, the plain estimate; n/a where the steps do not vary
+};
+
+struct scope_per_step {
+  std::uint64_t steps = 0;
+  per_step_figures host;
+  std::optional<per_step_figures> gpu;  ///< of the operations launched in the scopes or inside them; n/a where kernels were not collected
+  std::optional<milliseconds> host_copies;  ///< of the mean of `gpu`: copies from or to the host, whose times vary far more from run to run
+};
+
+struct kernel_per_step {
+  std::uint64_t steps = 0;
+  per_step_figures gpu;
+};
+
 /// One row of the tree of scopes: all scopes with the same path, of any thread.
 struct scope_summary {
   std::string path;  ///< such as "step/forward/layer_3/attention"
@@ -83,6 +109,9 @@ struct scope_summary {
   std::optional<gpu_idle_summary> gpu_idle;    ///< n/a where kernels were not collected, without steps, and for scopes of other threads
   std::optional<double> share_of_parent;       ///< of the parent's host total
   std::optional<double> share_of_steps;        ///< of the measured steps' host total
+  std::vector<scope_memory_summary> memory;    ///< by allocator; empty where none was listened to, and without a scope in the measured time
+  std::optional<work_summary> work{};          ///< n/a where neither the scopes nor any inside said what they have to do
+  std::optional<scope_per_step> per_step{};    ///< n/a without steps
 };
 
 /// All scopes of one name, wherever they are in the tree. A scope inside another of its name does not count twice.
@@ -91,6 +120,7 @@ struct scope_name_summary {
   duration_summary host;  ///< of the outermost scopes of that name; `host.count` counts all
   std::optional<gpu_work_summary> gpu;
   std::optional<gpu_idle_summary> gpu_idle;
+  std::optional<work_summary> work{};
 };
 
 /// All runs of one kernel.
@@ -99,7 +129,8 @@ struct kernel_summary {
   std::string mangled;       ///< empty if it is `name`
   std::string kernel_class;  ///< such as "matmul"; see `kernel_class_of`
   duration_summary time;
-  std::optional<double> share;  ///< of the time of all kernels, without copies and memsets
+  std::optional<double> share;                ///< of the time of all kernels, without copies and memsets
+  std::optional<kernel_per_step> per_step{};  ///< n/a without steps
 };
 
 struct kernel_class_summary {
@@ -185,6 +216,7 @@ struct adopted_summary {
   std::optional<milliseconds> busy;         ///< length of the union of their intervals
   std::optional<milliseconds> own_kernel_time;  ///< launched in the adopted scopes or inside them, but not in adopting ones there
   std::optional<double> kernel_ratio;           ///< `kernel_time` over `own_kernel_time`; n/a where that is 0
+  std::optional<work_summary> work{};           ///< of the role "backward": what the adopted scopes said, times `work::backward`
 };
 
 /// One quantity of one memory source over the measured steps.
@@ -218,7 +250,10 @@ struct summary {
   std::optional<gpu_summary> gpu;         ///< n/a where kernels were not collected
   std::optional<budget_summary> budget;   ///< n/a there, too, and without steps
   std::vector<adopted_summary> adopted;   ///< in the order of the tree; empty where no scope adopted another
+  limits_summary limits;
+  std::optional<model_summary> model;  ///< n/a without steps, and where nothing said what a step needs
   std::vector<memory_summary> memory;
+  std::vector<allocator_summary> allocators;  ///< in the order of `profile::allocators`; empty where none was listened to
   std::vector<counter_summary> counters;
   std::vector<collector_record> collectors;
   quality_record quality;

@@ -43,6 +43,9 @@ class collector {
   /// Called once, after the last `drain`.
   virtual void stop() {}
 
+  /// Whether it adds to `profile::gpu_steps`, later than the steps end.
+  [[nodiscard]] virtual bool times_steps() const noexcept { return false; }
+
   [[nodiscard]] collector_status const& status() const noexcept { return status_; }
 
   /// From now on the collector does not collect.

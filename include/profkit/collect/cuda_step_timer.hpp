@@ -28,6 +28,7 @@ class cuda_step_timer final : public collector {
   explicit cuda_step_timer(cudaStream_t stream) noexcept : stream_{stream} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "cuda step timer"; }
+  [[nodiscard]] bool times_steps() const noexcept override { return true; }
 
   /// @throws profkit::error if there is no usable device.
   void start(profile& into) override {

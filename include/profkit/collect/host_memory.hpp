@@ -37,7 +37,7 @@ class host_memory final : public memory_source {
              static_cast<std::uint64_t>(usage.ru_maxrss) * 1024U, "since the process began"}};
   }
 
-  /// Costs a scope two system calls, about a microsecond.
+  /// Costs a scope two system calls, about four microseconds.
   [[nodiscard]] polled_allocator at_scopes() const noexcept override {
     static site source{"host", __FILE__, __LINE__};
     return {&source, resident_bytes};

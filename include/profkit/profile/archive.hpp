@@ -235,13 +235,17 @@ void fields(Archive& archive, quality_record& of) {
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
 }
 template <class Archive>
+void fields(Archive& archive, stop_record& of) {
+  archive(of.wanted), archive(of.reached), archive(of.is_of_gpu), archive(of.most_steps);
+}
+template <class Archive>
 void fields(Archive& archive, profile& of) {
   archive(of.environment), archive(of.item_name), archive(of.time), archive(of.paths), archive(of.threads), archive(of.scopes);
   archive(of.steps), archive(of.gpu_scopes), archive(of.gpu_steps), archive(of.gpu_names), archive(of.gpu_operations);
   archive(of.graph_nodes);
   archive(of.api_names), archive(of.api_calls), archive(of.has_all_api_calls), archive(of.counter_names), archive(of.counters);
   archive(of.memory), archive(of.allocators), archive(of.allocations), archive(of.work), archive(of.precision);
-  archive(of.device_clocks), archive(of.measured_roofs), archive(of.collectors), archive(of.quality);
+  archive(of.device_clocks), archive(of.measured_roofs), archive(of.collectors), archive(of.quality), archive(of.stop);
 }
 
 }  // namespace profkit::detail

@@ -204,6 +204,14 @@ struct quality_record {
   std::string clock;                               ///< what host times were read from
 };
 
+/// When a session whose number of steps was not fixed (`steps=auto`) stopped.
+struct stop_record {
+  double wanted = 0.0;            ///< half of the 95 % interval over the mean step time, at which enough was measured
+  std::optional<double> reached;  ///< at the last look; n/a if there was none
+  bool is_of_gpu = false;         ///< of the GPU step time, which was the longer one
+  std::uint64_t most_steps = 0;   ///< measured ones, at which it would stop in any case
+};
+
 /// What was measured, as plain values. Everything that records fills it, everything that reports reads it.
 struct profile {
   environment_record environment;
@@ -232,6 +240,7 @@ struct profile {
   std::vector<measured_roof_record> measured_roofs;
   std::vector<collector_record> collectors;
   quality_record quality;
+  std::optional<stop_record> stop;  ///< none where the number of steps was fixed
 };
 
 }  // namespace profkit

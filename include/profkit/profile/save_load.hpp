@@ -18,7 +18,7 @@ namespace profkit {
 namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
-inline constexpr std::uint32_t profile_format = 4;
+inline constexpr std::uint32_t profile_format = 5;
 
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {

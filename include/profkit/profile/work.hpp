@@ -27,7 +27,7 @@ struct work {
   double flops = 0.0;                                          ///< floating-point operations, a multiply-add is two; 0: not counted
   double bytes = 0.0;                                          ///< that have to come from or go to the device's memory; 0: not counted
   profkit::precision precision = profkit::precision::unknown;  ///< of the arithmetic; unknown: that of the session (`options::precision`)
-  float backward = 0.0F;  ///< times this work is done again by scopes that adopt this one, 2 for matrix products; 0: not known
+  float backward = 0.0F;  ///< times that scopes which adopt this one as "backward" do it again, 2 for matrix products; 0: not known
 };
 
 }  // namespace profkit

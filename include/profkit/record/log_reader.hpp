@@ -105,8 +105,9 @@ class log_reader {
     auto const kind = static_cast<event_kind>(event.what & event_kind_bits);
     bool const is_memory = kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level;
     timestamp time = clock.convert(event.ticks);
-    if (is_memory || at.was_memory) time = std::max(time, at.last + std::chrono::nanoseconds{1});
-    at.last = std::max(at.last, time);
+    bool const was_clock_set_back = time + std::chrono::milliseconds{1} < at.last;  // then times jump as it did
+    if (!was_clock_set_back) time = std::max(time, at.last + std::chrono::nanoseconds{is_memory || at.was_memory ? 1 : 0});
+    at.last = time;
     at.was_memory = is_memory;
     return time;
   }

@@ -10,6 +10,7 @@
 #include "json_writer.hpp"
 #include "number_format.hpp"
 #include "table.hpp"
+#include "work_json.hpp"
 
 namespace profkit {
 
@@ -48,6 +49,7 @@ inline void write_adopted(json_writer& json, summary const& of) {
     json.member("own_host_total_ms", count_of(row.own_host_total));
     json.member("own_gpu_kernel_ms", count_of(row.own_kernel_time));
     json.member("kernel_ratio", row.kernel_ratio);
+    write_work(json, row.work);
   });
 }
 

@@ -7,6 +7,8 @@
 
 #include "../analyze/summary.hpp"
 #include "json_writer.hpp"
+#include "per_step_json.hpp"
+#include "work_json.hpp"
 
 namespace profkit::detail {
 
@@ -76,6 +78,7 @@ inline void write_names(json_writer& json, summary const& of) {
     json.member("host_total_ms", each.host.total.count());
     write_gpu_work(json, each.gpu);
     write_gpu_idle(json, each.gpu_idle);
+    write_work(json, each.work);
   });
 }
 
@@ -87,6 +90,7 @@ inline void write_gpu(json_writer& json, std::optional<gpu_summary> const& of) {
     json.member("class", each.kernel_class);
     write_times(json, each.time);
     json.member("share", each.share);
+    write_per_step(json, each.per_step);
   });
   write_list(json, "kernel_classes", of ? &of->classes : nullptr, [&](kernel_class_summary const& each) {
     json.member("class", each.name);

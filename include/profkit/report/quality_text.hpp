@@ -36,6 +36,11 @@ namespace profkit {
           "operations of CUDA graphs whose capture was not seen (before kernels were collected, or in a child graph) are charged to what "
           "launched them");
   }
+  for (allocator_summary const& each : of.allocators) {
+    count(each.unknown_releases,
+          ("releases were of memory of " + each.source + " that was not seen to be given (before the session, or dropped)").c_str());
+    count(each.reused_addresses, ("times memory of " + each.source + " was given where some was live: its release was not seen").c_str());
+  }
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {

@@ -20,11 +20,14 @@
 #include "adopted_table.hpp"
 #include "budget_table.hpp"
 #include "gpu_tables.hpp"
+#include "memory_table.hpp"
 #include "nsys_csv.hpp"
 #include "quality_text.hpp"
 #include "report_json.hpp"
 #include "tables.hpp"
 #include "trace_json.hpp"
+#include "verdict_text.hpp"
+#include "work_table.hpp"
 
 namespace profkit {
 
@@ -92,6 +95,11 @@ class report_sections {
     return title(name) + (content.empty() ? std::string{if_empty} + "\n" : body) + "\n";
   }
 
+  /// Lines as they are, in both.
+  [[nodiscard]] std::string lines(std::string const& content) const {
+    return is_markdown_ ? "```\n" + content + "```\n\n" : content + "\n";
+  }
+
  private:
   bool is_markdown_;
 };
@@ -112,6 +120,16 @@ inline std::string gpu_text(summary const& of, report_sections const& section) {
   if (!gpu.copies.empty()) text += section("Copies and memsets", copy_table(gpu), "");
   if (gpu.api) text += section("API calls", api_table(gpu), "no API call was made");
   return text;
+}
+
+inline std::string work_text(summary const& of, report_sections const& section) {
+  if (!has_work(of)) return {};
+  return section("Work and limits", work_table(of), "") + work_note(of) + "\n" + section("Work by name", work_name_table(of), "");
+}
+
+inline std::string memory_text(summary const& of, report_sections const& section) {
+  return section("Memory by scope", scope_memory_table(of), "no scope had any") + scope_memory_note +
+         (has_polled_memory(of) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(of), "");
 }
 
 inline std::string why_no_kernels(summary const& of) {
@@ -147,12 +165,15 @@ std::string report_code<Unused>::text(report const& of, bool as_markdown) {
   report_sections const section{as_markdown};
   std::string text;
   if (!what.covers_steps) text += "No step was made (profkit::step): everything below covers the whole session.\n\n";
-  text += section("Steps", step_table(what), "") + throughput_text(what.steps);
+  text += section("Steps", step_table(what), "") + throughput_text(what.steps) + model_text(what);
+  if (what.covers_steps) text += section.lines(verdict_text(what));
   if (what.budget) text += budget_text(what, section);
   text += section("Scopes", scope_table(what), "no scope was recorded");
   if (!what.names.empty()) text += section("By name", name_table(what), "");
   if (!what.adopted.empty()) text += section("Work done for scopes elsewhere", adopted_table(what), "") + adopted_note + "\n";
+  text += work_text(what, section);
   if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
+  if (!what.allocators.empty()) text += memory_text(what, section);
   if (!what.counters.empty()) text += section("Counters", counter_table(what), "");
   text += what.gpu ? gpu_text(what, section) : section.title("Kernels") + fmt::format("not collected ({})\n\n", why_no_kernels(what));
   return text + section.title("Data quality") + quality_text(what);
@@ -167,6 +188,7 @@ void report_code<Unused>::write(report const& of, std::filesystem::path const& d
   write_file(directory / "report.json", report_json(what));
   write_file(directory / "report.md", of.markdown());
   write_file(directory / "scopes.csv", scope_table(what).to_csv());
+  if (!what.allocators.empty()) write_file(directory / "scope_memory.csv", scope_memory_table(what).to_csv());
   write_file(directory / "steps.csv", step_table(what).to_csv());
   if (what.gpu) write_file(directory / "kernels.csv", kernel_table(*what.gpu).to_csv());
   attribution const launched = attribute(of.profile());

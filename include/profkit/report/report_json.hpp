@@ -12,6 +12,10 @@
 #include "budget_table.hpp"
 #include "gpu_json.hpp"
 #include "json_writer.hpp"
+#include "memory_table.hpp"
+#include "per_step_json.hpp"
+#include "verdict_json.hpp"
+#include "work_json.hpp"
 
 namespace profkit {
 
@@ -58,6 +62,10 @@ inline void write_steps(json_writer& json, step_summary const& of) {
   json.member("gpu_min_ms", count_of(of.gpu ? of.gpu->min : std::nullopt));
   json.member("gpu_max_ms", count_of(of.gpu ? of.gpu->max : std::nullopt));
   json.member("gpu_p95_ms", count_of(of.gpu ? of.gpu->p95 : std::nullopt));
+  write_verdict(json, "", &of.host_verdict, of.clocks);
+  write_verdict(json, "gpu_", of.gpu_verdict ? &*of.gpu_verdict : nullptr, of.clocks);
+  write_clocks(json, of.clocks);
+  write_stop(json, of.stop);
   write_samples(json, "samples_ms", of.host_samples);
   write_samples(json, "gpu_samples_ms", of.gpu_samples);
   json.end_object();
@@ -84,7 +92,9 @@ inline void write_scope(json_writer& json, scope_summary const& of) {
   json.member("gpu_event_count", of.gpu_events ? std::optional{of.gpu_events->count} : std::nullopt);
   write_gpu_work(json, of.gpu);
   write_gpu_idle(json, of.gpu_idle);
-  json.member("peak_bytes", std::nullopt);  // no collector of memory by scope yet
+  write_per_step(json, of.per_step);
+  write_work(json, of.work);
+  write_scope_memory(json, of);
   json.end_object();
 }
 
@@ -178,9 +188,11 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.end_array();
   detail::write_names(json, of);
   detail::write_adopted(json, of);
+  detail::write_limits(json, of);
   detail::write_gpu(json, of.gpu);
   detail::write_budget(json, of.budget);
   detail::write_memory(json, of.memory);
+  detail::write_allocators(json, of);
   detail::write_counters(json, of.counters);
   detail::write_quality(json, of);
   json.end_object();

@@ -25,6 +25,7 @@ class table {
     rows_.push_back(std::move(cells));
   }
 
+  [[nodiscard]] std::size_t columns() const noexcept { return headings_.size(); }
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
   [[nodiscard]] std::string to_text() const {

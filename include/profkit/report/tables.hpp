@@ -3,18 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../analyze/summary.hpp"
 #include "number_format.hpp"
 #include "table.hpp"
+#include "verdict_text.hpp"
 
 namespace profkit {
 
 namespace detail {
 
-inline std::vector<std::string> step_row(char const* what, duration_summary const& of) {
+inline std::vector<std::string> step_row(char const* what, duration_summary const& of, verdict_summary const& verdict) {
   return {what,
           fmt::format("{}", of.count),
           format_ms(of.mean),
@@ -22,17 +25,26 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
           format_ms(of.min),
           format_ms(of.median),
           format_ms(of.p95),
-          format_ms(of.max)};
+          format_ms(of.max),
+          format_ms(verdict.ci95_high ? std::optional{(*verdict.ci95_high - *verdict.ci95_low) / 2.0} : std::nullopt),
+          format_ms(verdict.mad),
+          verdict_name(verdict.verdict)};
 }
 
 }  // namespace detail
 
 /// Host and GPU time of the measured steps, in milliseconds.
 [[nodiscard]] inline table step_table(summary const& of) {
-  table result{{"measured steps", "count", "mean ms", "std ms", "min ms", "median ms", "p95 ms", "max ms"}};
-  result.add(detail::step_row("host", of.steps.host));
-  result.add(of.steps.gpu ? detail::step_row("GPU (CUDA events)", *of.steps.gpu)
-                          : std::vector<std::string>{"GPU (CUDA events)", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"});
+  table result{
+      {"measured steps", "count", "mean ms", "std ms", "min ms", "median ms", "p95 ms", "max ms", "95 % +- ms", "MAD ms", "verdict"}};
+  result.add(detail::step_row("host", of.steps.host, of.steps.host_verdict));
+  if (of.steps.gpu) {
+    result.add(detail::step_row("GPU (CUDA events)", *of.steps.gpu, *of.steps.gpu_verdict));
+  } else {
+    std::vector<std::string> row(result.columns(), detail::not_measured);
+    row.front() = "GPU (CUDA events)";
+    result.add(std::move(row));
+  }
   return result;
 }
 

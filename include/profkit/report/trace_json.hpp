@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../analyze/attribution.hpp"
+#include "../analyze/memory_changes.hpp"
 #include "../analyze/path_tree.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
@@ -132,6 +133,19 @@ class trace_writer {
       auto const end = ends.find(each.step);
       if (end == ends.end()) continue;
       counter(end->second, "memory: " + each.source + " " + each.quantity, "bytes", static_cast<double>(each.current_bytes));
+    }
+    allocators(when);
+  }
+
+  void allocators(measured_time const& when) {
+    std::vector<allocator_changes> const changes = find_memory_changes(of_);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      std::uint64_t total = of_.allocators[i].bytes_at_start;
+      for (memory_change const& each : changes[i].in_order) {
+        total += each.difference();
+        if (!when.contains(each.time)) continue;
+        counter(each.time, "memory: " + of_.allocators[i].name, "bytes", static_cast<double>(static_cast<std::int64_t>(total)));
+      }
     }
   }
 

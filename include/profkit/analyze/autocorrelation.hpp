@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace profkit {
+
+/// What the plain estimate of a lag-1 autocorrelation says, from 0 to 1: it is too small for short series, since their mean is an estimate,
+/// too, and its bias of -(1 + 4 r) / n is taken out. 0 with fewer than 8 values.
+/// Source: M. G. Kendall, "Note on bias in the estimation of autocorrelation", Biometrika 41 (1954).
+[[nodiscard]] inline double unbiased_autocorrelation(double plain, std::size_t count) noexcept {
+  constexpr std::size_t least = 8;
+  if (count < least) return 0.0;
+  auto const n = static_cast<double>(count);
+  return std::clamp((n * plain + 1.0) / (n - 4.0), 0.0, 1.0);
+}
+
+/// How much each value resembles the one before it: the lag-1 autocorrelation, from 0 to 1. 0 with fewer than 8 values, and where they do
+/// not vary.
+[[nodiscard]] inline double lag1_autocorrelation(std::vector<double> const& values) noexcept {
+  if (values.empty()) return 0.0;
+  double const mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double products = 0.0;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double const deviation = values[i] - mean;
+    squares += deviation * deviation;
+    if (i > 0) products += deviation * (values[i - 1] - mean);
+  }
+  double const rounding = 1e-12 * mean;
+  bool const varies = squares > static_cast<double>(values.size()) * rounding * rounding;
+  return varies ? unbiased_autocorrelation(products / squares, values.size()) : 0.0;
+}
+
+/// How many independent values would tell as much about the mean: n (1 - r) / (1 + r), at least 3 (or n, if that is less): with fewer,
+/// Student's t would make an interval that says nothing.
+/// Source: F. W. Zwiers and H. von Storch, "Taking serial correlation into account in tests of the mean", Journal of Climate 8 (1995).
+[[nodiscard]] inline double effective_samples(std::size_t count, double autocorrelation) noexcept {
+  auto const n = static_cast<double>(count);
+  return std::max(std::min(n, 3.0), n * (1.0 - autocorrelation) / (1.0 + autocorrelation));
+}
+
+}  // namespace profkit

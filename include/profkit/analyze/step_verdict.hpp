@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "mean_interval.hpp"
+#include "outliers.hpp"
+#include "steady_part.hpp"
+#include "trend.hpp"
+#include "verdict_summary.hpp"
+
+namespace profkit {
+
+/// The times of steps in the order in which they were made, warm-up first.
+struct timed_steps {
+  std::vector<double> ms;
+  std::vector<std::uint64_t> steps;  ///< `step_record::index` of each
+  std::size_t warmup = 0;            ///< how many of them are warm-up
+
+  void add(std::uint64_t step, bool is_warmup, milliseconds time) {
+    ms.push_back(time.count());
+    steps.push_back(step);
+    if (is_warmup) ++warmup;
+  }
+};
+
+/// The bounds of the verdicts; docs/statistics.md says why these.
+struct verdict_bounds {
+  static constexpr std::uint64_t least_steps = 10;  ///< as NVBench takes at least
+  static constexpr double widest_interval = 0.01;   ///< half of it, over the mean
+  static constexpr double most_outliers = 0.1;      ///< of the measured steps
+  static constexpr double least_drift = 0.02;       ///< over the measured steps, of their median
+  static constexpr double highest_drift_p_value = 0.01;
+};
+
+namespace detail {
+
+inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
+  auto const measured = static_cast<double>(of.measured);
+  auto const is_slow = [](clock_summary const& each) { return each.throttled_readings > 0; };
+  if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
+  if (of.measured < verdict_bounds::least_steps) return step_verdict::too_few;
+  if (of.finding == warmup_finding::too_short) return step_verdict::still_warming;
+  bool const has_trend =
+      of.drift && std::abs(*of.drift) > verdict_bounds::least_drift && of.drift_p_value < verdict_bounds::highest_drift_p_value;
+  if (has_trend || of.finding == warmup_finding::never_steady) return step_verdict::drifting;
+  bool const is_known = of.relative_half_width && *of.relative_half_width <= verdict_bounds::widest_interval;
+  bool const is_even = static_cast<double>(of.outliers) <= verdict_bounds::most_outliers * measured;
+  return is_known && is_even ? step_verdict::stable : step_verdict::noisy;
+}
+
+}  // namespace detail
+
+/// How far the mean of the measured steps can be believed, and what is wrong with them if it cannot.
+/// Takes time in proportion to the square of their number up to 1000 steps, and n log n beyond.
+[[nodiscard]] inline verdict_summary judge_steps(timed_steps const& of, std::vector<clock_summary> const& clocks = {}) {
+  verdict_summary result;
+  std::vector<double> const measured{of.ms.begin() + static_cast<std::ptrdiff_t>(of.warmup), of.ms.end()};
+  result.measured = measured.size();
+  result.warmup = of.warmup;
+  result.outliers = count_outliers(measured);
+  auto const spread = median_and_mad(measured);
+  if (spread) result.mad = milliseconds{spread->mad};
+  if (auto const interval = interval_of_mean(measured)) {
+    result.ci95_low = milliseconds{interval->mean - interval->half_width};
+    result.ci95_high = milliseconds{interval->mean + interval->half_width};
+    result.relative_half_width = interval->relative();
+    result.effective_samples = interval->effective;
+  }
+  if (auto const line = find_trend(measured); line && spread->median > 0.0) {
+    result.drift = line->drift / spread->median;
+    result.drift_p_value = line->p_value;
+  }
+  steady_part const steady = find_steady_part(of.ms, of.warmup);
+  result.finding = steady.finding;
+  result.change = steady.change;
+  if (steady.finding != warmup_finding::unknown) result.steady_from = of.steps[steady.begin];
+  result.verdict = detail::verdict_on(result, clocks);
+  return result;
+}
+
+}  // namespace profkit

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace profkit {
+
+namespace detail {
+
+/// The continued fraction of the incomplete beta function, by Lentz's method.
+/// Source: NIST Digital Library of Mathematical Functions, 8.17.22; I. J. Thompson and A. R. Barnett, "Coulomb and Bessel functions of
+/// complex arguments and order", Journal of Computational Physics 64 (1986).
+inline double beta_fraction(double a, double b, double x) noexcept {
+  constexpr double tiny = 1e-300;
+  constexpr double precise = 1e-14;
+  constexpr int most_terms = 1000;
+  auto const not_zero = [](double value) { return std::abs(value) < tiny ? tiny : value; };
+  double c = 1.0;
+  double d = 1.0 / not_zero(1.0 - (a + b) * x / (a + 1.0));
+  double result = d;
+  for (int m = 1; m <= most_terms; ++m) {
+    double const even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
+    double const odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
+    double change = 1.0;
+    for (double const term : {even, odd}) {
+      d = 1.0 / not_zero(1.0 + term * d);
+      c = not_zero(1.0 + term / c);
+      change = c * d;
+      result *= change;
+    }
+    if (std::abs(change - 1.0) < precise) break;
+  }
+  return result;
+}
+
+/// The regularised incomplete beta function I_x(a, b), for 0 <= x <= 1. Source: DLMF 8.17.2, 8.17.4.
+inline double incomplete_beta(double a, double b, double x) noexcept {
+  if (x <= 0.0) return 0.0;
+  if (x >= 1.0) return 1.0;
+  double const front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  // The fraction converges quickly on this side of its mean only.
+  if (x < (a + 1.0) / (a + b + 2.0)) return front * beta_fraction(a, b, x) / a;
+  return 1.0 - front * beta_fraction(b, a, 1.0 - x) / b;
+}
+
+}  // namespace detail
+
+/// The share of Student's t distribution that lies within +-t. Source: DLMF 8.17 with x = freedom / (freedom + t^2).
+/// @param freedom degrees of freedom, above 0; need not be whole.
+[[nodiscard]] inline double student_share_within(double t, double freedom) noexcept {
+  return 1.0 - detail::incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t));
+}
+
+/// The t within which `share` of Student's distribution lies: 2.045 for 0.95 and 29 degrees of freedom.
+/// @param share above 0, below 1.
+[[nodiscard]] inline double student_quantile(double share, double freedom) noexcept {
+  double low = 0.0;
+  double high = 1.0;
+  while (student_share_within(high, freedom) < share && high < 1e12) high *= 2.0;
+  while (high - low > 1e-9 * std::max(1.0, high)) {
+    double const middle = 0.5 * (low + high);
+    (student_share_within(middle, freedom) < share ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace profkit

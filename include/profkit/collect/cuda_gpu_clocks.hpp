@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "collector.hpp"
+#include "cuda_environment.hpp"
+#include "cuda_error.hpp"
+#include "nvml_library.hpp"
+
+namespace profkit {
+
+/// What the current device's clocks run at, why not faster, its power and temperature, read with NVML between steps: after the first
+/// measured step, then at most every 50 ms and so seldom that reading takes at most a hundredth of the time, and when the session ends, if
+/// that is soon after its last step. Does not synchronise the device. The report then says `throttled` where that is so. A session should
+/// take it after a `cuda_step_timer`, whose end of a step would wait for the reading otherwise.
+class gpu_clocks final : public collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "gpu clocks"; }
+
+  /// @throws profkit::error if there is no usable device, no NVML, or the device does not say what its clocks run at.
+  void start(profile& into) override {
+    device_ = detail::describe_cuda(into.environment);
+    char bus_id[32] = {};
+    detail::cuda_check(::cudaDeviceGetPCIBusId(bus_id, static_cast<int>(sizeof bus_id), device_), "cudaDeviceGetPCIBusId");
+    nvml_ = std::make_unique<detail::nvml_library>();
+    nvml_->check(nvml_->device_by_pci_bus_id(bus_id, &handle_), "nvmlDeviceGetHandleByPciBusId_v2");
+    nvml_->check(nvml_->max_clock_info(handle_, detail::nvml_library::sm_clock, &highest_sm_mhz_), "nvmlDeviceGetMaxClockInfo");
+    static_cast<void>(read(0));
+  }
+
+  /// @throws profkit::error if the device does not say any more what its clocks run at.
+  void after_step(step_record const& step) override {
+    auto const now = std::chrono::steady_clock::now();
+    last_step_ = {step.index, now, step.warmup};
+    bool const is_first_measured = !step.warmup && !has_measured_;
+    if (!is_first_measured && now < next_reading_) return;
+    has_measured_ = has_measured_ || !step.warmup;
+    records_.push_back(read(step.index));
+    last_step_.reset();
+    auto const end = std::chrono::steady_clock::now();
+    next_reading_ = end + std::max<std::chrono::steady_clock::duration>(shortest_interval, 100 * (end - now));
+  }
+
+  void drain(profile& into, bool last) override {
+    bool const is_recent = last_step_ && std::chrono::steady_clock::now() - last_step_->end < shortest_interval;
+    if (last && is_recent && !last_step_->warmup) records_.push_back(read(last_step_->index));
+    into.device_clocks.insert(into.device_clocks.end(), records_.begin(), records_.end());
+    records_.clear();
+  }
+
+  void stop() override { nvml_.reset(); }
+
+ private:
+  struct ended_step {
+    std::uint64_t index = 0;
+    std::chrono::steady_clock::time_point end;
+    bool warmup = false;
+  };
+
+  static constexpr std::chrono::milliseconds shortest_interval{50};
+
+  [[nodiscard]] device_clock_record read(std::uint64_t step) const {
+    unsigned sm_mhz = 0;
+    unsigned long long reasons = 0;
+    nvml_->check(nvml_->clock_info(handle_, detail::nvml_library::sm_clock, &sm_mhz), "nvmlDeviceGetClockInfo");
+    nvml_->check(nvml_->clocks_event_reasons(handle_, &reasons), "nvmlDeviceGetCurrentClocksEventReasons");
+    device_clock_record result{std::chrono::system_clock::now(), step, device_, sm_mhz, highest_sm_mhz_, reasons, {}, {}};
+    unsigned value = 0;
+    if (nvml_->power_usage(handle_, &value) == detail::nvml_library::success) result.milliwatt = value;
+    if (nvml_->temperature(handle_, detail::nvml_library::gpu_temperature, &value) == detail::nvml_library::success) result.celsius = value;
+    return result;
+  }
+
+  std::unique_ptr<detail::nvml_library> nvml_;
+  detail::nvml_library::device handle_ = nullptr;
+  std::int32_t device_ = 0;
+  unsigned highest_sm_mhz_ = 0;
+  bool has_measured_ = false;
+  std::optional<ended_step> last_step_;  ///< none if the clocks were read after it
+  std::chrono::steady_clock::time_point next_reading_{};
+  std::vector<device_clock_record> records_;
+};
+
+}  // namespace profkit

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "../profile/error.hpp"
+
+namespace profkit::detail {
+
+/// The few functions of NVML that are needed, opened at run time: a program starts without a driver. NVML's header is no part of every CUDA
+/// toolkit, so what they take is declared here. Source: NVML API Reference; numbers and names do not change between versions.
+class nvml_library {
+ public:
+  using device = struct nvmlDevice_st*;
+  static constexpr int success = 0;
+  static constexpr int sm_clock = 1;         ///< NVML_CLOCK_SM
+  static constexpr int gpu_temperature = 0;  ///< NVML_TEMPERATURE_GPU
+
+  // The functions, named as in NVML's header.
+  int (*device_by_pci_bus_id)(char const*, device*) = nullptr;
+  int (*clock_info)(device, int, unsigned*) = nullptr;
+  int (*max_clock_info)(device, int, unsigned*) = nullptr;
+  int (*clocks_event_reasons)(device, unsigned long long*) = nullptr;
+  int (*power_usage)(device, unsigned*) = nullptr;
+  int (*temperature)(device, int, unsigned*) = nullptr;
+
+  /// @throws profkit::error if there is no driver, or it has no NVML or too old a one.
+  nvml_library() {
+    if (library_ == nullptr) throw error{"there is no NVML: libnvidia-ml.so.1, which comes with the NVIDIA driver, cannot be opened"};
+    load("nvmlInit_v2", init_);
+    load("nvmlShutdown", shutdown_);
+    load("nvmlErrorString", error_string_);
+    load("nvmlDeviceGetHandleByPciBusId_v2", device_by_pci_bus_id);
+    load("nvmlDeviceGetClockInfo", clock_info);
+    load("nvmlDeviceGetMaxClockInfo", max_clock_info);
+    // Older drivers have the older name only.
+    if (!find("nvmlDeviceGetCurrentClocksEventReasons", clocks_event_reasons)) {
+      load("nvmlDeviceGetCurrentClocksThrottleReasons", clocks_event_reasons);
+    }
+    load("nvmlDeviceGetPowerUsage", power_usage);
+    load("nvmlDeviceGetTemperature", temperature);
+    check(init_(), "nvmlInit_v2");
+  }
+
+  ~nvml_library() { static_cast<void>(shutdown_()); }
+  nvml_library(nvml_library const&) = delete;
+  nvml_library& operator=(nvml_library const&) = delete;
+
+  /// @throws profkit::error with NVML's words for the status and the call, unless it succeeded.
+  void check(int status, char const* call) const {
+    if (status == success) return;
+    char const* const words = error_string_(status);
+    throw error{std::string{call} + ": " + (words == nullptr ? "unknown error" : words), status};
+  }
+
+ private:
+  template <class Function>
+  bool find(char const* name, Function*& into) {
+    into = reinterpret_cast<Function*>(::dlsym(library_, name));
+    return into != nullptr;
+  }
+
+  template <class Function>
+  void load(char const* name, Function*& into) {
+    if (!find(name, into)) throw error{std::string{"NVML is too old: it has no "} + name};
+  }
+
+  void* library_ = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);  ///< never closed, like the driver that it belongs to
+  int (*init_)() = nullptr;
+  int (*shutdown_)() = nullptr;
+  char const* (*error_string_)(int) = nullptr;
+};
+
+}  // namespace profkit::detail

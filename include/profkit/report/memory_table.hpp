@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "gpu_json.hpp"
+#include "json_writer.hpp"
+#include "number_format.hpp"
+#include "table.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+inline std::string signed_mib(std::int64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / (1024.0 * 1024.0)); }
+
+/// Of one scope, where `bytes` are of `scopes`.
+inline std::string mib_each(std::int64_t bytes, std::uint64_t scopes) {
+  return fmt::format("{:.1f}", static_cast<double>(bytes) / (1024.0 * 1024.0) / static_cast<double>(scopes));
+}
+
+/// Which rows had something of the allocator, and those around them.
+inline std::vector<bool> rows_with_memory(summary const& of, std::size_t allocator) {
+  std::vector<bool> result(of.scopes.size());
+  for (std::size_t row = result.size(); row-- > 0;) {
+    scope_summary const& scope = of.scopes[row];
+    if (!scope.memory.empty()) {
+      scope_memory_summary const& memory = scope.memory[allocator];
+      if (memory.peak_bytes > 0 || memory.retained_bytes != 0) result[row] = true;
+    }
+    if (result[row] && scope.parent) result[*scope.parent] = true;
+  }
+  return result;
+}
+
+inline std::vector<std::string> memory_cells(scope_summary const& of, std::size_t allocator) {
+  if (of.memory.empty()) return std::vector<std::string>(7, not_measured);
+  scope_memory_summary const& memory = of.memory[allocator];
+  std::uint64_t const scopes = of.host.count;
+  return {format_mib(memory.peak_bytes),
+          format_mib(memory.own_peak_bytes),
+          mib_each(memory.retained_bytes, scopes),
+          mib_each(memory.own_retained_bytes, scopes),
+          memory.allocated_bytes ? mib_each(static_cast<std::int64_t>(*memory.allocated_bytes), scopes) : not_measured,
+          memory.allocations ? fmt::format("{:.1f}", static_cast<double>(*memory.allocations) / static_cast<double>(scopes)) : not_measured,
+          format_mib(memory.wide_peak_bytes)};
+}
+
+inline std::string shown_source(allocator_summary const& of) { return of.is_polled ? of.source + " (polled)" : of.source; }
+
+}  // namespace detail
+
+/// What the scopes did with the memory of each allocator, for the scopes that had any of it. Empty if no allocator was listened to.
+[[nodiscard]] inline table scope_memory_table(summary const& of) {
+  table result{{"scope", "memory of", "peak MiB", "own peak MiB", "retained MiB", "own retained MiB", "allocated MiB", "allocations",
+                "all of it, peak MiB"},
+               2};
+  for (std::size_t allocator = 0; allocator < of.allocators.size(); ++allocator) {
+    std::vector<bool> const is_shown = detail::rows_with_memory(of, allocator);
+    for (std::size_t row = 0; row < is_shown.size(); ++row) {
+      if (!is_shown[row]) continue;
+      std::vector<std::string> cells = detail::memory_cells(of.scopes[row], allocator);
+      cells.insert(cells.begin(),
+                   {std::string(2 * of.scopes[row].depth, ' ') + of.scopes[row].name, detail::shown_source(of.allocators[allocator])});
+      result.add(std::move(cells));
+    }
+  }
+  return result;
+}
+
+/// What stands below the table.
+inline constexpr char const* scope_memory_note =
+    "peak: most that one scope had at once of what was allocated in it and inside it (own: in it alone), so over its start; retained,\n"
+    "allocated, allocations: of that, a scope on average, retained at its end; all of it: given to any thread while one of the scopes was "
+    "open\n";
+inline constexpr char const* polled_memory_note = "polled: read at both ends of scopes; a peak in between is not seen\n";
+
+/// Where the change of each allocator's total over the measured steps comes from.
+[[nodiscard]] inline table allocator_table(summary const& of) {
+  table result{{"memory of", "first MiB", "last MiB", "highest MiB", "change in scopes", "outside scopes", "between steps"}};
+  for (allocator_summary const& each : of.allocators) {
+    std::int64_t const elsewhere = each.outside_change_bytes + each.between_steps_change_bytes;
+    result.add({detail::shown_source(each), detail::signed_mib(each.first_bytes), detail::signed_mib(each.last_bytes),
+                detail::format_mib(each.highest_bytes), detail::signed_mib(each.last_bytes - each.first_bytes - elsewhere),
+                detail::signed_mib(each.outside_change_bytes), detail::signed_mib(each.between_steps_change_bytes)});
+  }
+  return result;
+}
+
+namespace detail {
+
+inline bool has_polled_memory(summary const& of) {
+  return std::any_of(of.allocators.begin(), of.allocators.end(), [](allocator_summary const& each) { return each.is_polled; });
+}
+
+/// "peak_bytes" and "memory" of a scope in `report.json`.
+inline void write_scope_memory(json_writer& json, scope_summary const& of) {
+  auto const first = std::find_if(of.memory.begin(), of.memory.end(), [](scope_memory_summary const& each) { return !each.is_polled; });
+  scope_memory_summary const* const main = first != of.memory.end() ? &*first : of.memory.empty() ? nullptr : &of.memory.front();
+  json.member("peak_bytes", main != nullptr ? std::optional{main->peak_bytes} : std::nullopt);
+  write_list(json, "memory", &of.memory, [&](scope_memory_summary const& each) {
+    json.member("source", each.source);
+    json.member("polled", each.is_polled);
+    json.member("peak_bytes", each.peak_bytes);
+    json.member("own_peak_bytes", each.own_peak_bytes);
+    json.member("retained_bytes", each.retained_bytes);
+    json.member("own_retained_bytes", each.own_retained_bytes);
+    json.member("allocated_bytes", each.allocated_bytes);
+    json.member("own_allocated_bytes", each.own_allocated_bytes);
+    json.member("allocations", each.allocations);
+    json.member("wide_peak_bytes", each.wide_peak_bytes);
+    json.member("own_change_bytes", each.own_change_bytes);
+  });
+}
+
+/// "allocators" of `report.json`.
+inline void write_allocators(json_writer& json, summary const& of) {
+  write_list(json, "allocators", &of.allocators, [&](allocator_summary const& each) {
+    json.member("source", each.source);
+    json.member("polled", each.is_polled);
+    json.member("first_bytes", each.first_bytes);
+    json.member("last_bytes", each.last_bytes);
+    json.member("highest_bytes", each.highest_bytes);
+    json.member("outside_change_bytes", each.outside_change_bytes);
+    json.member("between_steps_change_bytes", each.between_steps_change_bytes);
+    json.member("unknown_releases", each.unknown_releases);
+    json.member("reused_addresses", each.reused_addresses);
+  });
+}
+
+}  // namespace detail
+}  // namespace profkit

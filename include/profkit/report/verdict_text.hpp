@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../analyze/device_clocks.hpp"
+#include "../analyze/step_verdict.hpp"
+#include "../analyze/summary.hpp"
+#include "number_format.hpp"
+
+namespace profkit {
+
+[[nodiscard]] inline char const* verdict_name(step_verdict verdict) noexcept {
+  switch (verdict) {
+    case step_verdict::too_few:
+      return "too few";
+    case step_verdict::stable:
+      return "stable";
+    case step_verdict::noisy:
+      return "noisy";
+    case step_verdict::drifting:
+      return "drifting";
+    case step_verdict::still_warming:
+      return "still warming";
+    case step_verdict::throttled:
+      return "throttled";
+  }
+  return "unknown";
+}
+
+namespace detail {
+
+/// 0.0412 -> "+-4.1 %", 0.00041 -> "+-0.041 %"
+inline std::string format_half_width(double share) {
+  double const percent = 100.0 * share;
+  return percent >= 0.095 || percent <= 0.0 ? fmt::format("+-{:.1f} %", percent) : fmt::format("+-{:.2g} %", percent);
+}
+
+inline std::string interval_words(verdict_summary const& of) {
+  if (!of.relative_half_width) return fmt::format("{} measured steps", of.measured);
+  return fmt::format("the mean is known to {}; {} steps, effectively {:.0f}", format_half_width(*of.relative_half_width), of.measured,
+                     *of.effective_samples);
+}
+
+inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
+  std::string text;
+  for (clock_summary const& each : clocks) {
+    if (each.throttled_readings == 0) continue;
+    text += fmt::format("{}device {} had slowed down in {} of {} readings ({}; SM clock down to {} of {} MHz)", text.empty() ? "" : "; ",
+                        each.device, each.throttled_readings, each.readings, fmt::join(clock_reason_names(each.reasons), ", "),
+                        each.min_mhz, each.highest_mhz);
+  }
+  return text;
+}
+
+inline std::string drift_words(verdict_summary const& of) {
+  bool const has_trend = of.drift_p_value && *of.drift_p_value < verdict_bounds::highest_drift_p_value;
+  if (of.finding == warmup_finding::never_steady && !has_trend) {
+    return fmt::format("from step {} on they take {:+.1f} %, too late to be a warm-up", *of.steady_from, 100.0 * of.change);
+  }
+  return fmt::format("{:+.1f} % from the first measured step to the last (p = {:.1g})", 100.0 * of.drift.value_or(0.0),
+                     of.drift_p_value.value_or(1.0));
+}
+
+}  // namespace detail
+
+/// Why this is the verdict, such as "the mean is known to +-4.1 %; 30 steps, effectively 11".
+[[nodiscard]] inline std::string verdict_reason(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
+  switch (of.verdict) {
+    case step_verdict::throttled:
+      return detail::throttled_words(clocks);
+    case step_verdict::too_few:
+      return fmt::format("{} measured steps; at least {} are needed to say more", of.measured, verdict_bounds::least_steps);
+    case step_verdict::still_warming:
+      return fmt::format("use at least {} warm-up steps; from there on they take {:+.1f} %", *of.steady_from, 100.0 * of.change);
+    case step_verdict::drifting:
+      return detail::drift_words(of);
+    case step_verdict::noisy:
+    case step_verdict::stable:
+      break;
+  }
+  std::string text = detail::interval_words(of);
+  if (of.outliers > 0) text += fmt::format("; {} of them {} far from the others", of.outliers, of.outliers == 1 ? "is" : "are");
+  return text;
+}
+
+/// Whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
+[[nodiscard]] inline std::string warmup_words(verdict_summary const& of) {
+  std::string const given = fmt::format("warm-up {} given; ", of.warmup);
+  switch (of.finding) {
+    case warmup_finding::unknown:
+      return given + "too few steps to tell from where on they are steady";
+    case warmup_finding::enough:
+      return given + fmt::format("steady from step {}", *of.steady_from);
+    case warmup_finding::too_short:
+      return given + fmt::format("still warming: use at least {}", *of.steady_from);
+    case warmup_finding::never_steady:
+      return given + fmt::format("never steady: they changed again at step {}", *of.steady_from);
+  }
+  return given;
+}
+
+/// What the clocks ran at, such as "device 0: SM clock 1755 to 1980 of 1980 MHz, mean 1966, power cap; 512 W, at most 650; at most 61 C; 30
+/// readings".
+[[nodiscard]] inline std::string clock_words(clock_summary const& of) {
+  std::string text =
+      fmt::format("device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", of.device, of.min_mhz, of.max_mhz, of.highest_mhz, of.mean_mhz,
+                  of.reasons == 0 ? "never slowed down" : fmt::format("{}", fmt::join(clock_reason_names(of.reasons), ", ")));
+  if (of.mean_watt) text += fmt::format("; {:.0f} W, at most {:.0f}", *of.mean_watt, *of.max_watt);
+  if (of.max_celsius) text += fmt::format("; at most {} C", *of.max_celsius);
+  return text + fmt::format("; {} {}", of.readings, of.readings == 1 ? "reading" : "readings");
+}
+
+namespace detail {
+
+inline std::string verdict_line(char const* what, verdict_summary const& of, std::vector<clock_summary> const& clocks) {
+  std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(of.verdict), verdict_reason(of, clocks));
+  if (of.ci95_low) {
+    text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(of.ci95_low), format_ms(of.ci95_high),
+                        format_ms(of.mad));
+    if (of.drift) text += fmt::format(", drift {:+.1f} % (p = {:.2g})", 100.0 * *of.drift, *of.drift_p_value);
+    text += fmt::format(", {} outliers\n", of.outliers);
+  }
+  return text + "  " + warmup_words(of) + "\n";
+}
+
+inline std::string why_no_clocks(summary const& of) {
+  for (collector_record const& each : of.collectors) {
+    if (each.name == "gpu clocks") return each.reason.empty() ? "not read after a measured step" : each.reason;
+  }
+  return "no collector";
+}
+
+inline std::string stop_words(stop_record const& of, std::uint64_t measured) {
+  std::string const reached =
+      of.reached ? fmt::format("the mean {} step time is known to {}", of.is_of_gpu ? "GPU" : "host", format_half_width(*of.reached))
+                 : "the mean step time is not known yet";
+  std::string const wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * of.wanted);
+  if (of.reached && *of.reached <= of.wanted) return fmt::format("stopped after {} measured steps: {}\n", measured, wanted);
+  if (measured >= of.most_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", of.most_steps, wanted);
+  return fmt::format("the program ended the loop after {} measured steps: {}\n", measured, wanted);
+}
+
+}  // namespace detail
+
+/// Whether the step times can be believed. A few lines.
+[[nodiscard]] inline std::string verdict_text(summary const& of) {
+  step_summary const& steps = of.steps;
+  std::string text = detail::verdict_line("host", steps.host_verdict, steps.clocks);
+  if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, steps.clocks);
+  for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
+  if (steps.clocks.empty()) text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n", detail::why_no_clocks(of));
+  if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count);
+  return text;
+}
+
+}  // namespace profkit

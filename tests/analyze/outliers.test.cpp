@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/outliers.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "../support/made_series.hpp"
+
+using Catch::Approx;
+
+TEST_CASE("the MAD is the median of the distances from the median, times nothing", "[statistics]") {
+  auto const spread = profkit::median_and_mad({9.0, 1.0, 1.0, 6.0, 2.0, 4.0, 2.0});
+  REQUIRE(spread);
+  CHECK(spread->median == 2.0);
+  CHECK(spread->mad == 1.0);  // distances 7, 1, 1, 4, 0, 2, 0
+  CHECK(profkit::median_and_mad({5.0})->mad == 0.0);
+  CHECK_FALSE(profkit::median_and_mad({}));
+}
+
+TEST_CASE("a spike is an outlier, an even spread has none", "[statistics]") {
+  CHECK(profkit::count_outliers({10.0, 10.2, 9.8, 10.1, 9.9, 10.0, 30.0, 10.1}) == 1);
+  CHECK(profkit::count_outliers({10.0, 10.2, 9.8, 10.1, 9.9, 10.0, 10.1}) == 0);
+  CHECK(profkit::count_outliers({}) == 0);
+  CHECK(profkit::count_outliers({10.0, 30.0}) == 0);
+}
+
+TEST_CASE("where more than half of the values are equal, the mean distance stands for the MAD", "[statistics]") {
+  std::vector<double> values(20, 10.0);
+  CHECK(profkit::count_outliers(values) == 0);
+  values[7] = 20.0;
+  CHECK(profkit::count_outliers(values) == 1);
+}
+
+TEST_CASE("what is less than 1 % from the median is none, however steady the others are", "[statistics]") {
+  std::vector<double> const values{100.0, 100.001, 99.999, 100.002, 99.998, 100.001, 100.5};
+  CHECK(profkit::count_outliers(values) == 0);
+}
+
+TEST_CASE("of normal noise less than 1 % of the values are outliers", "[statistics]") {
+  normal_numbers numbers{5};
+  CHECK(profkit::count_outliers(made_series(numbers, 10000, 3.0)) < 100);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/steady_part.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <vector>
+
+#include "../support/made_series.hpp"
+
+using Catch::Approx;
+using profkit::find_steady_part;
+using profkit::warmup_finding;
+
+namespace {
+
+/// 35 steps around 100 with noise of 1.
+std::vector<double> quiet_series(std::uint64_t seed = 1) {
+  normal_numbers numbers{seed};
+  return made_series(numbers, 35, 1.0);
+}
+
+}  // namespace
+
+TEST_CASE("a step function is steady from its step on", "[statistics]") {
+  std::vector<double> series = quiet_series();
+  for (std::size_t i = 0; i < 9; ++i) series[i] += 30.0;
+  auto const found = find_steady_part(series, 5);
+  CHECK(found.finding == warmup_finding::too_short);
+  CHECK(found.begin == 9);
+  CHECK(found.change < -0.03);
+  CHECK(find_steady_part(series, 9).finding == warmup_finding::enough);
+  CHECK(find_steady_part(series, 9).begin == 9);
+  CHECK(find_steady_part(series, 12).begin == 9);
+}
+
+TEST_CASE("a step function without noise is found, too", "[statistics]") {
+  std::vector<double> series(30, 10.0);
+  std::fill(series.begin(), series.begin() + 7, 20.0);
+  CHECK(find_steady_part(series, 3).finding == warmup_finding::too_short);
+  CHECK(find_steady_part(series, 3).begin == 7);
+  CHECK(find_steady_part(std::vector<double>(30, 10.0), 3).finding == warmup_finding::enough);
+  CHECK(find_steady_part(std::vector<double>(30, 10.0), 3).begin == 0);
+}
+
+TEST_CASE("one very long first step is the whole warm-up", "[statistics]") {
+  std::vector<double> series = quiet_series();
+  series[0] = 5000.0;
+  CHECK(find_steady_part(series, 0).finding == warmup_finding::too_short);
+  CHECK(find_steady_part(series, 0).begin == 1);
+  CHECK(find_steady_part(series, 5).finding == warmup_finding::enough);
+  CHECK(find_steady_part(series, 5).begin == 1);
+}
+
+TEST_CASE("a warm-up that dies away is cut where it no longer matters", "[statistics]") {
+  std::vector<double> series = quiet_series();
+  for (std::size_t i = 0; i < series.size(); ++i) series[i] += 80.0 * std::exp(-static_cast<double>(i) / 3.0);
+  auto const found = find_steady_part(series, 2);
+  CHECK(found.finding == warmup_finding::too_short);
+  CHECK(found.begin >= 8);   // 5.6 there, at a noise of 1
+  CHECK(found.begin <= 16);  // 0.4
+  CHECK(find_steady_part(series, 16).finding == warmup_finding::enough);
+}
+
+TEST_CASE("steps that become shorter at the beginning are a warm-up, those that become longer, too", "[statistics]") {
+  std::vector<double> series = quiet_series();
+  for (std::size_t i = 0; i < 8; ++i) series[i] -= 20.0;
+  auto const found = find_steady_part(series, 5);
+  CHECK(found.finding == warmup_finding::too_short);
+  CHECK(found.begin == 8);
+  CHECK(found.change > 0.03);
+}
+
+TEST_CASE("a change in the second half is no warm-up", "[statistics]") {
+  std::vector<double> series = quiet_series();
+  for (std::size_t i = 24; i < series.size(); ++i) series[i] += 15.0;
+  auto const found = find_steady_part(series, 5);
+  CHECK(found.finding == warmup_finding::never_steady);
+  CHECK(found.begin == 24);
+}
+
+TEST_CASE("single spikes do not move the cut", "[statistics]") {
+  std::vector<double> series = quiet_series();
+  series[14] = 900.0;
+  series[27] = 500.0;
+  CHECK(find_steady_part(series, 5).finding == warmup_finding::enough);
+  CHECK(find_steady_part(series, 5).begin == 0);
+}
+
+TEST_CASE("a difference that does not matter is none, however clear", "[statistics]") {
+  std::vector<double> series(35, 100.0);
+  std::fill(series.begin(), series.begin() + 9, 101.0);
+  CHECK(find_steady_part(series, 5).finding == warmup_finding::enough);
+}
+
+TEST_CASE("too few steps cannot tell", "[statistics]") {
+  CHECK(find_steady_part({}, 0).finding == warmup_finding::unknown);
+  CHECK(find_steady_part({1.0, 2.0}, 0).finding == warmup_finding::unknown);
+  CHECK(find_steady_part(std::vector<double>(12, 1.0), 9).finding == warmup_finding::unknown);
+}
+
+TEST_CASE("plain noise seldom looks like a warm-up", "[statistics]") {
+  constexpr int series = 2000;
+  normal_numbers numbers{6};
+  for (std::size_t const count : {30U, 35U, 40U}) {
+    int alarms = 0;
+    for (int i = 0; i < series; ++i) {
+      if (find_steady_part(made_series(numbers, count, 3.0), 5).finding != warmup_finding::enough) ++alarms;
+    }
+    CHECK(alarms <= series / 50);  // 2 %
+  }
+}
+
+TEST_CASE("a warm-up of three more steps that take a tenth longer is found in noise of 3 % more often than not", "[statistics]") {
+  constexpr int tries = 500;
+  normal_numbers numbers{7};
+  int found = 0;
+  for (int i = 0; i < tries; ++i) {
+    std::vector<double> series = made_series(numbers, 35, 3.0);
+    for (std::size_t each = 5; each < 8; ++each) series[each] += 10.0;
+    if (find_steady_part(series, 5).finding == warmup_finding::too_short) ++found;
+  }
+  CHECK(found > tries * 6 / 10);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/stop_rule.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "../support/made_series.hpp"
+
+namespace {
+
+constexpr profkit::milliseconds tick{1.0};
+
+/// How many of the times the rule takes.
+std::size_t steps_taken(profkit::stop_rule& rule, std::vector<double> const& ms, profkit::profile const& with = {}) {
+  std::size_t taken = 0;
+  for (double const each : ms) {
+    ++taken;
+    rule.add(each);
+    if (rule.look(with, !with.gpu_steps.empty(), tick)) break;
+  }
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("equal steps are enough after ten", "[stop]") {
+  profkit::stop_rule rule{0.01, 0, 1000};
+  CHECK(steps_taken(rule, std::vector<double>(50, 100.0)) == 10);
+  CHECK(rule.result().wanted == 0.01);
+  CHECK(rule.result().reached == 0.0);
+}
+
+TEST_CASE("it stops when the interval is as narrow as wanted, and says how narrow", "[stop]") {
+  normal_numbers numbers{12};
+  std::vector<double> const ms = made_series(numbers, 1000, 5.0);
+  profkit::stop_rule rule{0.01, 0, 1000};
+  std::size_t const taken = steps_taken(rule, ms);
+  CHECK(taken > 50);  // 1.96 x 5 % / sqrt(n) = 1 % at n = 96
+  CHECK(taken < 200);
+  auto const interval = profkit::interval_of_mean({ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(taken)});
+  CHECK(rule.result().reached == *interval->relative());
+  CHECK(*rule.result().reached <= 0.01);
+}
+
+TEST_CASE("it stops at the bound, however little is known", "[stop]") {
+  normal_numbers numbers{13};
+  profkit::stop_rule rule{0.001, 0, 60};
+  CHECK(steps_taken(rule, made_series(numbers, 100, 20.0)) == 60);
+  CHECK(*rule.result().reached > 0.001);
+  profkit::stop_rule short_rule{0.01, 0, 4};
+  CHECK(steps_taken(short_rule, std::vector<double>(50, 100.0)) == 4);
+}
+
+TEST_CASE("the GPU step time decides where it is the longer one, and has to be known of ten steps", "[stop]") {
+  profkit::profile profile;
+  normal_numbers numbers{14};
+  for (std::uint64_t step = 0; step < 15; ++step) {
+    profile.gpu_steps.push_back({step, 0, std::chrono::microseconds{std::llround(200'000.0 + 40'000.0 * numbers.next())}});
+  }
+  std::vector<double> const host(40, 100.0);
+  profkit::stop_rule noisy_gpu{0.01, 5, 40};
+  CHECK(steps_taken(noisy_gpu, host, profile) == 40);
+  CHECK(noisy_gpu.result().is_of_gpu);
+  profkit::stop_rule short_gpu{0.01, 5, 40};
+  for (auto& each : profile.gpu_steps) each.duration /= 4;
+  CHECK(steps_taken(short_gpu, host, profile) == 10);
+  CHECK_FALSE(short_gpu.result().is_of_gpu);
+  profkit::stop_rule late_gpu{0.01, 6, 40};  // nine measured steps have a GPU time
+  CHECK(steps_taken(late_gpu, host, profile) == 40);
+}
+
+TEST_CASE("looking again and again makes the interval little too narrow", "[stop]") {
+  normal_numbers numbers{15};
+  constexpr int runs = 600;
+  int holds = 0;
+  for (int i = 0; i < runs; ++i) {
+    std::vector<double> const ms = made_series(numbers, 400, 3.0);
+    profkit::stop_rule rule{0.01, 0, 400};
+    std::size_t const taken = steps_taken(rule, ms);
+    auto const interval = profkit::interval_of_mean({ms.begin(), ms.begin() + static_cast<std::ptrdiff_t>(taken)});
+    if (std::abs(interval->mean - 100.0) <= interval->half_width) ++holds;
+  }
+  CHECK(holds > runs * 92 / 100);
+}

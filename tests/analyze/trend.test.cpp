@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/trend.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "../support/made_series.hpp"
+
+using Catch::Approx;
+
+namespace {
+
+double false_alarms(double autocorrelation) {
+  constexpr int series = 1000;
+  normal_numbers numbers{4};
+  int alarms = 0;
+  for (int i = 0; i < series; ++i) {
+    if (profkit::find_trend(made_series(numbers, 30, 3.0, autocorrelation))->p_value < 0.01) ++alarms;
+  }
+  return alarms / static_cast<double>(series);
+}
+
+}  // namespace
+
+TEST_CASE("a line has its own rise, and a few wild values do not move it", "[statistics]") {
+  std::vector<double> values;
+  for (int i = 0; i < 31; ++i) values.push_back(100.0 + 0.5 * i);
+  values[10] = 900.0;
+  values[20] = 0.0;
+  auto const found = profkit::find_trend(values);
+  REQUIRE(found);
+  CHECK(found->drift == Approx(15.0));
+  CHECK(found->p_value < 1e-6);
+}
+
+TEST_CASE("Mann and Kendall's test counts pairs and ties as in the textbook", "[statistics]") {
+  // 1 2 3 4 5: all ten pairs rise, the variance is 5 x 4 x 15 / 18.
+  CHECK(profkit::find_trend({1.0, 2.0, 3.0, 4.0, 5.0})->p_value == Approx(std::erfc(9.0 / std::sqrt(300.0 / 18.0) / std::sqrt(2.0))));
+  // 1 1 2 3 3: eight pairs rise and two are ties, each of which takes 2 x 1 x 9 from 300.
+  CHECK(profkit::find_trend({1.0, 1.0, 2.0, 3.0, 3.0})->p_value == Approx(std::erfc(7.0 / std::sqrt(264.0 / 18.0) / std::sqrt(2.0))));
+}
+
+TEST_CASE("equal values do not drift, and fewer than four cannot tell", "[statistics]") {
+  CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->drift == 0.0);
+  CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->p_value == 1.0);
+  CHECK_FALSE(profkit::find_trend({1.0, 2.0, 3.0}));
+  CHECK_FALSE(profkit::find_trend({}));
+}
+
+TEST_CASE("a long series has the drift that its blocks have", "[statistics]") {
+  std::vector<double> values;
+  for (int i = 0; i < 10000; ++i) values.push_back(100.0 + 0.001 * i);
+  CHECK(profkit::find_trend(values)->drift == Approx(10.0).epsilon(0.01));
+}
+
+TEST_CASE("noise without a trend seldom shows one, also where neighbours resemble each other", "[statistics]") {
+  CHECK(false_alarms(0.0) < 0.02);
+  CHECK(false_alarms(0.5) < 0.05);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading clocks on an imitated NVML (fake_libnvidia_ml.cpp), which lies first on the path of libraries.
+#include <profkit/cuda.hpp>
+#include <profkit/report/verdict_text.hpp>
+#include <profkit/session.hpp>
+
+#include <dlfcn.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "../support/profile_of.hpp"
+#include "fake_cudart.hpp"
+#include "fake_libnvidia_ml.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+fake_nvml& nvml() {
+  void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  return *static_cast<fake_nvml*>(::dlsym(library, "fake_nvml_state"));
+}
+
+/// Starts with nothing read, and with all functions in working order.
+struct fresh_fakes {
+  fresh_fakes() {
+    fake = {};
+    nvml() = {};
+    ::unsetenv("FAKE_NVML");
+  }
+};
+
+std::string reason_of(char const* fails) {
+  ::setenv("FAKE_NVML", fails, 1);
+  profkit::session session{plain_options()};
+  profkit::collector_status const status = session.collect(profkit::gpu_clocks{}).status();
+  ::unsetenv("FAKE_NVML");
+  return status.works ? "" : status.reason;
+}
+
+void pass_reading_interval() { std::this_thread::sleep_for(std::chrono::milliseconds{60}); }
+
+}  // namespace
+
+TEST_CASE("clocks, power and temperature are read after steps, of the device with CUDA's bus number", "[clocks]") {
+  fresh_fakes const fresh;
+  profkit::session session{plain_options(1, 2)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) {
+    nvml().sm_mhz = step.is_warmup() ? 300 : 1700 + static_cast<unsigned>(step.index());
+    nvml().reasons = step.is_warmup() ? 0x40 : 0x4;
+    pass_reading_interval();
+  }
+  profkit::report const report = session.report();
+  CHECK(std::string{nvml().bus_id} == "0000:1B:00.0");
+  CHECK(nvml().users == 0);
+  REQUIRE(report.profile().device_clocks.size() == 3);
+  CHECK(report.profile().device_clocks[0].step == 0);
+  CHECK(report.profile().device_clocks[1].step == 1);
+  CHECK(report.profile().device_clocks[2].step == 2);
+  REQUIRE(report.summary().steps.clocks.size() == 1);
+  profkit::clock_summary const& clocks = report.summary().steps.clocks[0];
+  CHECK(clocks.readings == 2);  // the one of the warm-up step, which was slowed down, is none of them
+  CHECK(clocks.throttled_readings == 0);
+  CHECK(clocks.min_mhz == 1701);
+  CHECK(clocks.max_mhz == 1702);
+  CHECK(clocks.highest_mhz == 1980);
+  CHECK(clocks.max_watt == 512.0);
+  CHECK(clocks.max_celsius == 61U);
+  CHECK_THAT(report.text(), ContainsSubstring("device 0: SM clock 1701 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));
+}
+
+TEST_CASE("the first measured step and the last are read, however short the steps are, and few between", "[clocks]") {
+  fresh_fakes const fresh;
+  profkit::session session{plain_options(1, 100)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  auto const clocks = session.report().profile().device_clocks;
+  REQUIRE(clocks.size() >= 3);
+  CHECK(clocks.size() < 10);
+  CHECK(clocks[0].step == 0);
+  CHECK(clocks[1].step == 1);
+  CHECK(clocks.back().step == 100);
+}
+
+TEST_CASE("a clock that is read long after the last step says nothing about it", "[clocks]") {
+  fresh_fakes const fresh;
+  profkit::session session{plain_options(0, 2)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  pass_reading_interval();
+  CHECK(session.report().profile().device_clocks.size() == 1);
+}
+
+TEST_CASE("a device that slowed down makes the verdict throttled, with the reason", "[clocks]") {
+  fresh_fakes const fresh;
+  nvml().reasons = 0x40;
+  nvml().sm_mhz = 1200;
+  profkit::session session{plain_options(0, 12)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::throttled);
+  CHECK_THAT(profkit::verdict_text(summary),
+             ContainsSubstring("hardware thermal slowdown") && ContainsSubstring("down to 1200 of 1980 MHz"));
+}
+
+TEST_CASE("power that cannot be read is n/a, and the clocks are read", "[clocks]") {
+  fresh_fakes const fresh;
+  ::setenv("FAKE_NVML", "nvmlDeviceGetPowerUsage=3", 1);
+  profkit::session session{plain_options(0, 1)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::summary const summary = session.report().summary();
+  ::unsetenv("FAKE_NVML");
+  REQUIRE(summary.steps.clocks.size() == 1);
+  CHECK_FALSE(summary.steps.clocks[0].max_watt);
+  CHECK(summary.steps.clocks[0].max_mhz == 1980);
+}
+
+TEST_CASE("what NVML refuses is said in its own words, once", "[clocks]") {
+  fresh_fakes const fresh;
+  CHECK(reason_of("nvmlInit_v2=9") == "nvmlInit_v2: Driver Not Loaded");
+  CHECK(reason_of("nvmlDeviceGetHandleByPciBusId_v2=999") == "nvmlDeviceGetHandleByPciBusId_v2: Unknown Error");
+  CHECK(reason_of("nvmlDeviceGetClockInfo=3") == "nvmlDeviceGetClockInfo: Not Supported");
+  fake.has_device = false;
+  CHECK(reason_of("") == "cudaGetDevice: no CUDA-capable device is detected (cudaErrorNoDevice)");
+}
+
+// Run by itself, where what stands in the place of NVML is no library.
+TEST_CASE("without NVML the report says so, and that nothing is known of throttling", "[.missing]") {
+  fake = {};
+  profkit::session session{plain_options(0, 2)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.collectors.at(0).reason == "there is no NVML: libnvidia-ml.so.1, which comes with the NVIDIA driver, cannot be opened");
+  CHECK_THAT(profkit::verdict_text(summary), ContainsSubstring("GPU clocks: n/a (there is no NVML") && ContainsSubstring("throttling"));
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/collect/gpu_lag.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+
+namespace {
+
+/// A device that gets one step further each time it is asked.
+struct slow_device {
+  profkit::profile profile;
+  int drains = 0;
+
+  void drain() {
+    ++drains;
+    profile.gpu_steps.push_back({profile.gpu_steps.empty() ? 0 : profile.gpu_steps.back().step + 1, 0, std::chrono::milliseconds{1}});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a host that is far ahead of its device waits until it is near", "[stop]") {
+  slow_device device;
+  profkit::detail::gpu_lag lag;
+  device.drain();
+  lag.limit(profkit::detail::gpu_lag::most_steps, device.profile, [&] { device.drain(); });
+  CHECK(device.drains == 1);  // near enough
+  lag.limit(profkit::detail::gpu_lag::most_steps + 7, device.profile, [&] { device.drain(); });
+  CHECK(device.profile.gpu_steps.back().step == 7);
+}
+
+TEST_CASE("nobody waits for ever for GPU times that do not come", "[stop]") {
+  slow_device device;
+  profkit::detail::gpu_lag lag{std::chrono::milliseconds{20}};
+  int asked = 0;
+  lag.limit(1000, device.profile, [&] { ++asked; });
+  CHECK(asked > 1);
+  asked = 0;
+  lag.limit(1001, device.profile, [&] { ++asked; });
+  CHECK(asked == 0);
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/collect/host_memory.hpp>
+#include <profkit/record/memory_events.hpp>
+#include <profkit/scope.hpp>
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+profkit::site pool{"pool", __FILE__, __LINE__};
+
+/// An address that stands for a piece of memory.
+void const* piece(std::uint64_t number) { return reinterpret_cast<void const*>(number * 4096U); }
+
+profkit::scope_memory_summary memory_in(profkit::summary const& of, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(of, path);
+  REQUIRE(row != nullptr);
+  REQUIRE(row->memory.size() == 1);
+  return row->memory[0];
+}
+
+/// A level that the test sets.
+class tank final : public profkit::memory_source {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "tank"; }
+  [[nodiscard]] std::vector<profkit::memory_reading> read() override { return {{"level", level, std::nullopt, {}}}; }
+  [[nodiscard]] profkit::polled_allocator at_scopes() const noexcept override {
+    static profkit::site source{"tank", __FILE__, __LINE__};
+    return {&source, []() noexcept { return level.load(); }};
+  }
+  inline static std::atomic<std::uint64_t> level{0};
+};
+
+profkit::options polling_options(std::uint64_t warmup, std::uint64_t measured) {
+  profkit::options result = plain_options(warmup, measured);
+  result.memory_at_scopes = true;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("what an allocator says is charged to the scopes of the thread that asked", "[memory]") {
+  profkit::session session{plain_options(1, 3)};
+  for (profkit::step step : session) {
+    std::uint64_t const first = 100 * step.index();
+    profkit::record_allocation(pool, piece(first + 1), 10);
+    {
+      PROF_SCOPE("forward");
+      profkit::record_allocation(pool, piece(first + 2), 200);
+      {
+        PROF_SCOPE("attention");
+        profkit::record_allocation(pool, piece(first + 3), 3000);
+        profkit::record_release(pool, piece(first + 3));
+        profkit::record_allocation(pool, piece(first + 4), 40);
+      }
+      // Made here, released by others: one of these while the scope is open.
+      std::thread{[first] {
+        PROF_SCOPE("other");
+        profkit::record_release(pool, piece(first + 2));
+        profkit::record_allocation(pool, piece(first + 5), 50'000);
+      }}.join();
+    }
+    profkit::record_release(pool, piece(first + 4));
+    profkit::record_release(pool, piece(first + 5));
+  }
+  profkit::report const report = session.report();
+  CHECK(report.profile().allocations.size() == 4 * 9);
+  CHECK(report.profile().quality.dropped_events == 0);
+  profkit::summary const& summary = report.summary();
+  profkit::scope_memory_summary const forward = memory_in(summary, "step/forward");
+  CHECK(forward.source == "pool");
+  CHECK_FALSE(forward.is_polled);
+  CHECK(forward.peak_bytes == 3200);
+  CHECK(forward.own_peak_bytes == 200);
+  CHECK(forward.retained_bytes == 3 * 40);
+  CHECK(forward.own_retained_bytes == 0);
+  CHECK(forward.allocated_bytes == 3U * 3240U);
+  CHECK(forward.own_allocated_bytes == 3U * 200U);
+  CHECK(forward.allocations == 3U * 3U);
+  // Of every step 10 bytes stay, the warm-up's too.
+  CHECK(forward.wide_peak_bytes == 4 * 10 + 50'040);
+  profkit::scope_memory_summary const attention = memory_in(summary, "step/forward/attention");
+  CHECK(attention.peak_bytes == 3000);
+  CHECK(attention.retained_bytes == 3 * 40);
+  CHECK(memory_in(summary, "step").peak_bytes == 3210);
+  CHECK(memory_in(summary, "step").retained_bytes == 3 * 10);
+  CHECK(memory_in(summary, "other").peak_bytes == 50'000);
+  CHECK(memory_in(summary, "other").retained_bytes == 3 * 50'000);
+  REQUIRE(summary.allocators.size() == 1);
+  CHECK(summary.allocators[0].first_bytes == 10);
+  CHECK(summary.allocators[0].last_bytes == 40);
+  CHECK(summary.allocators[0].highest_bytes == 50'080);
+  CHECK(summary.allocators[0].outside_change_bytes == 0);
+  CHECK(summary.allocators[0].unknown_releases == 0);
+  CHECK(summary.allocators[0].reused_addresses == 0);
+}
+
+TEST_CASE("threads that allocate at once are charged each for its own", "[memory]") {
+  constexpr std::uint64_t threads = 4;
+  constexpr std::uint64_t rounds = 500;
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    std::vector<std::thread> running;
+    for (std::uint64_t thread = 0; thread < threads; ++thread) {
+      running.emplace_back([thread] {
+        for (std::uint64_t i = 0; i < rounds; ++i) {
+          PROF_SCOPE_INDEXED("worker", thread);
+          std::uint64_t const first = 2 * (thread * rounds + i) + 1;
+          profkit::record_allocation(pool, piece(first), 100 * (thread + 1));
+          {
+            PROF_SCOPE("inner");
+            profkit::record_allocation(pool, piece(first + 1), 7);
+          }
+          profkit::record_release(pool, piece(first));
+          profkit::record_release(pool, piece(first + 1));
+        }
+      });
+    }
+    for (std::thread& each : running) each.join();
+  }
+  profkit::summary const summary = session.report().summary();
+  for (std::uint64_t thread = 0; thread < threads; ++thread) {
+    std::string const path = "worker_" + std::to_string(thread);
+    profkit::scope_memory_summary const worker = memory_in(summary, path);
+    CHECK(worker.peak_bytes == 100 * (thread + 1) + 7);
+    CHECK(worker.retained_bytes == 0);
+    CHECK(worker.allocations == 2 * rounds);
+    CHECK(memory_in(summary, path + "/inner").peak_bytes == 7);
+    CHECK(memory_in(summary, path + "/inner").retained_bytes == static_cast<std::int64_t>(7 * rounds));
+  }
+  CHECK(summary.allocators.at(0).last_bytes == 0);
+}
+
+TEST_CASE("without a session nothing is recorded, and a session does not see what came before it", "[memory]") {
+  profkit::record_allocation(pool, piece(1), 10);
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) profkit::record_release(pool, piece(1), 10);
+  profkit::report const report = session.report();
+  CHECK(report.profile().allocations.size() == 1);
+  CHECK(report.summary().allocators.at(0).unknown_releases == 1);
+  profkit::record_allocation(pool, piece(2), 10);
+  profkit::session second{plain_options(0, 1)};
+  for (profkit::step step : second) PROF_SCOPE("work");
+  CHECK(second.report().profile().allocations.empty());
+  CHECK(second.report().summary().allocators.empty());
+}
+
+TEST_CASE("allocations past the bound of a log are dropped and counted, and scopes still end", "[memory]") {
+  profkit::options options = plain_options(0, 1);
+  options.log_slots_per_thread = 16;
+  profkit::session session{options};
+  for (profkit::step step : session) {
+    // A thread of its own: its log is of the size that was asked for.
+    std::thread{[] {
+      PROF_SCOPE("scope");
+      for (std::uint64_t i = 0; i < 100; ++i) profkit::record_allocation(pool, piece(i), 1);
+    }}.join();
+  }
+  profkit::report const report = session.report();
+  CHECK(report.profile().allocations.size() == 7);  // a scope takes 2 of the 16 slots, an allocation 2
+  CHECK(report.profile().quality.dropped_events == 93);
+  CHECK(memory_in(report.summary(), "scope").peak_bytes == 7);
+}
+
+TEST_CASE("no allocation has the time at which a scope of its thread begins or ends", "[memory]") {
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+      PROF_SCOPE("outer");
+      profkit::record_allocation(pool, piece(i), 1);
+      {
+        PROF_SCOPE("inner");
+        profkit::record_release(pool, piece(i));
+      }
+    }
+  }
+  profkit::report const report = session.report();
+  profkit::scope_memory_summary const outer = memory_in(report.summary(), "step/outer");
+  CHECK(outer.allocations == 2000U);
+  CHECK(outer.peak_bytes == 1);
+  CHECK(outer.retained_bytes == 0);
+  CHECK(memory_in(report.summary(), "step/outer/inner").allocations == 0U);
+  profkit::timestamp last{};
+  for (profkit::scope_record const& scope : report.profile().scopes) {
+    CHECK(scope.time.end >= last);
+    last = scope.time.end;
+  }
+}
+
+TEST_CASE("with memory=scopes a source is read at both ends of every scope", "[memory]") {
+  tank::level = 1000;
+  profkit::session session{polling_options(1, 2)};
+  session.collect(tank{});
+  for (profkit::step step : session) {
+    PROF_SCOPE("forward");
+    tank::level += 5;
+    {
+      PROF_SCOPE("attention");
+      tank::level += 30;
+    }
+    tank::level -= 15;
+  }
+  profkit::summary const summary = session.report().summary();
+  profkit::scope_memory_summary const forward = memory_in(summary, "step/forward");
+  CHECK(forward.source == "tank");
+  CHECK(forward.is_polled);
+  CHECK(forward.peak_bytes == 35);
+  CHECK(forward.retained_bytes == 2 * 20);
+  CHECK(forward.own_peak_bytes == 5);
+  CHECK(forward.own_retained_bytes == 2 * -10);
+  CHECK(forward.wide_peak_bytes == 1000 + 2 * 20 + 35);
+  CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 2 * 30);
+  CHECK(memory_in(summary, "step").retained_bytes == 2 * 20);
+  REQUIRE(summary.allocators.size() == 1);
+  CHECK(summary.allocators[0].first_bytes == 1020);
+  CHECK(summary.allocators[0].last_bytes == 1060);
+  CHECK(summary.allocators[0].outside_change_bytes == 0);
+}
+
+TEST_CASE("what changes behind the last inner scope is the step's, not lost between the steps", "[memory]") {
+  tank::level = 0;
+  profkit::session session{polling_options(0, 3)};
+  session.collect(tank{});
+  for (profkit::step step : session) {
+    { PROF_SCOPE("work"); }
+    tank::level += 10;
+  }
+  profkit::summary const summary = session.report().summary();
+  CHECK(memory_in(summary, "step").own_retained_bytes == 30);
+  CHECK(memory_in(summary, "step").own_change_bytes == 30);
+  CHECK(summary.allocators.at(0).between_steps_change_bytes == 0);
+}
+
+TEST_CASE("without memory=scopes no source is read at scopes", "[memory]") {
+  profkit::session session{plain_options(0, 1)};
+  session.collect(tank{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  CHECK(session.report().profile().allocations.empty());
+  CHECK(session.report().summary().allocators.empty());
+}
+
+TEST_CASE("a scope that touches new pages of the host retains them", "[memory]") {
+  constexpr std::size_t bytes = 64U << 20U;
+  profkit::session session{polling_options(0, 1)};
+  session.collect(profkit::host_memory());
+  std::unique_ptr<char[]> block;
+  for (profkit::step step : session) {
+    PROF_SCOPE("load");
+    {
+      PROF_SCOPE("touch");
+      block.reset(new char[bytes]);
+      std::memset(block.get(), 1, bytes);
+    }
+    { PROF_SCOPE("nothing"); }
+  }
+  CHECK(block[bytes / 2] == 1);
+  profkit::summary const summary = session.report().summary();
+  profkit::scope_memory_summary const touch = memory_in(summary, "step/load/touch");
+  CHECK(touch.source == "host");
+  CHECK(touch.is_polled);
+  CHECK(touch.retained_bytes >= static_cast<std::int64_t>(bytes * 9 / 10));
+  CHECK(touch.peak_bytes >= bytes * 9 / 10);
+  CHECK(memory_in(summary, "step/load").retained_bytes >= static_cast<std::int64_t>(bytes * 9 / 10));
+  CHECK(memory_in(summary, "step/load/nothing").retained_bytes < static_cast<std::int64_t>(bytes / 2));
+  CHECK(memory_in(summary, "step").wide_peak_bytes > bytes);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/memory_table.hpp>
+#include <profkit/report/report.hpp>
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/made_profile.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+using profkit::allocation_kind;
+
+namespace {
+
+constexpr std::uint64_t mib = 1U << 20U;
+
+/// In each of the two measured steps `layer_0` has 3 MiB and keeps 1, `forward` has 2 MiB of its own between its layers and gives it back,
+/// and the step releases what the layer kept. `layer_1` allocates nothing. The warm-up left 10 MiB.
+profkit::profile profile_with_memory() {
+  profkit::profile result = made_profile();
+  result.allocators = {{"libtorch", 4 * mib, false}};
+  auto const add = [&](double ms, std::uint64_t address, std::uint64_t bytes) {
+    result.allocations.push_back({at_ms(ms), address, bytes, 0, 0, bytes > 0 ? allocation_kind::allocated : allocation_kind::released});
+  };
+  add(50, 1, 10 * mib);
+  for (double const begin : {200.0, 300.0}) {
+    double const length = begin == 200.0 ? 10.0 : 20.0;
+    add(begin + 0.11 * length, 2, 2 * mib);
+    add(begin + 0.12 * length, 3, 1 * mib);
+    add(begin + 0.13 * length, 2, 0);
+    add(begin + 0.50 * length, 4, 2 * mib);
+    add(begin + 0.51 * length, 4, 0);
+    add(begin + 0.90 * length, 3, 0);
+  }
+  return result;
+}
+
+/// And the host, read four times: it rises by 2 MiB in `layer_1` and falls by 1 MiB in `forward` behind it.
+profkit::profile profile_with_two_allocators() {
+  profkit::profile result = profile_with_memory();
+  result.allocators.push_back({"host", 100 * mib, true});
+  for (auto const& [ms, level] : std::vector<std::pair<double, std::uint64_t>>{{201, 100}, {203.9, 102}, {205.9, 101}, {209.9, 101}}) {
+    result.allocations.push_back({at_ms(ms), 0, level * mib, 0, 1, allocation_kind::level});
+  }
+  return result;
+}
+
+profkit::report report_of(profkit::profile profile) {
+  return profkit::report{std::make_shared<profkit::profile const>(std::move(profile))};
+}
+
+json scope_named(json const& report, std::string const& path) {
+  for (json const& each : report.at("scopes")) {
+    if (each.at("path") == path) return each;
+  }
+  FAIL("no scope " << path);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]") {
+  profkit::report const report = report_of(profile_with_memory());
+  std::string const text = report.text();
+  CHECK_THAT(text, ContainsSubstring("Memory by scope\n"));
+  CHECK(profkit::scope_memory_table(report.summary()).to_csv() ==
+        "scope,memory of,peak MiB,own peak MiB,retained MiB,own retained MiB,allocated MiB,allocations,\"all of it, peak MiB\"\n"
+        "step,libtorch,3.0,0.0,0.0,0.0,5.0,3.0,17.0\n"
+        "  forward,libtorch,3.0,2.0,1.0,0.0,5.0,3.0,17.0\n"
+        "    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2.0,17.0\n");
+  CHECK_THAT(text, ContainsSubstring("of that, a scope on average, retained at its end") && !ContainsSubstring("polled:"));
+  CHECK_THAT(report.markdown(), ContainsSubstring("## Memory by scope\n") &&
+                                    ContainsSubstring("layer_0 | libtorch | 3.0 | 3.0 | 1.0 | 1.0 | 3.0 | 2.0 | 17.0 |"));
+  CHECK(profkit::allocator_table(report.summary()).to_csv() ==
+        "memory of,first MiB,last MiB,highest MiB,change in scopes,outside scopes,between steps\n"
+        "libtorch,14.0,14.0,17.0,0.0,0.0,0.0\n");
+}
+
+TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/a", "[memory]") {
+  profkit::report const report = report_of(profile_with_two_allocators());
+  std::string const csv = profkit::scope_memory_table(report.summary()).to_csv();
+  CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2.0,17.0\n"));
+  // A mean over the scopes of two steps, of which only one was read.
+  CHECK_THAT(csv, ContainsSubstring("  forward,host (polled),2.0,0.0,0.5,-0.5,n/a,n/a,102.0\n"));
+  CHECK_THAT(csv, ContainsSubstring("    layer_1,host (polled),2.0,2.0,1.0,1.0,n/a,n/a,102.0\n"));
+  CHECK_THAT(csv, !ContainsSubstring("layer_0,host"));
+  CHECK_THAT(report.text(), ContainsSubstring("polled: read at both ends of scopes; a peak in between is not seen\n"));
+}
+
+TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]") {
+  json const report = json::parse(profkit::report_json(report_of(profile_with_two_allocators()).summary()));
+  json const layer = scope_named(report, "step/forward/layer_1");
+  CHECK(layer.at("peak_bytes") == 0);  // of libtorch, which was not polled
+  REQUIRE(layer.at("memory").size() == 2);
+  json const& torch = layer["memory"][0];
+  CHECK(torch.at("source") == "libtorch");
+  CHECK(torch.at("polled") == false);
+  CHECK(torch.at("allocated_bytes") == 0);
+  CHECK(torch.at("allocations") == 0);
+  CHECK(torch.at("wide_peak_bytes") == 15 * mib);
+  json const& host = layer["memory"][1];
+  CHECK(host.at("source") == "host");
+  CHECK(host.at("polled") == true);
+  CHECK(host.at("peak_bytes") == 2 * mib);
+  CHECK(host.at("own_peak_bytes") == 2 * mib);
+  CHECK(host.at("retained_bytes") == 2 * mib);
+  CHECK(host.at("own_retained_bytes") == 2 * mib);
+  CHECK(host.at("own_change_bytes") == 2 * mib);
+  for (char const* const name : {"allocated_bytes", "own_allocated_bytes", "allocations"}) CHECK(host.at(name).is_null());
+  json const forward = scope_named(report, "step/forward");
+  CHECK(forward.at("peak_bytes") == 3 * mib);
+  CHECK(forward["memory"][0].at("allocated_bytes") == 10 * mib);
+  CHECK(forward["memory"][0].at("own_allocated_bytes") == 4 * mib);
+  CHECK(forward["memory"][1].at("own_retained_bytes") == -static_cast<std::int64_t>(mib));
+
+  REQUIRE(report.at("allocators").size() == 2);
+  json const& allocator = report["allocators"][0];
+  CHECK(allocator.at("source") == "libtorch");
+  CHECK(allocator.at("polled") == false);
+  CHECK(allocator.at("first_bytes") == 14 * mib);
+  CHECK(allocator.at("last_bytes") == 14 * mib);
+  CHECK(allocator.at("highest_bytes") == 17 * mib);
+  CHECK(allocator.at("outside_change_bytes") == 0);
+  CHECK(allocator.at("between_steps_change_bytes") == 0);
+  CHECK(allocator.at("unknown_releases") == 0);
+  CHECK(allocator.at("reused_addresses") == 0);
+}
+
+TEST_CASE("the peak of a scope is that of the polled allocator where there is no other", "[memory]") {
+  profkit::profile profile = profile_with_two_allocators();
+  profile.allocators.erase(profile.allocators.begin());
+  profile.allocations.erase(profile.allocations.begin(), profile.allocations.end() - 4);
+  for (profkit::allocation_record& each : profile.allocations) each.allocator = 0;
+  json const report = json::parse(profkit::report_json(report_of(profile).summary()));
+  CHECK(scope_named(report, "step/forward/layer_1").at("peak_bytes") == 2 * mib);
+}
+
+TEST_CASE("without allocators the report has no such table, and null for peaks", "[memory]") {
+  profkit::report const report = report_of(made_profile());
+  CHECK_THAT(report.text(), !ContainsSubstring("Memory by scope") && !ContainsSubstring("Memory of allocators"));
+  json const all = json::parse(profkit::report_json(report.summary()));
+  REQUIRE(all.at("allocators").is_array());
+  CHECK(all["allocators"].empty());
+  for (json const& scope : all.at("scopes")) {
+    CHECK(scope.at("peak_bytes").is_null());
+    CHECK(scope.at("memory").empty());
+  }
+}
+
+TEST_CASE("releases of memory that was not seen to be given stand in the data quality", "[memory]") {
+  profkit::profile profile = profile_with_memory();
+  CHECK_THAT(report_of(profile).text(), !ContainsSubstring("not seen to be given"));
+  profile.allocations.push_back({at_ms(210), 77, 0, 0, 0, allocation_kind::released});
+  profile.allocations.push_back({at_ms(210.5), 1, 5, 0, 0, allocation_kind::allocated});
+  std::string const text = report_of(profile).text();
+  CHECK_THAT(text,
+             ContainsSubstring("1 releases were of memory of libtorch that was not seen to be given (before the session, or dropped)\n"));
+  CHECK_THAT(text, ContainsSubstring("1 times memory of libtorch was given where some was live: its release was not seen\n"));
+}
+
+TEST_CASE("scope_memory.csv is written where an allocator was listened to", "[memory]") {
+  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-memory-" + std::to_string(::getpid()));
+  report_of(made_profile()).write(directory);
+  CHECK_FALSE(std::filesystem::exists(directory / "scope_memory.csv"));
+  profkit::report const report = report_of(profile_with_memory());
+  report.write(directory);
+  std::ifstream file{directory / "scope_memory.csv"};
+  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == profkit::scope_memory_table(report.summary()).to_csv());
+  std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("the trace shows all that an allocator has given, at every change in the steps shown", "[memory]") {
+  json const trace = json::parse(profkit::trace_json(profile_with_memory(), 1));
+  std::vector<std::uint64_t> totals;
+  for (json const& each : trace.at("traceEvents")) {
+    if (each.at("ph") == "C" && each.at("name") == "memory: libtorch") totals.push_back(each.at("args").at("bytes").get<std::uint64_t>());
+  }
+  CHECK(totals == std::vector<std::uint64_t>{16 * mib, 17 * mib, 15 * mib, 17 * mib, 15 * mib, 14 * mib});
+}

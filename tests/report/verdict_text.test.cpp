@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/report.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "../support/made_series.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+/// Steps of these lengths, one after the other, the first `warmup` of them warm-up.
+profkit::profile profile_of_steps(std::vector<double> const& ms, std::size_t warmup) {
+  profkit::profile result;
+  profkit::timestamp begin{std::chrono::seconds{1'790'000'000}};
+  for (std::size_t i = 0; i < ms.size(); ++i) {
+    profkit::timestamp const end = begin + std::chrono::nanoseconds{static_cast<std::int64_t>(ms[i] * 1e6)};
+    result.steps.push_back({{begin, end}, i, i < warmup, 0});
+    begin = end;
+  }
+  return result;
+}
+
+std::vector<double> quiet_steps() {
+  normal_numbers numbers{16};
+  return made_series(numbers, 35, 1.0);
+}
+
+std::string text_of(profkit::profile const& profile) { return profkit::verdict_text(profkit::analyze(profile)); }
+
+}  // namespace
+
+TEST_CASE("every verdict is given with its reason in one sentence", "[verdict]") {
+  std::vector<double> ms = quiet_steps();
+  CHECK_THAT(text_of(profile_of_steps(ms, 5)), ContainsSubstring("host: stable: the mean is known to +-0.") &&
+                                                   ContainsSubstring(" %; 30 steps, effectively ") &&
+                                                   ContainsSubstring("warm-up 5 given; steady from step 0\n"));
+  CHECK_THAT(text_of(profile_of_steps({1.0, 2.0, 3.0}, 1)), ContainsSubstring("host: too few: 2 measured steps; at least 10 are needed") &&
+                                                                ContainsSubstring("warm-up 1 given; too few steps to tell"));
+  for (std::size_t i = 0; i < 9; ++i) ms[i] += 30.0;
+  CHECK_THAT(text_of(profile_of_steps(ms, 5)),
+             ContainsSubstring("host: still warming: use at least 9 warm-up steps; from there on they take -") &&
+                 ContainsSubstring("warm-up 5 given; still warming: use at least 9\n"));
+  CHECK_THAT(text_of(profile_of_steps(ms, 9)), ContainsSubstring("warm-up 9 given; steady from step 9\n"));
+  ms = quiet_steps();
+  for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += static_cast<double>(i);
+  CHECK_THAT(text_of(profile_of_steps(ms, 5)),
+             ContainsSubstring("host: drifting: +2") && ContainsSubstring("from the first measured step to the last"));
+}
+
+TEST_CASE("clocks that were not read are n/a, with what that means", "[verdict]") {
+  profkit::profile profile = profile_of_steps(quiet_steps(), 5);
+  CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no collector), so nothing is known of throttling"));
+  profile.device_clocks.push_back({profile.steps[20].time.end, 20, 0, 1200, 1980, 0x8, 300'000U, 85U});
+  CHECK_THAT(text_of(profile),
+             ContainsSubstring("host: throttled: device 0 had slowed down in 1 of 1 readings (hardware slowdown; SM clock down "
+                               "to 1200 of 1980 MHz)") &&
+                 ContainsSubstring("device 0: SM clock 1200 to 1200 of 1980 MHz, mean 1200, hardware slowdown; 300 W, at most "
+                                   "300; at most 85 C; 1 reading\n"));
+}
+
+TEST_CASE("why a session with steps=auto stopped is said", "[verdict]") {
+  profkit::profile profile = profile_of_steps(quiet_steps(), 5);
+  CHECK_THAT(text_of(profile), !ContainsSubstring("stopped"));
+  profile.stop = profkit::stop_record{0.01, 0.0042, false, 1000};
+  CHECK_THAT(text_of(profile),
+             ContainsSubstring("stopped after 30 measured steps: the mean host step time is known to +-0.4 %, wanted +-1 %"));
+  profile.stop = profkit::stop_record{0.001, 0.0042, true, 30};
+  CHECK_THAT(text_of(profile),
+             ContainsSubstring("stopped at the bound of 30 measured steps: the mean GPU step time is known to +-0.4 %, wanted +-0.1 %"));
+  profile.stop = profkit::stop_record{0.001, {}, false, 1000};
+  CHECK_THAT(text_of(profile),
+             ContainsSubstring("the program ended the loop after 30 measured steps: the mean step time is not known yet"));
+}
+
+TEST_CASE("report.json has the verdicts' figures, and null for what was not measured", "[verdict]") {
+  profkit::profile profile = profile_of_steps(quiet_steps(), 5);
+  json const without = json::parse(profkit::report_json(profkit::analyze(profile)))["steps"];
+  CHECK(without["verdict"] == "stable");
+  CHECK(without["ci95_low_ms"].get<double>() < without["mean_ms"].get<double>());
+  CHECK(without["ci95_high_ms"].get<double>() > without["mean_ms"].get<double>());
+  CHECK(without["mad_ms"].get<double>() > 0.0);
+  CHECK(without["effective_samples"].get<double>() <= 30.0);
+  CHECK(without["outliers"] == 0);
+  CHECK(without["drift_percent"].is_number());
+  CHECK(without["steady_from"] == 0);
+  CHECK(without["warmup_verdict"] == "warm-up 5 given; steady from step 0");
+  CHECK(without["verdict_reason"].get<std::string>().rfind("the mean is known to", 0) == 0);
+  for (char const* const name : {"gpu_mad_ms", "gpu_ci95_low_ms", "gpu_effective_samples", "gpu_outliers", "gpu_drift_percent",
+                                 "gpu_verdict", "gpu_verdict_reason", "gpu_steady_from", "gpu_warmup_verdict", "clocks", "stop"}) {
+    CHECK(without.at(name).is_null());
+  }
+  for (std::uint64_t step = 0; step < 35; ++step) profile.gpu_steps.push_back({step, 0, std::chrono::milliseconds{7}});
+  profile.device_clocks.push_back({profile.steps[20].time.end, 20, 0, 1700, 1980, 0x4, {}, 60U});
+  profile.stop = profkit::stop_record{0.01, 0.005, false, 1000};
+  json const with = json::parse(profkit::report_json(profkit::analyze(profile)))["steps"];
+  CHECK(with["gpu_verdict"] == "stable");
+  CHECK(with["gpu_ci95_high_ms"].get<double>() == Approx(7.0));
+  REQUIRE(with["clocks"].size() == 1);
+  CHECK(with["clocks"][0]["mean_mhz"].get<double>() == 1700.0);
+  CHECK(with["clocks"][0]["reasons"] == json{"power cap"});
+  CHECK(with["clocks"][0]["max_watt"].is_null());
+  CHECK(with["clocks"][0]["max_celsius"] == 60);
+  CHECK(with["stop"]["reached_percent"].get<double>() == Approx(0.5));
+}
+
+TEST_CASE("the table of steps has the interval, the MAD and the verdict", "[verdict]") {
+  std::string const csv = profkit::step_table(profkit::analyze(profile_of_steps(quiet_steps(), 5))).to_csv();
+  CHECK_THAT(csv, ContainsSubstring("max ms,95 % +- ms,MAD ms,verdict\n") && ContainsSubstring(",stable\n"));
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/report.hpp>
+#include <profkit/report/work_table.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "../support/made_gpu_profile.hpp"
+#include "../support/made_work_profile.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+using profkit::precision;
+
+namespace {
+
+using made = made_work_profile;
+
+profkit::report report_of(profkit::profile profile) {
+  return profkit::report{std::make_shared<profkit::profile const>(std::move(profile))};
+}
+
+json json_of(profkit::profile profile) { return json::parse(profkit::report_json(report_of(std::move(profile)).summary())); }
+
+json row_of(json const& rows, std::string const& path) {
+  for (json const& row : rows) {
+    if (row.at("path") == path) return row;
+  }
+  FAIL("there is no row " << path);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("the report says how far each scope is from what the device can, forward and backward", "[work]") {
+  made of;
+  of.profile.measured_roofs = {
+      {precision::bf16, 700e12, 0.0, "matrix product"}, {precision::unknown, 0.0, 4e12, "copy"}, {precision::unknown, 0.0, 3e12, "copy"}};
+  std::string const text = report_of(of.profile).text();
+  CHECK_THAT(text, ContainsSubstring("Work and limits\n"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "    scores  said      bf16         GPU busy time    8.000   3958     2    494.8    250       1979   50.0 %     "
+                       "compute       70.7 %       100.0 %\n"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "    norm    said      fp32         GPU busy time    4.000      2   4.8      0.5   1200     0.4167   25.0 %      "
+                       "memory          n/a       100.0 %\n"));
+  CHECK_THAT(text, ContainsSubstring(
+                       "    norm    backward  fp32         GPU busy time    2.000      3   7.2      1.5   3600     0.4167   75.0 %      "
+                       "memory          n/a           n/a\n"));
+  CHECK_THAT(text, ContainsSubstring("roof: NVIDIA H200, dense: fp64 67, fp32 67, tf32 494.5, fp16 989.5, bf16 989.5, fp8 1979 TFLOP/s; "
+                                     "4800 GB/s (NVIDIA H200 data sheet)\n"));
+  CHECK_THAT(text, ContainsSubstring("measured: bf16 700 TFLOP/s; 4000 GB/s (matrix product; copy)\n"));
+  CHECK_THAT(text, ContainsSubstring("Work by name\n"));
+  CHECK_THAT(text, !ContainsSubstring("cannot be"));
+  CHECK_THAT(report_of(of.profile).markdown(), ContainsSubstring("## Work and limits\n") && ContainsSubstring("scores | said | bf16 |"));
+}
+
+TEST_CASE("the line of the model has its denominator in full", "[work]") {
+  made of;
+  of.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
+  for (profkit::step_record& step : of.profile.steps) step.model_flops = 10e12;
+  CHECK_THAT(
+      report_of(of.profile).text(),
+      ContainsSubstring("model: 10000 GFLOP per step (given by the program), 250 TFLOP/s by host step time; MFU 25.3 % of 989.5 TFLOP/s: "
+                        "NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; 35.7 % of the 700 TFLOP/s measured here\n"));
+}
+
+TEST_CASE("without a denominator the report says why, and no share", "[work]") {
+  made unknown_device;
+  unknown_device.profile.environment.gpu = "NVIDIA X1";
+  std::string const text = report_of(unknown_device.profile).text();
+  CHECK_THAT(text, ContainsSubstring("MFU n/a, no dense peaks are known of \"NVIDIA X1\"\n"));
+  CHECK_THAT(text, ContainsSubstring("roof: n/a, no dense peaks are known of \"NVIDIA X1\"\n"));
+  made no_device;
+  no_device.profile.environment.gpu.clear();
+  CHECK_THAT(report_of(no_device.profile).text(), ContainsSubstring("MFU n/a, the device is not known\n"));
+  made no_precision;
+  no_precision.profile.precision = precision::unknown;
+  CHECK_THAT(report_of(no_precision.profile).text(), ContainsSubstring("MFU n/a, the precision is not given (PROFKIT=precision=NAME)\n"));
+  made no_rate;
+  no_rate.profile.environment.gpu = "Tesla V100-SXM2-16GB";
+  CHECK_THAT(report_of(no_rate.profile).text(), ContainsSubstring("MFU n/a, no dense peak is known of Tesla V100-SXM2-16GB for bf16\n"));
+}
+
+TEST_CASE("a share above 100 % does not stand without a remark", "[work]") {
+  made of;
+  of.say(made::norm, 6, {0.0, 1e12, precision::unknown, 1.0F});
+  for (profkit::step_record& step : of.profile.steps) step.model_flops = 50e12;
+  std::string const text = report_of(of.profile).text();
+  CHECK_THAT(text, ContainsSubstring("a share above 100 % cannot be: of step "));
+  CHECK_THAT(text, ContainsSubstring(
+                       "MFU 126.3 % of 989.5 TFLOP/s: NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; more than 100 % cannot be: the "
+                       "count is wrong, or the precision is another\n"));
+}
+
+TEST_CASE("report.json has the work of each row, or null", "[work]") {
+  made of;
+  of.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "matrix product"}};
+  json const all = json_of(of.profile);
+  json const scores = row_of(all.at("scopes"), "step/forward/scores").at("work");
+  CHECK(scores.at("flops").get<double>() == Approx(2 * 1.979e12));
+  CHECK(scores.at("bytes").get<double>() == Approx(2e9));
+  CHECK(scores.at("precision") == "bf16");
+  CHECK(scores.at("time_ms").get<double>() == Approx(8.0));
+  CHECK(scores.at("basis") == "GPU busy time");
+  CHECK(scores.at("tflops_per_s").get<double>() == Approx(494.75));
+  CHECK(scores.at("gb_per_s").get<double>() == Approx(250.0));
+  CHECK(scores.at("intensity").get<double>() == Approx(1979.0));
+  CHECK(scores.at("roof_share").get<double>() == Approx(0.5));
+  CHECK(scores.at("bound") == "compute");
+  CHECK(scores.at("measured_roof_share").get<double>() == Approx(1.979 / 700 * 1e3 / 4));
+  CHECK(scores.at("measured_bound") == "compute");
+  CHECK(scores.at("share_of_time_said") == 1.0);
+  CHECK(row_of(all["scopes"], "step/forward/other").at("work").is_null());
+  CHECK(row_of(all["scopes"], "step/forward").at("work").at("self_flops").is_null());
+  CHECK(row_of(all["scopes"], "step/forward/norm")["work"]["measured_roof_share"].is_null());
+  CHECK(row_of(all.at("adopted"), "step/forward/norm").at("work").at("roof_share").get<double>() == Approx(0.75));
+  CHECK(row_of(all["adopted"], "step/forward/norm")["work"]["bound"] == "memory");
+  bool is_named = false;
+  for (json const& row : all.at("names")) {
+    if (row.at("name") == "norm") is_named = row.at("work").at("gb_per_s").get<double>() == Approx(1200.0);
+  }
+  CHECK(is_named);
+}
+
+TEST_CASE("report.json has the model with its denominator, and the limits", "[work]") {
+  made of;
+  of.profile.measured_roofs = {{precision::unknown, 0.0, 4e12, "copy"}};
+  json const all = json_of(of.profile);
+  json const& model = all.at("model");
+  double const flops = 3 * 1.979e12 + 2.5e9;
+  CHECK(model.at("flops_per_step").get<double>() == Approx(flops));
+  CHECK(model.at("flops_source") == "what the scopes said, and their backward work");
+  CHECK(model.at("tflops_per_s").get<double>() == Approx(flops / 40e-3 / 1e12));
+  CHECK(model.at("mfu").get<double>() == Approx(flops / 40e-3 / 989.5e12));
+  CHECK(model.at("peak_tflops") == 989.5);
+  CHECK(model.at("device") == "NVIDIA H200");
+  CHECK(model.at("precision") == "bf16");
+  CHECK(model.at("dense") == true);
+  CHECK(model.at("source") == "NVIDIA H200 data sheet");
+  CHECK(model.at("measured_peak_tflops").is_null());
+  json const& limits = all.at("limits");
+  CHECK(limits.at("tflops_per_s").at("tf32") == 494.5);
+  CHECK(limits.at("gb_per_s") == 4800);
+  CHECK(limits.at("measured").at(0).at("precision").is_null());
+  CHECK(limits.at("measured").at(0).at("tflops_per_s").is_null());
+  CHECK(limits.at("measured").at(0).at("gb_per_s") == 4000);
+  CHECK(limits.at("measured").at(0).at("how") == "copy");
+
+  of.profile.environment.gpu = "NVIDIA X1";
+  json const unknown = json_of(of.profile);
+  CHECK(unknown.at("model").at("mfu").is_null());
+  CHECK(unknown.at("model").at("source").is_null());
+  CHECK(unknown.at("limits").at("tflops_per_s").at("bf16").is_null());
+  CHECK(row_of(unknown.at("scopes"), "step/forward/scores").at("work").at("roof_share").is_null());
+}
+
+TEST_CASE("where no scope said what it does the report has no such tables", "[work]") {
+  profkit::report const report = report_of(made_gpu_profile());
+  CHECK_THAT(report.text(), !ContainsSubstring("Work and limits") && !ContainsSubstring("Work by name") && !ContainsSubstring("MFU"));
+  json const all = json::parse(profkit::report_json(report.summary()));
+  CHECK(all.at("model").is_null());
+  for (json const& row : all.at("scopes")) CHECK(row.at("work").is_null());
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+/// Numbers of a normal distribution, the same on every platform: `std::normal_distribution` is not.
+/// Source: G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", Annals of Mathematical Statistics 29
+/// (1958).
+class normal_numbers {
+ public:
+  explicit normal_numbers(std::uint64_t seed) : bits_{seed} {}
+
+  [[nodiscard]] double next() {
+    constexpr double pi = 3.14159265358979323846;
+    double const radius = std::sqrt(-2.0 * std::log(uniform()));
+    return radius * std::cos(2.0 * pi * uniform());
+  }
+
+ private:
+  /// Above 0, up to 1.
+  double uniform() { return (static_cast<double>(bits_() >> 11U) + 1.0) / 9007199254740992.0; }
+
+  std::mt19937_64 bits_;
+};
+
+/// Step times around 100 with a spread of `deviation`, each of which resembles the one before: an autoregressive process of the first
+/// order.
+/// @param autocorrelation 0: independent.
+inline std::vector<double> made_series(normal_numbers& numbers, std::size_t count, double deviation, double autocorrelation = 0.0) {
+  std::vector<double> result;
+  double state = numbers.next();
+  for (std::size_t i = 0; i < count; ++i) {
+    result.push_back(100.0 + deviation * state);
+    state = autocorrelation * state + std::sqrt(1.0 - autocorrelation * autocorrelation) * numbers.next();
+  }
+  return result;
+}

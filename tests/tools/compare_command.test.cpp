@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/report.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+#include <profkit/version.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../support/made_gpu_profile.hpp"
+#include "../support/profile_of.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string content_of(fs::path const& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+/// A folder that goes away.
+class temporary_folder {
+ public:
+  temporary_folder() : path_{fs::temp_directory_path() / ("profkit-compare-" + std::to_string(::getpid()))} {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~temporary_folder() { fs::remove_all(path_); }
+  temporary_folder(temporary_folder const&) = delete;
+  temporary_folder& operator=(temporary_folder const&) = delete;
+
+  [[nodiscard]] fs::path const& path() const { return path_; }
+
+  /// Writes a report.json into a folder of that name. @return the folder.
+  [[nodiscard]] fs::path write(std::string const& name, std::string const& content) const {
+    fs::create_directories(path_ / name);
+    std::ofstream{path_ / name / "report.json", std::ios::binary} << content;
+    return path_ / name;
+  }
+
+  struct result {
+    int code;
+    std::string out;
+    std::string err;
+  };
+
+  [[nodiscard]] result run(std::string const& arguments) const {
+    fs::path const out = path_ / "stdout";
+    fs::path const err = path_ / "stderr";
+    std::string const line = std::string{"'"} + PROFKIT_PROGRAM + "' " + arguments + " > '" + out.string() + "' 2> '" + err.string() + "'";
+    int const status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out), content_of(err)};
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string quoted(fs::path const& path) { return " '" + path.string() + "'"; }
+
+/// The made profile, with the kernels of one scope `factor` times as long.
+std::string made_report(double factor = 1.0) {
+  profkit::profile profile = made_gpu_profile();
+  for (profkit::gpu_operation_record& each : profile.gpu_operations) {
+    if (each.name != 1) continue;  // the softmax, launched in "attention"
+    each.time.end = each.time.begin + std::chrono::nanoseconds{static_cast<std::int64_t>(factor * 1e6)};
+  }
+  return profkit::report_json(profkit::analyze(profile));
+}
+
+/// A real session whose steps work for a while.
+void record(fs::path const& directory) {
+  profkit::session session{plain_options(1, 5)};
+  for (profkit::step step : session) {
+    PROF_SCOPE("work");
+    auto const end = std::chrono::steady_clock::now() + std::chrono::microseconds{300};
+    while (std::chrono::steady_clock::now() < end) continue;
+  }
+  session.report().write(directory);
+}
+
+}  // namespace
+
+TEST_CASE("profkit says its version and what it can do", "[program]") {
+  temporary_folder const folder;
+  CHECK(folder.run("--version").out == std::string{"profkit "} + profkit::version + "\n");
+  auto const help = folder.run("compare --help");
+  CHECK(help.code == 0);
+  CHECK_THAT(help.out, ContainsSubstring("--fail-if-slower"));
+  CHECK(folder.run("").code == 2);
+  CHECK(folder.run("paint").code == 2);
+}
+
+TEST_CASE("a report of a real session is the same as itself, and can be compared with another", "[program]") {
+  temporary_folder const folder;
+  record(folder.path() / "a");
+  record(folder.path() / "b");
+  auto const same = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "a" / "report.json") +
+                               " --host-noise 0.1% --fail-if-slower 1%");
+  CHECK(same.code == 0);
+  CHECK_THAT(same.out, ContainsSubstring("2 scopes, 0 kernels; with the step: 0 FASTER, 0 SLOWER") && ContainsSubstring("0 NEW, 0 GONE"));
+  auto const other = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b") + " --format json");
+  REQUIRE(other.code == 0);
+  json const result = json::parse(other.out);
+  REQUIRE(result["rows"].size() == 3);
+  CHECK(result["rows"][2]["name"] == "step/work");
+  CHECK(result["rows"][2]["time"] == "host");
+  CHECK(result["rows"][2]["a_ms"].get<double>() >= 0.3);
+  CHECK(result["noise"] == "assumed");
+  CHECK(result["failed"].is_null());
+}
+
+TEST_CASE("a scope that became slower is named, and fails a limit below its range", "[program]") {
+  temporary_folder const folder;
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2)));
+  auto const text = folder.run("compare" + sides);
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, ContainsSubstring("SLOWER   scope   step/forward/attention") && ContainsSubstring("softmax_warp_forward"));
+  CHECK_THAT(text.out, !ContainsSubstring("step/backward"));
+  CHECK_THAT(folder.run("compare --all" + sides).out, ContainsSubstring("step/backward"));
+  json const result = json::parse(folder.run("compare --format json --fail-if-slower 3%" + sides).out);
+  CHECK(result["failed"] == true);
+  for (json const& row : result["rows"]) {
+    bool const is_slow = row["name"] == "step" || row["name"] == "step/forward" || row["name"] == "step/forward/attention" ||
+                         row["name"].get<std::string>().find("softmax") != std::string::npos;
+    CHECK((row["verdict"] == "SLOWER") == is_slow);
+    if (row["name"] == "step/forward/attention") CHECK(row["change"].get<double>() == Approx(0.2 / 2.5));
+  }
+  auto const failed = folder.run("compare --fail-if-slower 3%" + sides);
+  CHECK(failed.code == 1);
+  CHECK_THAT(failed.err, ContainsSubstring("scope step/forward/attention is slower by "));
+  CHECK(folder.run("compare --fail-if-slower 30%" + sides).code == 0);
+  CHECK(folder.run("compare --fail-if-slower 3% --scope step/backward" + sides).code == 0);
+  auto const backwards = folder.run("compare --fail-if-slower 3%" + quoted(folder.path() / "b") + quoted(folder.path() / "a"));
+  CHECK(backwards.code == 0);
+  CHECK_THAT(backwards.out, ContainsSubstring("FASTER"));
+  CHECK_THAT(folder.run("compare --format markdown" + sides).out, ContainsSubstring("| SLOWER | scope | step/forward/attention | GPU |"));
+}
+
+TEST_CASE("a folder of runs is one side", "[program]") {
+  temporary_folder const folder;
+  for (int i = 0; i < 5; ++i) {
+    static_cast<void>(folder.write("a/" + std::to_string(i), made_report(1.0 + 0.001 * i)));
+    static_cast<void>(folder.write("b/" + std::to_string(i), made_report(1.2 + 0.001 * i)));
+  }
+  auto const ran = folder.run("compare --format json" + quoted(folder.path() / "a") + quoted(folder.path() / "b"));
+  REQUIRE(ran.code == 0);
+  json const result = json::parse(ran.out);
+  CHECK(result["noise"] == "measured");
+  CHECK(result["a"]["reports"].size() == 5);
+  CHECK(result["counts"]["SLOWER"] == 4);
+}
+
+TEST_CASE("what cannot be compared is one line with the file and the field, and exit code 2", "[program]") {
+  temporary_folder const folder;
+  fs::path const good = folder.write("good", made_report());
+  auto const error_of = [&](std::string const& name, std::string const& content) {
+    auto const result = folder.run("compare" + quoted(good) + quoted(folder.write(name, content)));
+    CHECK(result.code == 2);
+    CHECK(result.out.empty());
+    CHECK(result.err.find('\n') + 1 == result.err.size());
+    CHECK_THAT(result.err, ContainsSubstring(name + "/report.json: "));
+    return result.err;
+  };
+  auto const changed = [](auto change) {
+    json report = json::parse(made_report());
+    change(report);
+    return report.dump();
+  };
+  CHECK_THAT(error_of("no_json", "<html>"), ContainsSubstring("is not JSON"));
+  CHECK_THAT(error_of("list", "[]"), ContainsSubstring("schema is missing"));
+  CHECK_THAT(error_of("schema", changed([](json& report) { report["schema"] = 2; })),
+             ContainsSubstring("schema is 2, this program reads 1"));
+  CHECK_THAT(error_of("no_steps", profkit::report_json(profkit::analyze({}))), ContainsSubstring("steps.samples_ms has 0 measured steps"));
+  CHECK_THAT(error_of("older", changed([](json& report) { report["scopes"][1].erase("per_step"); })),
+             ContainsSubstring("scopes[1].per_step is missing: the report was written by an older profkit"));
+  CHECK_THAT(error_of("text", changed([](json& report) { report["kernels"][0]["per_step"]["gpu_mean_ms"] = "long"; })),
+             ContainsSubstring("kernels[0].per_step.gpu_mean_ms is not a number"));
+  auto const missing = folder.run("compare" + quoted(good) + quoted(folder.path() / "nowhere"));
+  CHECK(missing.code == 2);
+  CHECK_THAT(missing.err, ContainsSubstring("nowhere: does not exist"));
+  fs::create_directories(folder.path() / "empty");
+  CHECK_THAT(folder.run("compare" + quoted(good) + quoted(folder.path() / "empty")).err, ContainsSubstring("no report.json in it"));
+  CHECK_THAT(folder.run("compare --scope step/nothing" + quoted(good) + quoted(good)).err,
+             ContainsSubstring("--scope step/nothing: no such scope"));
+}
+
+TEST_CASE("bad arguments are named, with exit code 2", "[program]") {
+  temporary_folder const folder;
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.path() / "a");
+  for (char const* const arguments :
+       {" --fail-if-slower much", " --gpu-noise -1%", " --margin nan", " --metric watts", " --format xml", " --what"}) {
+    auto const result = folder.run("compare" + sides + arguments);
+    INFO(arguments);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, ContainsSubstring(std::string{arguments}.substr(1, 4)));
+  }
+  CHECK(folder.run("compare" + quoted(folder.path() / "a")).code == 2);
+}
+
+TEST_CASE("GPU times that were not collected cannot be compared", "[program]") {
+  temporary_folder const folder;
+  profkit::profile profile = made_gpu_profile();
+  profile.collectors.clear();
+  fs::path const without = folder.write("a", profkit::report_json(profkit::analyze(profile)));
+  auto const result = folder.run("compare --metric gpu" + quoted(without) + quoted(without));
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, ContainsSubstring("a/report.json: has no GPU times for --metric gpu"));
+  CHECK_THAT(folder.run("compare" + quoted(without) + quoted(folder.write("b", made_report()))).out,
+             ContainsSubstring("kernels were collected in B only: scopes are compared by host time"));
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compare_command.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <profkit/profile/error.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compare.hpp"
+#include "comparison.hpp"
+#include "comparison_text.hpp"
+#include "report_reader.hpp"
+#include "run_figures.hpp"
+
+namespace profkit_program {
+
+namespace {
+
+enum class text_format { text, json, markdown };
+
+struct compare_arguments {
+  std::string a;
+  std::string b;
+  compare_options options;
+  std::optional<double> limit;
+  text_format format = text_format::text;
+  bool all = false;
+};
+
+/// "3%", "3 %" and "3" are 0.03.
+double share_of(std::string const& option, std::string const& text) {
+  std::string_view number = text;
+  if (!number.empty() && number.back() == '%') number.remove_suffix(1);
+  double value = 0.0;
+  if (!CLI::detail::lexical_cast(CLI::detail::trim_copy(std::string{number}), value) || !std::isfinite(value) || value < 0.0 ||
+      value > 1000.0) {
+    throw CLI::ValidationError{option + ": \"" + text + "\" is not a percentage from 0 to 1000, such as 3%"};
+  }
+  return value / 100.0;
+}
+
+CLI::Option* add_percent(CLI::App& app, std::string const& name, std::function<void(double)> take, std::string const& what) {
+  return app
+      .add_option_function<std::string>(
+          name, [take, name](std::string const& text) { take(share_of(name, text)); }, what)
+      ->type_name("PERCENT");
+}
+
+void add_percent(CLI::App& app, std::string const& name, double& to, std::string const& what) {
+  add_percent(
+      app, name, [&to](double share) { to = share; }, what)
+      ->default_str(fmt::format("{:.4g}%", 100.0 * to));
+}
+
+void check_gpu_times(std::vector<run_figures> const& runs) {
+  for (run_figures const& run : runs) {
+    if (!run.kernels) throw profkit::error{run.file + ": has no GPU times for --metric gpu, kernels is null: they were not collected"};
+  }
+}
+
+int run_compare(compare_arguments const& given) {
+  std::vector<run_figures> const a = read_side(given.a);
+  std::vector<run_figures> const b = read_side(given.b);
+  if (given.options.time == time_kind::gpu) {
+    check_gpu_times(a);
+    check_gpu_times(b);
+  }
+  comparison const result = compare(a, b, given.options);
+  if (result.rows.empty()) {
+    throw profkit::error{given.options.scope.empty() ? given.a + " and " + given.b + ": nothing to compare"
+                                                     : "--scope " + given.options.scope + ": no such scope with times of this kind in " +
+                                                           given.a + " or " + given.b};
+  }
+  std::vector<comparison_row const*> too_slow;
+  for (comparison_row const& row : result.rows) {
+    if (given.limit && comparison::is_slower_by(row, *given.limit)) too_slow.push_back(&row);
+  }
+  compared_sides const sides{given.a, given.b, a, b};
+  std::optional<bool> const has_failed = given.limit ? std::optional{!too_slow.empty()} : std::nullopt;
+  if (given.format == text_format::json) {
+    fmt::print("{}", comparison_json(result, sides, given.options, has_failed));
+  } else {
+    fmt::print("{}", comparison_text(result, sides, given.options, given.all, given.format == text_format::markdown));
+  }
+  for (comparison_row const* const row : too_slow) {
+    fmt::print(stderr, "profkit compare: {} {} is slower by {} at least\n", detail::name_of(row->kind), row->name,
+               row->range ? detail::plain_percent(row->range->first) : "any limit: A has none of it");
+  }
+  return too_slow.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, command& chosen) {
+  CLI::App& compare = *app.add_subcommand("compare", "Says what became faster or slower from A to B, per step, with how sure that is");
+  auto const given = std::make_shared<compare_arguments>();
+  compare.add_option("A", given->a, "Before: a report.json, a folder that holds one, or a folder of such folders, one for each run")
+      ->required()
+      ->type_name("PATH");
+  compare.add_option("B", given->b, "After: the same")->required()->type_name("PATH");
+  add_percent(
+      compare, "--fail-if-slower", [given](double share) { given->limit = share; },
+      "Exit code 1 if the step, a scope or a kernel is SLOWER and its whole range is at least so far from A");
+  std::map<std::string, time_kind> const times = {{"auto", time_kind::automatic}, {"gpu", time_kind::gpu}, {"host", time_kind::host}};
+  compare.add_option("--metric", given->options.time, "Of scopes: GPU time where both have it, else host time; or only one of them")
+      ->transform(CLI::CheckedTransformer{times})
+      ->type_name("")
+      ->option_text("auto|gpu|host [auto]");
+  compare.add_option("--scope", given->options.scope, "Only the scope with this path, and those inside it")->type_name("PATH");
+  std::map<std::string, text_format> const formats = {
+      {"text", text_format::text}, {"json", text_format::json}, {"markdown", text_format::markdown}};
+  compare.add_option("--format", given->format, "What to print; json has all rows")
+      ->transform(CLI::CheckedTransformer{formats})
+      ->type_name("")
+      ->option_text("text|json|markdown [text]");
+  compare.add_flag("--all", given->all, "Also print what is SAME or UNSURE");
+  add_percent(compare, "--gpu-noise", given->options.gpu_noise, "By how much GPU times differ from run to run (standard deviation)");
+  add_percent(
+      compare, "--host-noise",
+      [given](double share) {
+        given->options.host_noise = share;
+        given->options.is_host_noise_known = true;
+      },
+      "By how much host times do")
+      ->default_str("15%, or what most scopes differ by");
+  add_percent(compare, "--margin", given->options.margin, "A change of less does not matter");
+  add_percent(compare, "--floor", given->options.floor, "Nor does one of less than this share of the step");
+  compare.footer(
+      "Returns 0; 1 if --fail-if-slower says so; 2 for bad arguments or input.\n"
+      "--gpu-noise and --host-noise are for few runs: from 3 a side on the runs show the noise of the step, from 5 on that of all rows.");
+  compare.callback([given, &chosen] { chosen = [given] { return run_compare(*given); }; });
+}
+
+}  // namespace profkit_program

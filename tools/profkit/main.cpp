@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <profkit/profile/error.hpp>
+#include <profkit/version.hpp>
+#include <string>
+
+#include "compare_command.hpp"
+
+namespace {
+
+constexpr int bad_input = 2;
+
+int fail(std::string const& reason) {
+  fmt::print(stderr, "profkit: {}\n", reason);
+  return bad_input;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Works with what profkit wrote."};
+  app.name("profkit");
+  app.set_version_flag("--version", std::string{"profkit "} + profkit::version);
+  profkit_program::command chosen;
+  profkit_program::add_compare_command(app, chosen);
+  app.require_subcommand(1);
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::Success const& wanted) {  // --help, --version
+    return app.exit(wanted);
+  } catch (CLI::ParseError const& error) {
+    return fail(std::string{error.what()} + "; see profkit --help");
+  }
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (std::exception const& error) {
+    return fail(error.what());
+  }
+}

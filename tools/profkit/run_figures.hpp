@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace profkit_program {
+
+/// What something took per step, over the measured steps of a run. A step in which it did not occur counts as 0.
+struct figures {
+  std::uint64_t steps = 0;
+  double mean_ms = 0.0;
+  double std_ms = 0.0;           ///< of the sample
+  double autocorrelation = 0.0;  ///< lag 1, the plain estimate; 0 where it is n/a
+};
+
+struct scope_figures {
+  std::string path;
+  figures host;
+  std::optional<figures> gpu;   ///< n/a where kernels were not collected
+  double host_copies_ms = 0.0;  ///< of the mean of `gpu`
+};
+
+struct kernel_figures {
+  std::string name;  ///< demangled
+  std::string key;   ///< mangled where there is such a name
+  figures gpu;
+};
+
+/// What a comparison needs of one report.json.
+struct run_figures {
+  std::string file;
+  std::string host;  ///< empty where it is not known
+  std::string gpu;
+  figures step;                                        ///< wall time on the host
+  std::optional<figures> gpu_step;                     ///< between CUDA events
+  std::vector<scope_figures> scopes;                   ///< in the order of the tree; paths are unique
+  std::optional<std::vector<kernel_figures>> kernels;  ///< n/a where kernels were not collected; keys are unique
+  std::vector<std::string> doubts;                     ///< what the report itself says against its figures
+};
+
+}  // namespace profkit_program
