@@ -116,7 +116,9 @@ struct run_config {
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
-  bool bridge = true;  ///< charge the backward pass to the scopes of the forward pass
+  bool bridge = true;        ///< charge the backward pass to the scopes of the forward pass
+  bool scope_memory = true;  ///< charge what LibTorch allocates to the scopes
+  bool measure_roof = false;
   bool graph = false;  ///< capture one step as a CUDA graph and replay it
   bool synchronise_phases = false;
   std::uint32_t head_start_ms = 0;  ///< for which the GPU waits before each forward

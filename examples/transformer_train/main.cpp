@@ -48,12 +48,18 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
       ->check(CLI::Validator{not_negative, "FROM 0"})
       ->capture_default_str();
   app.add_option("--warmup", options.warmup_steps, "Steps before measuring")->check(count_range())->capture_default_str();
-  app.add_option("--steps", options.measured_steps, "Measured steps")->check(count_range())->capture_default_str();
+  app.add_option("--steps", options.measured_steps, "Measured steps")
+      ->check(count_range())
+      ->each([&](std::string const&) { options.wanted_interval.reset(); })
+      ->capture_default_str();
   add_choice(app, "--device", config.device, devices, "auto takes a GPU if there is one");
   app.add_option("--data", config.data_file, "Train on the bytes of this file, its last tenth held out; else on random tokens");
   app.add_option("--seed", config.seed, "Of the weights and the batches")->check(count_range())->capture_default_str();
   app.add_option("--out", options.output_directory, "Write reports and tables into this directory");
   add_choice(app, "--bridge", config.bridge, switches, "Charge the backward pass to the scopes of the forward pass (T14)");
+  add_choice(app, "--scope-memory", config.scope_memory, switches, "Charge what LibTorch allocates to the scopes that are open");
+  app.add_flag("--measure-roof", config.measure_roof,
+               "First see what the GPU reaches in a large matrix product and a large copy; needs a GPU, 3 GiB of it and some seconds");
   app.add_flag("--graph", config.graph, "Capture the third step as a CUDA graph and replay it from then on; needs a GPU");
   app.add_flag("--phase-times", config.times_phases, "Time each phase of the measured steps without profkit too");
   app.add_flag("--sync", config.synchronise_phases, "Wait for the GPU at the end of each phase");
@@ -115,6 +121,8 @@ exit_code run_command_line(int argc, char** argv) {
     return chosen();
   } catch (input_error const& error) {
     return fail(exit_code::bad_input, error.what());
+  } catch (out_of_memory const& error) {
+    return fail(exit_code::out_of_memory, error.what());
   }
 }
 

@@ -180,7 +180,9 @@ void add_loader_command(CLI::App& app, command& chosen) {
   config->run.ctx = 128;
   config->run.batch = 16;
   config->run.bridge = false;  // what is measured here is time
+  config->run.scope_memory = false;
   auto const options = std::make_shared<profkit::options>(profkit::options::from_env());
+  options->wanted_interval.reset();  // each cell has the same number of steps
   run_config& run = config->run;
   CLI::App& sub = *app.add_subcommand(
       "loader", "An epoch over a text with each number of loader workers, and what the GPU waits for; goes on where it was");

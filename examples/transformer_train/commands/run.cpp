@@ -43,8 +43,9 @@ double mean(std::span<float const> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-void print_loop(measurement const& run, std::uint64_t steps) {
-  if (run.loop_step) fmt::print("measured loop: {:.4f} ms a step ({} steps, {})\n", run.loop_step->count(), steps, run.loop_source);
+void print_loop(measurement const& run) {
+  if (run.loop_step)
+    fmt::print("measured loop: {:.4f} ms a step ({} steps, {})\n", run.loop_step->count(), run.loop_steps, run.loop_source);
 }
 
 /// As one line, for the table of what profiling costs.
@@ -77,6 +78,13 @@ void print_attention_backend(measurement const& run) {
   if (!run.attention_backend) return;
   auto const ran = sdpa_backend_of(run.report.summary());
   fmt::print("scaled_dot_product_attention: {}{}\n", *run.attention_backend, ran ? fmt::format(", by its kernels {}", *ran) : "");
+}
+
+void print_roofs(profkit::profile const& profile) {
+  for (profkit::measured_roof_record const& roof : profile.measured_roofs) {
+    fmt::print("measured roof, {}: {:.1f} TFLOP/s, {:.0f} GB/s ({})\n", name_of(roof.precision), roof.flops_per_second * 1e-12,
+               roof.bytes_per_second * 1e-9, roof.how);
+  }
 }
 
 void print_skipped_steps(measurement const& run) {
@@ -132,7 +140,8 @@ exit_code run(run_config const& config, profkit::options const& options) {
   fmt::print("{}\n", describe(config, device));
   std::fflush(stdout);
   measurement const measured = measure(config, device, std::move(data), options, /*shows_progress=*/true);
-  print_loop(measured, options.measured_steps);
+  print_roofs(measured.report.profile());
+  print_loop(measured);
   print_phases(measured);
   print_attention_backend(measured);
   print_skipped_steps(measured);

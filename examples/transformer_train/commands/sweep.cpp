@@ -154,8 +154,10 @@ exit_code sweep(sweep_config const& wanted, profkit::options const& options) {
 void add_sweep_command(CLI::App& app, command& chosen) {
   auto const config = std::make_shared<sweep_config>();
   auto const options = std::make_shared<profkit::options>(profkit::options::from_env());
-  options->kernels = false;  // what is measured here is time
+  options->wanted_interval.reset();  // each cell has the same number of steps
+  options->kernels = false;          // what is measured here is time
   config->common.bridge = false;
+  config->common.scope_memory = false;
   CLI::App& sub =
       *app.add_subcommand("sweep", "Step times, phases and peak memory of many configurations, a row each; goes on where it was");
   add_choices(sub, "--sizes", config->sizes, model_sizes_by_name, "Sizes of the model");

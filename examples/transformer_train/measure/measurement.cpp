@@ -1,40 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/measurement.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <cstdio>
 #include <profkit/profkit.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "errors.hpp"
 #include "measure/loop_timer.hpp"
 #include "measure/progress.hpp"
+#include "measure/torch_cpu_memory.hpp"
 #include "measure/torch_memory.hpp"
 #include "memory/memory_snapshot.hpp"
+#include "model/work.hpp"
 #include "training/training.hpp"
 
 #if TRAINER_WITH_CUDA
 #include <cuda_profiler_api.h>
 
 #include <profkit/cupti.hpp>
+
+#include "measure/roof.hpp"
 #endif
 
 namespace trainer {
 
 namespace {
 
-void collect(profkit::session& session, run_config const& config, compute_device const& device) {
+void collect(profkit::session& session, run_config const& config, compute_device const& device, profkit::options const& options) {
   session.collect(profkit::host_memory());
+  if (!device.is_cuda()) {
+    if (config.scope_memory) session.collect(torch_cpu_memory());
+    return;
+  }
 #if TRAINER_WITH_CUDA
-  if (!device.is_cuda()) return;
   session.collect(profkit::cuda_step_timer(*device.stream()));
+  session.collect(profkit::gpu_clocks());
   session.collect(profkit::cuda_memory());
-  session.collect(torch_memory());
+  if (session.collect(torch_memory{config.scope_memory}).has_to_be_polled() && !options.memory_at_scopes) {
+    fmt::print(stderr,
+               "this allocator of LibTorch does not report what it gives, so its memory by scope is n/a; PROFKIT=memory=scopes asks it at "
+               "both ends of every scope\n");
+  }
   session.collect(profkit::cupti_kernels(profkit::kernel_options{.all_api_calls = config.all_api_calls}));
+#else
+  static_cast<void>(options);
+#endif
+}
+
+/// None unless they are wanted. Before a session, which would record it.
+std::vector<profkit::measured_roof_record> roofs_of(run_config const& config, compute_device const& device) {
+#if TRAINER_WITH_CUDA
+  if (config.measure_roof) return measure_roofs(device, config.precision);
 #else
   static_cast<void>(config);
   static_cast<void>(device);
 #endif
+  return {};
 }
 
 /// Tells a tool that waits for cudaProfilerStart, such as `nsys profile --capture-range=cudaProfilerApi`, which steps are measured.
@@ -96,6 +122,7 @@ void check_run(run_config const& config, compute_device const& device, profkit::
   if (device.is_cuda()) return;
   if (config.graph) throw input_error{"--graph: captures the work of a GPU, and there is none here; leave it out"};
   if (config.memory_snapshot) throw input_error{"--memory-snapshot: shows the memory of a GPU, and there is none here; leave it out"};
+  if (config.measure_roof) throw input_error{"--measure-roof: measures what a GPU reaches, and there is none here; leave it out"};
   if (config.precision == precision_kind::tf32) {
     throw input_error{"--precision tf32: only a GPU computes in TF32; use fp32 or bf16 on the CPU"};
   }
@@ -109,13 +136,18 @@ measurement measure(run_config const& config, compute_device const& device, std:
   options.print_report = false;
   options.items_per_step = static_cast<std::uint64_t>(config.tokens_per_step());
   options.item_name = "tokens";
-  std::uint64_t const steps = options.warmup_steps + options.measured_steps;
+  options.model_flops_per_step = model_flops_of_step(config);
+  options.precision = arithmetic_of(config.precision);
+  std::uint64_t const steps = options.warmup_steps + options.most_measured_steps();
+  std::vector<profkit::measured_roof_record> roofs;
+  if (options.enabled) roofs = roofs_of(config, device);
   profkit::session session{options};
-  collect(session, config, device);
+  collect(session, config, device, options);
+  if (!roofs.empty()) session.collect(profkit::measured_roof{std::move(roofs)});
 
   loop_timer timer{device};
   std::optional<phase_timer> phases;
-  if (config.times_phases) phases.emplace(device, config.mode, options.measured_steps);
+  if (config.times_phases) phases.emplace(device, config.mode, options.most_measured_steps());
   capture_marks capture{config.cuda_profiler_api};
   auto const begin_measuring = [&] {
     device.synchronize();
@@ -126,6 +158,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   std::optional<training> trained;
   std::optional<double> held_out_before;
   std::optional<std::string> memory_failure;
+  std::uint64_t measured_steps = 0;
   try {
     run_config bridged = config;
     bridged.bridge = config.bridge && options.enabled;  // without scopes it would only cost
@@ -135,6 +168,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
     if (options.warmup_steps == 0) begin_measuring();
     for (profkit::step step : session) {
       if (step.index() == options.warmup_steps) timer.begin();
+      if (!step.is_warmup()) ++measured_steps;
       trained->step(feed, phases && !step.is_warmup() ? &*phases : nullptr);
       if (step.index() + 1 == options.warmup_steps) begin_measuring();
       if (shows_progress && progress.is_due()) progress.print(trained->losses());
@@ -155,7 +189,8 @@ measurement measure(run_config const& config, compute_device const& device, std:
   result.attention_backend = trained->attention_backend();
   result.nodes = trained->nodes();
   if (phases) result.phases = phases->times();
-  if (auto const elapsed = timer.elapsed()) result.loop_step = *elapsed / static_cast<double>(options.measured_steps);
+  result.loop_steps = measured_steps;
+  if (auto const elapsed = timer.elapsed()) result.loop_step = *elapsed / static_cast<double>(measured_steps);
   try {
     result.held_out_after = trained->held_out_loss();
   } catch (out_of_memory const& failure) {

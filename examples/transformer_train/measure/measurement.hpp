@@ -40,6 +40,7 @@ struct measurement {
   std::optional<memory_record> memory;                ///< if it was to be recorded
   std::optional<bridged_nodes> nodes;                 ///< see `training::nodes`
   std::optional<std::string> memory_failure;          ///< what did not fit; the rest is what was measured until then
+  std::uint64_t loop_steps = 0;                       ///< measured ones
 };
 
 /// @throws input_error for what the device cannot do, and for options that do not go together.

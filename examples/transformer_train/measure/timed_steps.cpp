@@ -15,7 +15,9 @@ namespace trainer {
 
 profkit::options timed_steps_options() {
   char const* const environment = ::secure_getenv("PROFKIT");
-  return profkit::options::parse(std::string{"warmup=10,steps=100,"} + (environment == nullptr ? "" : environment));
+  profkit::options options = profkit::options::parse(std::string{"warmup=10,steps=100,"} + (environment == nullptr ? "" : environment));
+  options.wanted_interval.reset();  // each cell has the same number of steps
+  return options;
 }
 
 profkit::report time_steps(compute_device const& device, profkit::options options, bool with_kernels,

@@ -2,27 +2,94 @@
 #include "measure/torch_memory.hpp"
 
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/Exception.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <profkit/scope.hpp>
+#include <string>
 
 namespace trainer {
 
 namespace {
 
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
 constexpr c10::DeviceIndex device = 0;
 
+profkit::site source{torch_memory::source_name.data(), __FILE__, __LINE__};
+
+c10::CachingAllocator::Stat const& all_of(c10::CachingAllocator::StatArray const& stats) {
+  return stats[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+}
+
 profkit::memory_reading reading(char const* quantity, c10::CachingAllocator::StatArray const& of) {
-  c10::CachingAllocator::Stat const& stat = of[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  c10::CachingAllocator::Stat const& stat = all_of(of);
   return {quantity, static_cast<std::uint64_t>(stat.current), static_cast<std::uint64_t>(stat.peak), "measured steps"};
+}
+
+/// Runs under the allocator's lock: no allocation, no lock, no call of CUDA or LibTorch. A block is the program's from ALLOC to
+/// FREE_COMPLETED, which comes later than the request to free it where another stream still uses it. Both have the bytes asked for, and lie
+/// beside the changes of `requested_bytes`, and of no other figure: `alloc_found_block` and `free_block` in PyTorch 2.11,
+/// c10/cuda/CUDACachingAllocator.cpp.
+void track(allocator::TraceEntry const& entry) {
+  if (entry.device_ != device) return;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): LibTorch has the address as a number
+  auto const* const address = reinterpret_cast<void const*>(entry.addr_);
+  if (entry.action_ == allocator::TraceEntry::ALLOC) profkit::record_allocation(source, address, entry.size_);
+  if (entry.action_ == allocator::TraceEntry::FREE_COMPLETED) profkit::record_release(source, address, entry.size_);
+}
+
+/// Once in a process: nothing takes a tracker away again. Without a session it does nothing.
+/// @return false if the allocator has no trackers.
+bool is_tracked() {
+  static bool const is_attached = [] {
+    // What it keeps of each device has to be there: a tracker of none is dropped without a word. LibTorch calls this itself, later.
+    allocator::init(c10::cuda::device_count());
+    try {
+      allocator::attachAllocatorTraceTracker(track);
+    } catch (c10::Error const&) {
+      return false;
+    }
+    return true;
+  }();
+  return is_attached;
+}
+
+/// 0 if the device cannot be asked.
+std::uint64_t allocated_bytes() noexcept {
+  try {
+    return static_cast<std::uint64_t>(all_of(allocator::getDeviceStats(device).allocated_bytes).current);
+  } catch (std::exception const&) {
+    return 0;
+  }
 }
 
 }  // namespace
 
-std::vector<profkit::memory_reading> torch_memory::read() {
-  auto const stats = c10::cuda::CUDACachingAllocator::getDeviceStats(device);
-  return {reading("allocated", stats.allocated_bytes), reading("reserved", stats.reserved_bytes)};
+void torch_memory::start(profkit::profile& into) {
+  if (!by_scope_) return;
+  has_to_be_polled_ = !is_tracked();
+  if (has_to_be_polled_) return;
+  auto const requested = static_cast<std::uint64_t>(all_of(allocator::getDeviceStats(device).requested_bytes).current);
+  into.allocators.push_back({std::string{source_name}, requested, false});
 }
 
-void torch_memory::reset_peak() { c10::cuda::CUDACachingAllocator::resetPeakStats(device); }
+std::vector<profkit::memory_reading> torch_memory::read() {
+  auto const stats = allocator::getDeviceStats(device);
+  std::vector<profkit::memory_reading> result{reading("allocated", stats.allocated_bytes), reading("reserved", stats.reserved_bytes)};
+  // The others leave it 0.
+  if (allocator::name() == "native") result.push_back(reading("requested", stats.requested_bytes));
+  return result;
+}
+
+void torch_memory::reset_peak() { allocator::resetPeakStats(device); }
+
+profkit::polled_allocator torch_memory::at_scopes() const noexcept {
+  if (!has_to_be_polled_) return {};
+  return {&source, allocated_bytes};
+}
 
 }  // namespace trainer

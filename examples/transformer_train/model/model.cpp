@@ -20,8 +20,8 @@
 #include <string>
 
 #include "model/attention.hpp"
-
 #include "model/sdpa.hpp"
+#include "model/work.hpp"
 
 namespace trainer {
 
@@ -82,9 +82,10 @@ transformer::transformer(model_size const& size, std::int64_t ctx, attention_kin
 }
 
 at::Tensor transformer::forward(at::Tensor const& tokens) const {
+  forward_work const work = work_of(tokens);
   at::Tensor x;
   {
-    PROF_SCOPE("embedding");
+    PROF_SCOPE("embedding", work.embedding());
     x = at::embedding(token_embedding_, tokens);
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -93,10 +94,10 @@ at::Tensor transformer::forward(at::Tensor const& tokens) const {
     x = feed_forward_sublayer(layers_[i].feed_forward, x);
   }
   {
-    PROF_SCOPE("final_norm");
+    PROF_SCOPE("final_norm", work.norm());
     x = normalise(x, final_norm_);
   }
-  PROF_SCOPE("lm_head");
+  PROF_SCOPE("lm_head", work.lm_head());
   return at::linear(x, lm_head_);
 }
 
@@ -108,46 +109,50 @@ std::optional<std::string_view> transformer::attention_backend(std::int64_t batc
 }
 
 at::Tensor transformer::attention_sublayer(attention_block const& block, at::Tensor const& x) const {
-  PROF_SCOPE("attention_sublayer");
+  forward_work const work = work_of(x);
+  PROF_SCOPE("attention_sublayer", work.norm());
   at::Tensor const normed = normalise(x, block.norm);
   auto const project = [&](at::Tensor const& weight) { return at::linear(normed, weight).unflatten(-1, {size_.heads, -1}); };
   at::Tensor q;
   at::Tensor k;
   at::Tensor v;
   {
-    PROF_SCOPE("attention projections");
+    PROF_SCOPE("attention projections", work.qkv_projections());
     q = project(block.query);
     k = project(block.key);
     v = project(block.value);
   }
   {
-    PROF_SCOPE("rope q");
+    PROF_SCOPE("rope q", work.rope());
     q = rotate(q);
   }
   {
-    PROF_SCOPE("rope k");
+    PROF_SCOPE("rope k", work.rope());
     k = rotate(k);
   }
   at::Tensor const mixed = attention_ == attention_kind::naive ? naive_attention(q, k, v) : fused_attention(q, k, v);
-  PROF_SCOPE("output projection");
+  PROF_SCOPE("output projection", work.output_projection());
+  profkit::add_work(work.residual());
   return x + at::linear(mixed, block.output);
 }
 
 at::Tensor transformer::feed_forward_sublayer(feed_forward_block const& block, at::Tensor const& x) const {
-  PROF_SCOPE("ffn_sublayer");
+  forward_work const work = work_of(x);
+  PROF_SCOPE("ffn_sublayer", work.norm());
   at::Tensor const normed = normalise(x, block.norm);
   at::Tensor gate;
   at::Tensor hidden;
   {
-    PROF_SCOPE("ffn projections");
+    PROF_SCOPE("ffn projections", work.ffn_projections());
     gate = at::linear(normed, block.w1);
     hidden = at::linear(normed, block.w3);
   }
   {
-    PROF_SCOPE("swiglu");
+    PROF_SCOPE("swiglu", work.swiglu());
     hidden = at::silu(gate) * hidden;
   }
-  PROF_SCOPE("ffn output projection");
+  PROF_SCOPE("ffn output projection", work.ffn_output_projection());
+  profkit::add_work(work.residual());
   return x + at::linear(hidden, block.w2);
 }
 
@@ -155,24 +160,31 @@ at::Tensor transformer::feed_forward_sublayer(feed_forward_block const& block, a
 /// @param q, k, v [batch, T, heads, d_head]; @return [batch, T, d_model].
 at::Tensor transformer::naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const {
   std::int64_t const length = q.size(1);
+  forward_work const work = work_of(q);
   at::Tensor scores;
   {
-    PROF_SCOPE("attention scores + mask");
+    PROF_SCOPE("attention scores + mask", work.scores());
+    profkit::add_work(work.scale_and_mask());
     at::Tensor const mask = mask_.narrow(0, 0, length).narrow(1, 0, length);
     scores = masked_scores(heads_outermost(q, compute_type_), heads_outermost(k, compute_type_), mask);
   }
   at::Tensor weights;
   {
-    PROF_SCOPE("softmax");
+    PROF_SCOPE("softmax", work.softmax());
     weights = naive_softmax(scores);
   }
-  PROF_SCOPE("attention x value");
+  PROF_SCOPE("attention x value", work.weighted_values());
   return weights.matmul(heads_outermost(v, compute_type_)).transpose(1, 2).flatten(2);
 }
 
 at::Tensor transformer::fused_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const {
-  PROF_SCOPE("scaled dot product attention");
+  PROF_SCOPE("scaled dot product attention", work_of(q).fused_attention());
   return trainer::fused_attention(heads_first(q), heads_first(k), heads_first(v)).transpose(1, 2).flatten(2);
+}
+
+/// @param x [batch, T, ...]: of a sublayer, or the tokens.
+forward_work transformer::work_of(at::Tensor const& x) const {
+  return {size_, x.size(0), x.size(1), static_cast<std::int64_t>(c10::elementSize(compute_type_))};
 }
 
 /// [batch, T, heads, d_head] -> [batch, heads, T, d_head] without a copy: the fused kernels take any layout.
@@ -191,7 +203,7 @@ at::Tensor transformer::rotate(at::Tensor const& x) const {
 }
 
 at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets) {
-  PROF_SCOPE("loss");
+  PROF_SCOPE("loss", loss_work(logits.numel(), targets.numel(), logits.element_size()));
   return at::cross_entropy_loss(logits.flatten(0, 1), targets.flatten());
 }
 

@@ -10,6 +10,7 @@
 
 #include "config.hpp"
 #include "model/parameter_set.hpp"
+#include "model/work.hpp"
 
 namespace trainer {
 
@@ -54,6 +55,7 @@ class transformer {
   [[nodiscard]] at::Tensor feed_forward_sublayer(feed_forward_block const& block, at::Tensor const& x) const;
   [[nodiscard]] at::Tensor naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
   [[nodiscard]] at::Tensor fused_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
+  [[nodiscard]] forward_work work_of(at::Tensor const& x) const;
   [[nodiscard]] at::Tensor heads_first(at::Tensor const& x) const;
   [[nodiscard]] at::Tensor normalise(at::Tensor const& x, at::Tensor const& scale) const;
   [[nodiscard]] at::Tensor rotate(at::Tensor const& x) const;

@@ -61,6 +61,8 @@ def check_bad_input(program, folder):
         (["--clip-grad", "-1"], ["--clip-grad", "from 0"]),
         (["--sdpa-backend", "flash"], ["--sdpa-backend flash", "--attention sdpa"]),
         (["--memory-snapshot", "--out", str(folder / "memory")], ["--memory-snapshot", "GPU"]),
+        (["--measure-roof"], ["--measure-roof", "GPU"]),
+        (["--scope-memory", "maybe"], ["--scope-memory", "on", "off"]),
         (["--graph"], ["--graph", "GPU"]),
         (["--graph", "--optimizer", "adamw"], ["--optimizer adamw", "--graph", "fused_adamw"]),
         (["--graph", "--optimizer", "adamw", "--mode", "fwd_bwd"], ["--graph", "GPU"]),

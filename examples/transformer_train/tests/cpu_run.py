@@ -156,6 +156,7 @@ def check_training_step(program, folder):
     scopes = check_scopes(report, NAIVE_PARTS, ["backward", "optimizer"], 2)
     assert "T6." in output and (folder / "t6.csv").is_file() and not (folder / "types.csv").exists()
     check_phase_times(output, scopes, 2)
+    check_work(report, tokens=2 * 16, ctx=16, steps=2)
     check_backward_table(folder, output, scopes)
     cells = check_section_table(tables["t2"], scopes, NAIVE_PARTS, 2)
     assert cells["run", "OPTIMIZER inclusive"]["host_total_ms"] == cells["run", "OPTIMIZER exclusive"]["host_total_ms"]
@@ -165,6 +166,32 @@ def check_training_step(program, folder):
     assert row["avg_ms"] == row["host_ms"] and row["gpu_ms"] == "n/a" and row["peak_allocated_MiB"] == "n/a", row
     assert abs(float(row["avg_ms"]) - steps["mean_ms"]) < 1e-3, (row, steps)
     assert abs(float(row["tokens/s"]) - 2 * 16 / steps["mean_ms"] * 1e3) < 1, (row, steps)
+
+
+def check_work(report, tokens, ctx, steps):
+    """What the scopes said they do, and what the model needs, for d_model 512, d_ff 1344, 16 heads, as counted here again."""
+    scopes = {scope["path"]: scope["work"] for scope in report["scopes"]}
+    projection, logits = 2 * tokens * 512 * 512, 2 * tokens * 512 * 10_000
+    attention, feed_forward = 4 * tokens * ctx * 512, 3 * 2 * tokens * 512 * 1344
+    forward = LAYERS * (4 * projection + attention + feed_forward) + logits
+    model = report["model"]
+    assert model["flops_per_step"] == 3 * forward and model["precision"] == "fp32", model
+    assert model["mfu"] is None, f"the peak of this processor is not known: {model}"
+    layer = "step/forward/layer_1/attention_sublayer"
+    for path, flops, size in (("step/forward/lm_head", logits, tokens * 512 + 512 * 10_000 + tokens * 10_000),
+                              (f"{layer}/attention projections", 3 * projection, 4 * tokens * 512 + 3 * 512 * 512),
+                              (f"{layer}/attention x value", attention / 2, 16 * tokens * ctx + 2 * tokens * 512)):
+        assert scopes[path]["self_flops"] == scopes[path]["flops"] == steps * flops, (path, scopes[path])
+        assert scopes[path]["self_bytes"] == steps * 4 * size, (path, scopes[path])
+        assert abs(scopes[path]["intensity"] - flops / (4 * size)) < 1e-9 * flops, (path, scopes[path])
+    # Products, and all that is counted beside them: a few operations a number.
+    assert steps * forward < scopes["step/forward"]["flops"] < 1.02 * steps * forward, scopes["step/forward"]
+    parameters = 22.7e6
+    assert abs(scopes["step/optimizer"]["self_bytes"] / (steps * 28 * parameters) - 1) < 2e-3, scopes["step/optimizer"]
+    assert scopes["step/data"] is None, "a copy is not counted"
+    backward = {row["path"]: row["work"] for row in report["adopted"] if row["role"] == "backward"}
+    assert backward["step/forward/lm_head"]["flops"] == 2 * steps * logits, backward["step/forward/lm_head"]
+    assert backward[f"{layer}/softmax"] is None and backward["step/forward"] is None, "what is not known of a part is not known of the whole"
 
 
 def check_profiler_off(program, folder):
@@ -183,6 +210,9 @@ def check_forward_only(program, folder):
     cells = check_section_table(tables["t2"], scopes, FUSED_PARTS, 1)
     assert cells["run", "BACKWARD inclusive"]["host_total_ms"] == "n/a", cells["run", "BACKWARD inclusive"]
     assert tables["t1"][0]["std_ms"] == "n/a", tables["t1"]
+    assert report["model"]["precision"] == "bf16", report["model"]
+    fused = scopes["step/forward/layer_0/attention_sublayer/scaled dot product attention"]["work"]
+    assert fused["self_flops"] == 2 * 2 * 512 * 16 * 17 / 2 and fused["self_bytes"] == 2 * 4 * 16 * 512 and fused["precision"] == "bf16", fused
 
 
 def learn(program, folder, optimizer):

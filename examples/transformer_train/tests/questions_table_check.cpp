@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <profkit/analyze/kernels_of_scope.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "model/work.hpp"
 #include "table_check.hpp"
 #include "tables/flops.hpp"
 #include "tables/kernel_set.hpp"
@@ -46,6 +48,58 @@ void check_flops() {
   check(trainer::causal_attention_flops(trainer::count_forward_flops(small_size, 4, 1), 1) ==
             trainer::count_forward_flops(small_size, 4, 1).attention_products(),
         "the mask leaves a single pair as it is");
+}
+
+void check_work_is(profkit::work const& found, double flops, double bytes, std::string_view what) {
+  check_close(found.flops, flops, 0.0, fmt::format("FLOPs of {}", what));
+  check_close(found.bytes, bytes, 0.0, fmt::format("bytes of {}", what));
+}
+
+void check_work() {
+  // d_model 768, d_ff 3072, 12 heads of 64; 4 x 512 tokens, 12,582,912 pairs of a query and a key.
+  trainer::forward_work const work{small_size, 4, 512, 4};
+  check_work_is(work.embedding(), 0, 2048.0 * (768 * 4 + 768 * 4 + 8), "the embedding");
+  check_work_is(work.norm(), 4 * 1'572'864.0, 8 * 1'572'864.0 + 4 * 768, "a norm");
+  check_work_is(work.qkv_projections(), 7'247'757'312.0, 4.0 * (1'572'864 + 3 * 589'824 + 3 * 1'572'864), "Q, K and V");
+  check_work_is(work.rope(), 3 * 1'572'864.0, 8 * 1'572'864.0 + 512 * 32 * 8, "RoPE");
+  check_work_is(work.scores(), 1'610'612'736.0, 4.0 * (2 * 1'572'864 + 12'582'912), "the scores");
+  check_work_is(work.scale_and_mask(), 12'582'912.0, 8 * 12'582'912.0 + 512 * 512, "scale and mask");
+  check_work_is(work.softmax(), 5 * 12'582'912.0, 8 * 12'582'912.0, "softmax");
+  check_work_is(work.weighted_values(), 1'610'612'736.0, 4.0 * (12'582'912 + 2 * 1'572'864), "the weighted values");
+  check_work_is(work.fused_attention(), 1'610'612'736.0 / 512 * 513, 4.0 * 4 * 1'572'864, "fused attention");
+  check_work_is(work.output_projection(), 2'415'919'104.0, 4.0 * (2 * 1'572'864 + 589'824), "the output projection");
+  check_work_is(work.residual(), 1'572'864.0, 12 * 1'572'864.0, "a residual");
+  check_work_is(work.ffn_projections(), 19'327'352'832.0, 4.0 * (1'572'864 + 2 * 2'359'296 + 2 * 6'291'456), "w1 and w3");
+  check_work_is(work.swiglu(), 5 * 6'291'456.0, 12 * 6'291'456.0, "SwiGLU");
+  check_work_is(work.ffn_output_projection(), 9'663'676'416.0, 4.0 * (6'291'456 + 2'359'296 + 1'572'864), "w2");
+  check_work_is(work.lm_head(), 31'457'280'000.0, 4.0 * (1'572'864 + 7'680'000 + 20'480'000), "the LM head");
+  check_work_is(trainer::loss_work(20'480'000, 2048, 4), 81'920'000.0, 81'920'000.0 + 2048 * 8 + 4, "the loss");
+  check_work_is(trainer::adamw_work(1000), 14'000, 28'000, "AdamW");
+
+  // The products of all scopes are those of the step.
+  double const layer = work.qkv_projections().flops + work.scores().flops + work.weighted_values().flops + work.output_projection().flops +
+                       work.ffn_projections().flops + work.ffn_output_projection().flops;
+  trainer::run_config run;  // small, batch 4
+  run.ctx = 512;
+  run.mode = trainer::run_mode::forward;
+  double const forward = trainer::model_flops_of_step(run);
+  check_close(12 * layer + work.lm_head().flops, forward, 0.0, "FLOPs of a forward pass");
+  run.mode = trainer::run_mode::train;
+  check_close(trainer::model_flops_of_step(run), 3 * forward, 0.0, "FLOPs of a training step");
+
+  // With autocast products take and give half the bytes; what is fp32 stays as it is.
+  trainer::forward_work const half{small_size, 4, 512, 2};
+  check_work_is(half.lm_head(), work.lm_head().flops, work.lm_head().bytes / 2, "the LM head in bf16");
+  check_work_is(half.embedding(), 0, work.embedding().bytes, "the embedding in bf16");
+  check_close(half.softmax().bytes, 6 * 12'582'912.0, 0.0, "bytes of softmax in bf16");
+  for (profkit::work const& product : {half.scores(), half.fused_attention(), half.ffn_projections()}) {
+    check(product.precision == profkit::precision::unknown && product.backward == 2.0F, "products are in the precision of the run");
+  }
+  for (profkit::work const& other : {half.softmax(), half.norm(), half.swiglu(), half.embedding()}) {
+    check(other.precision == profkit::precision::fp32 && other.backward == 0.0F, "the rest is fp32, and its backward is not known");
+  }
+  check(half.residual().backward > 0.0F && half.residual().backward * half.residual().flops < 1e-20, "a sum has no backward work");
+  check(trainer::arithmetic_of(trainer::precision_kind::fp16_scaled) == profkit::precision::fp16, "fp16_scaled computes in fp16");
 }
 
 void check_training_run(recorded_run const& run) {
@@ -166,6 +220,7 @@ void check_fused_attention(recorded_run run) {
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   check_flops();
+  check_work();
   recorded_run const training = checks::training_run(arguments[1]);
   recorded_run const forward = checks::forward_run(arguments[1]);
   check_training_run(training);

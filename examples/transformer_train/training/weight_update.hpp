@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libtorch_bridge.hpp"
+#include "model/work.hpp"
 #include "training/gradient_clip.hpp"
 #include "training/loss_scaler.hpp"
 #include "training/optimizer.hpp"
@@ -28,7 +29,9 @@ class weight_update {
       : parameters_{std::move(parameters)},
         optimizer_{std::move(update)},
         scaler_{std::move(scaler)},
-        largest_gradient_norm_{largest_gradient_norm} {}
+        largest_gradient_norm_{largest_gradient_norm} {
+    for (at::Tensor const& parameter : parameters_) numbers_ += parameter.numel();
+  }
 
   /// Computes the gradients, of the scaled loss if it is scaled.
   void backward(at::Tensor const& loss) const {
@@ -43,14 +46,17 @@ class weight_update {
     std::vector<at::Tensor> gradients;
     for (at::Tensor const& parameter : parameters_) gradients.push_back(parameter.grad());
     if (scaler_) {
-      PROF_SCOPE("unscale gradients");
+      PROF_SCOPE("unscale gradients", unscale_work(numbers_));
       scaler_->unscale(gradients);
     }
     if (largest_gradient_norm_ > 0.0) {
-      PROF_SCOPE("clip gradients");
+      PROF_SCOPE("clip gradients", clip_work(numbers_));
       clip_gradients(gradients, largest_gradient_norm_);
     }
-    if (optimizer_) optimizer_->step(scaler_ ? std::optional{scaler_->overflow()} : std::nullopt);
+    if (optimizer_) {
+      profkit::add_work(adamw_work(numbers_));  // also where the step is then skipped: only the device knows
+      optimizer_->step(scaler_ ? std::optional{scaler_->overflow()} : std::nullopt);
+    }
     if (scaler_) {
       PROF_SCOPE("update loss scale");
       scaler_->update();
@@ -69,6 +75,7 @@ class weight_update {
   }
 
   std::vector<at::Tensor> parameters_;
+  std::int64_t numbers_ = 0;  ///< in all parameters together
   std::unique_ptr<optimizer> optimizer_;
   std::optional<loss_scaler> scaler_;
   double largest_gradient_norm_;

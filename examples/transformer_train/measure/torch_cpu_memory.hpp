@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <profkit/collect/memory_source.hpp>
+#include <string_view>
+#include <vector>
+
+namespace trainer {
+
+/// What LibTorch's tensors hold of the processor's memory, for runs without a GPU, with the exact peak. Each allocation and each release is
+/// recorded, so that the report has memory by scope.
+///
+/// LibTorch reports what the thread does that made the session, and what its own threads do in a backward pass for it. What other threads
+/// allocate is not counted, nor is what was there before the session.
+class torch_cpu_memory final : public profkit::memory_source {
+ public:
+  static constexpr std::string_view source_name = "libtorch cpu";
+
+  torch_cpu_memory();
+  ~torch_cpu_memory() override;
+  torch_cpu_memory(torch_cpu_memory&&) noexcept;
+  torch_cpu_memory& operator=(torch_cpu_memory&&) = delete;
+  torch_cpu_memory(torch_cpu_memory const&) = delete;
+  torch_cpu_memory& operator=(torch_cpu_memory const&) = delete;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return source_name; }
+  void start(profkit::profile& into) override;
+  [[nodiscard]] std::vector<profkit::memory_reading> read() override;
+  void reset_peak() override;
+  void stop() override;
+
+ private:
+  class reporter;
+  struct reporting;
+  std::unique_ptr<reporting> reporting_;  ///< while the session runs
+};
+
+}  // namespace trainer
