@@ -13,8 +13,10 @@ import time
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+from gpu_compare import check_compare
 from gpu_cost import check_cost
 from gpu_kernels import check_attribution, check_beside_nsys, check_launch_cost, check_parity, check_recorded, check_torch_profiler
+from gpu_memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
 from gpu_nsys import check_capture
 from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, step_ms, text_of, train
 from gpu_scopes import check_backward, check_budget, check_graph
@@ -187,9 +189,14 @@ CHECKS = {
     "attention_backends": check_attention_backends,
     "memory": check_memory,
     "sweep_memory": check_sweep_memory,
+    "memory_by_scope": check_memory_by_scope,
+    "memory_polled": check_memory_polled,
+    "work": check_work,
+    "verdict": check_verdict,
     "budget": check_budget,
     "backward": check_backward,
     "graph": check_graph,
+    "compare": check_compare,
     "launch_cost": check_launch_cost,
     "cost": check_cost,
     "sync": check_sync,

@@ -5,7 +5,7 @@
 #   PYTHON=python3       an interpreter that has torch 2.11 with CUDA
 #   NSYS=FILE            Nsight Systems; without it, and none on PATH, its check is left out
 #   DEPENDENCIES=DIR     a folder made by scripts/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
-# Needs nvcc, CMake 3.25, Ninja. About 8 minutes on an H200.
+# Needs nvcc, CMake 3.25, Ninja. About 12 minutes on an H200.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]}
@@ -13,7 +13,7 @@ source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_kernel_status profkit_launch_cost step_graph_check bridge_cost transformer_train
+gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_slower_scope profkit_program profkit_kernel_status profkit_launch_cost step_graph_check bridge_cost transformer_train
 
 # shellcheck disable=SC2086
 exec "$python" "$root/scripts/gpu_check.py" --build "$build" --out "$out" --nsys "${NSYS:-nsys}" ${2:+--text "$2"} ${CHECKS:+--only $CHECKS}

@@ -23,6 +23,7 @@ RECORDED = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32")
 RECORDED_WARMUP, RECORDED_LIMIT = 1, 2_000_000
 # A step that is replayed has to be captured first.
 RECORDED_GRAPH = [*Run("small", 128, "train", "fp32").options(3, 2), "--graph"]
+RECORDED_LIMITS = [*Run("tiny", 128, "train", "bf16").options(2, 4), "--attention", "sdpa", "--measure-roof"]
 # What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
 LAUNCH_COST_BAR = 1.1
 
@@ -173,6 +174,9 @@ def check_recorded(checks, place):
     graph = place.out / "recorded" / "small-128-train-fp32-graph.profile"
     train(place, [*RECORDED_GRAPH, "--save-profile", str(graph)], place.out / "recorded" / "graph", "recorded.log")
     checks.add("a recorded profile is under 2 MB: with --graph", graph.stat().st_size < RECORDED_LIMIT, f"{graph.stat().st_size:,} bytes")
+    limits = place.out / "recorded" / "tiny-128-train-bf16.profile"
+    train(place, [*RECORDED_LIMITS, "--save-profile", str(limits)], place.out / "recorded" / "limits", "recorded.log")
+    checks.add("a recorded profile is under 2 MB: with --measure-roof", limits.stat().st_size < RECORDED_LIMIT, f"{limits.stat().st_size:,} bytes")
     for run in RECORDED:
         folder = place.out / "recorded" / run.folder
         saved = place.out / "recorded" / f"{run.folder}.profile"
