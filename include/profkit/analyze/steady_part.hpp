@@ -41,6 +41,8 @@ class steady_part_finder {
   /// In standard errors. Far above the usual 2, since the two parts were chosen to differ: measured false alarms are in docs/statistics.md.
   static constexpr double least_score = 3.5;
   static constexpr double least_change = 0.02;
+  /// Of the mean over all that follows the given warm-up: where a program waits before its first measured step, that one step differs.
+  static constexpr double least_effect = 0.005;
 
   explicit steady_part_finder(std::vector<double> const& series) : series_{series}, values_{winsorised(series)} {}
 
@@ -51,7 +53,7 @@ class steady_part_finder {
     // The best truncation of all may lie late by chance, and hide that of the first half.
     for (std::size_t const last : {count - least_rest, std::max(half, warmup)}) {
       std::size_t const begin = truncation(last);
-      if (begin <= warmup || !differs(warmup, begin)) continue;
+      if (begin <= warmup || !matters(warmup, begin) || !differs(warmup, begin)) continue;
       bool const is_late = begin > std::max(half, warmup);
       std::size_t const where = is_late ? last_change(std::max(half, warmup), warmup) : begin;
       return {is_late ? warmup_finding::never_steady : warmup_finding::too_short, where,
@@ -116,6 +118,12 @@ class steady_part_finder {
     return best;
   }
 
+  /// Whether the mean from `begin` on becomes another one without what lies before `end`.
+  [[nodiscard]] bool matters(std::size_t begin, std::size_t end) const {
+    double const all = mean(series_, begin, series_.size());
+    return std::abs(mean(series_, end, series_.size()) - all) > least_effect * std::abs(all);
+  }
+
   /// Whether what lies from `begin` to `end` has another mean than what follows, beyond noise and by an amount that matters.
   [[nodiscard]] bool differs(std::size_t begin, std::size_t end) const {
     std::size_t const count = values_.size();
@@ -142,8 +150,9 @@ class steady_part_finder {
 
 /// From where on the steps are of one kind. By MSER: cut off at the beginning what makes (sum of squares) / n^2 of the rest the smallest. A
 /// cut beyond the given warm-up counts only in the first half of the series, and only if what it takes away beyond the warm-up differs from
-/// the rest: by more than 3.5 standard errors and more than 2 %. n/a, that is `unknown`, with fewer than 10 values or 5 after the warm-up.
-/// Source: K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69 (1997).
+/// the rest, by more than 3.5 standard errors and more than 2 %, and moves the mean of what is measured by more than 0.5 %. n/a, that is
+/// `unknown`, with fewer than 10 values or 5 after the warm-up. Source: K. P. White, "An effective truncation heuristic for bias reduction
+/// in simulation output", Simulation 69 (1997).
 /// @param series in the order in which they were measured, warm-up included.
 /// @param warmup how many of them are warm-up.
 [[nodiscard]] inline steady_part find_steady_part(std::vector<double> const& series, std::size_t warmup) {
