@@ -65,7 +65,6 @@ class session final : public step_loop {
   /// `measured_steps` are; with `steps=auto`, as many as it takes to know their mean.
   [[nodiscard]] bool wants_step() const noexcept { return !has_enough_ && next_step_ < wanted_steps(); }
 
-  /// Of those steps.
   class iterator {
    public:
     iterator(session* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}
