@@ -23,19 +23,22 @@ void* counted(std::size_t size) {
 
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void* operator new(std::size_t size, std::nothrow_t const&) noexcept { return ++allocations, std::malloc(size); }
-void* operator new[](std::size_t size, std::nothrow_t const&) noexcept { return ++allocations, std::malloc(size); }
-void* operator new(std::size_t size, std::align_val_t alignment, std::nothrow_t const&) noexcept {
+// Not inlined: g++ would compare what it sees of one with what it sees of the other.
+__attribute__((noinline)) void* operator new(std::size_t size) { return counted(size); }
+__attribute__((noinline)) void* operator new[](std::size_t size) { return counted(size); }
+__attribute__((noinline)) void* operator new(std::size_t size, std::nothrow_t const&) noexcept { return ++allocations, std::malloc(size); }
+__attribute__((noinline)) void* operator new[](std::size_t size, std::nothrow_t const&) noexcept {
+  return ++allocations, std::malloc(size);
+}
+__attribute__((noinline)) void* operator new(std::size_t size, std::align_val_t alignment, std::nothrow_t const&) noexcept {
   return ++allocations, std::aligned_alloc(static_cast<std::size_t>(alignment), size);
 }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete[](void* memory) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+__attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("after the first, a million scopes allocate nothing", "[allocation]") {
   profkit::options options = plain_options();
