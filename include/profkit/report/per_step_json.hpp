@@ -17,8 +17,9 @@ inline void write_per_step_figures(json_writer& json, std::string const& what, p
   json.member(what + "_autocorrelation", of != nullptr ? of->autocorrelation : std::nullopt);
 }
 
-/// What `profkit compare` compares.
-inline void write_per_step(json_writer& json, std::optional<scope_per_step> const& of) {
+/// What `profkit compare` compares, as `per_step`; null if there is none.
+template <class PerStep, class WriteFigures>
+void write_per_step_object(json_writer& json, std::optional<PerStep> const& of, WriteFigures&& write_figures) {
   json.key("per_step");
   if (!of) {
     json.value(std::nullopt);
@@ -26,22 +27,20 @@ inline void write_per_step(json_writer& json, std::optional<scope_per_step> cons
   }
   json.begin_object();
   json.member("steps", of->steps);
-  write_per_step_figures(json, "host", &of->host);
-  write_per_step_figures(json, "gpu", of->gpu ? &*of->gpu : nullptr);
-  json.member("gpu_host_copies_mean_ms", of->host_copies ? std::optional{of->host_copies->count()} : std::nullopt);
+  write_figures(*of);
   json.end_object();
 }
 
+inline void write_per_step(json_writer& json, std::optional<scope_per_step> const& of) {
+  write_per_step_object(json, of, [&](scope_per_step const& known) {
+    write_per_step_figures(json, "host", &known.host);
+    write_per_step_figures(json, "gpu", known.gpu ? &*known.gpu : nullptr);
+    json.member("gpu_host_copies_mean_ms", known.host_copies ? std::optional{known.host_copies->count()} : std::nullopt);
+  });
+}
+
 inline void write_per_step(json_writer& json, std::optional<kernel_per_step> const& of) {
-  json.key("per_step");
-  if (!of) {
-    json.value(std::nullopt);
-    return;
-  }
-  json.begin_object();
-  json.member("steps", of->steps);
-  write_per_step_figures(json, "gpu", &of->gpu);
-  json.end_object();
+  write_per_step_object(json, of, [&](kernel_per_step const& known) { write_per_step_figures(json, "gpu", &known.gpu); });
 }
 
 }  // namespace profkit::detail
