@@ -78,6 +78,8 @@ profkit_add_test_program(
 add_test(NAME nsys_capture COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/compare_ranges.py" "${PROFKIT_NSYS}"
                                    "$<TARGET_FILE:profkit_nsys>" --capture)
 set_tests_properties(nsys_capture PROPERTIES LABELS nsys SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
+# What one records must not end up with the other.
+set_tests_properties(nsys nsys_capture PROPERTIES RESOURCE_LOCK nsys)
 
 # The script that compares kernels and ranges with Nsight Systems', on a small database made by hand.
 add_test(NAME nsys_parity COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/parity_test.py"
