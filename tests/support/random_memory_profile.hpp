@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "made_path.hpp"
+
 namespace made {
 
 /// Lets threads take turns: at every moment one of them opens or closes a scope, or has a piece of memory given or released.
@@ -55,7 +57,7 @@ class random_memory {
       bool const is_step = thread == 0 && !is_in_step() && random_() % 2 == 0;
       std::uint32_t const parent = is_step || open.empty() ? profkit::path_record::no_parent : open.back().path;
       std::string const name(1, static_cast<char>((thread == 0 ? 'a' : 'x') + random_() % 2));
-      open.push_back({path_of(parent, is_step ? "step" : name), now_});
+      open.push_back({made_path(made_, parent, is_step ? "step" : name), now_});
     } else if (what < 4 && !open.empty()) {
       close(thread);
     } else if (what < 7) {
@@ -100,15 +102,6 @@ class random_memory {
     }
     std::uint64_t const bytes = random_() % 3 == 0 ? 0 : 7;  // what the allocator says here counts for unknown pieces only
     made_.allocations.push_back({now_, address, bytes, record_of(thread), 0, profkit::allocation_kind::released});
-  }
-
-  std::uint32_t path_of(std::uint32_t parent, std::string const& name) {
-    std::vector<profkit::path_record>& paths = made_.paths;
-    auto const known =
-        std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
-    auto const position = static_cast<std::uint32_t>(known - paths.begin());
-    if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
-    return position;
   }
 
   std::mt19937_64 random_;

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "made_path.hpp"
+
 namespace made {
 
 using std::chrono::nanoseconds;
@@ -23,7 +25,7 @@ class random_steps {
     made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one thread of the system
     made_.gpu_names = {{"kernel", {}}, {"ncclKernel", {}}};
     made_.collectors = {{"kernels", "collected", {}}};
-    path_of(profkit::path_record::no_parent, "step");
+    made_path(made_, profkit::path_record::no_parent, "step");
     profkit::timestamp const begin = now_;
     for (std::uint64_t step = 0; step < 6; ++step) {
       now_ += up_to(60);
@@ -31,7 +33,7 @@ class random_steps {
       now_ += nanoseconds{1} + up_to(5);
       make_step(step);
       now_ += nanoseconds{1} + up_to(5);
-      if (one_in(2)) made_.scopes.push_back({{around, now_}, path_of(profkit::path_record::no_parent, "around"), 0});
+      if (one_in(2)) made_.scopes.push_back({{around, now_}, made_path(made_, profkit::path_record::no_parent, "around"), 0});
     }
     profkit::timestamp const end = now_;
     now_ = begin;
@@ -63,15 +65,6 @@ class random_steps {
   nanoseconds up_to(std::uint64_t ns) { return nanoseconds{random_() % (ns + 1)}; }
   bool one_in(std::uint64_t number) { return random_() % number == 0; }
 
-  std::uint32_t path_of(std::uint32_t parent, std::string const& name) {
-    std::vector<profkit::path_record>& paths = made_.paths;
-    auto const known =
-        std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
-    auto const position = static_cast<std::uint32_t>(known - paths.begin());
-    if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
-    return position;
-  }
-
   void make_step(std::uint64_t index) {
     profkit::timestamp const begin = now_;
     std::uint32_t const thread = one_in(2) ? 0 : 2;
@@ -87,7 +80,7 @@ class random_steps {
   // Moments of one thread differ, so that its scopes lie in each other in one way only.
   void nest(std::uint32_t parent, std::uint32_t thread, std::uint64_t deepest) {
     profkit::timestamp const begin = now_ += nanoseconds{1} + up_to(10);
-    std::uint32_t const path = path_of(parent, std::string(1, static_cast<char>((thread == 1 ? 'x' : 'a') + random_() % 3)));
+    std::uint32_t const path = made_path(made_, parent, std::string(1, static_cast<char>((thread == 1 ? 'x' : 'a') + random_() % 3)));
     for (std::uint64_t inside = random_() % (deepest + 1); inside > 0; --inside) nest(path, thread, deepest - 1);
     now_ += nanoseconds{1} + up_to(10);
     made_.scopes.push_back({{begin, now_}, path, thread});

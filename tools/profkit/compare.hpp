@@ -67,6 +67,14 @@ class comparer {
     return std::all_of(side.begin(), side.end(), test);
   }
 
+  /// Calls with what each run says of a scope.
+  template <class Visit>
+  void for_each_scope(Visit&& visit) const {
+    auto const key_of = [](scope_figures const& scope) -> std::string const& { return scope.path; };
+    auto const list_of = [](run_figures const& run) -> std::vector<scope_figures> const& { return run.scopes; };
+    matched_items<scope_figures, decltype(key_of), decltype(list_of)>{a_, b_, key_of, list_of}.for_each(visit);
+  }
+
   void find_times() {
     auto const has_kernels = [](run_figures const& run) { return run.kernels.has_value(); };
     bool const in_a = all_of(a_, has_kernels);
@@ -95,10 +103,7 @@ class comparer {
     if (options_.is_host_noise_known) return;
     constexpr std::size_t enough_scopes = 8;  // for one that changed not to be the middle
     std::vector<double> log_ratios;
-    auto const key_of = [](scope_figures const& scope) -> std::string const& { return scope.path; };
-    auto const list_of = [](run_figures const& run) -> std::vector<scope_figures> const& { return run.scopes; };
-    matched_items<scope_figures, decltype(key_of), decltype(list_of)> const scopes{a_, b_, key_of, list_of};
-    scopes.for_each([&](std::vector<scope_figures const*> const& of_runs) {
+    for_each_scope([&](std::vector<scope_figures const*> const& of_runs) {
       double of_a = 0.0;
       double of_b = 0.0;
       for (std::size_t run = 0; run < of_runs.size(); ++run) {
@@ -141,10 +146,7 @@ class comparer {
   }
 
   void add_scopes() {
-    auto const key_of = [](scope_figures const& scope) -> std::string const& { return scope.path; };
-    auto const list_of = [](run_figures const& run) -> std::vector<scope_figures> const& { return run.scopes; };
-    matched_items<scope_figures, decltype(key_of), decltype(list_of)> const scopes{a_, b_, key_of, list_of};
-    scopes.for_each([&](std::vector<scope_figures const*> const& of_runs) {
+    for_each_scope([&](std::vector<scope_figures const*> const& of_runs) {
       scope_figures const& any = **std::find_if(of_runs.begin(), of_runs.end(), [](auto const* each) { return each != nullptr; });
       if (!options_.scope.empty() && !is_inside(any.path, options_.scope)) return;
       bool const used_gpu = std::any_of(of_runs.begin(), of_runs.end(),

@@ -105,8 +105,7 @@ inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 
 inline std::string method_of(comparison const& of, compare_options const& options) {
   std::string text = fmt::format(
       "times are per step; ranges: {} for the step, and for all {} other rows at once; SAME: within {} or {} of the step; effect: Hedges' "
-      "g, in "
-      "spreads of single steps\n",
+      "g, in spreads of single steps\n",
       plain_percent(1.0 - options.error_rate), of.judged, plain_percent(options.margin), plain_percent(options.floor));
   auto const noise_of = [&](char const* what, bool is_measured) {
     text += fmt::format("noise between runs, of {}: ", what);
@@ -181,10 +180,7 @@ inline std::string method_of(comparison const& of, compare_options const& option
   json.begin_object();
   for (std::size_t i = 0; i < verdicts; ++i) json.member(detail::name_of(static_cast<verdict>(i)), of.count(static_cast<verdict>(i)));
   json.end_object();
-  json.key("rows");
-  json.begin_array();
-  for (comparison_row const& row : of.rows) {
-    json.begin_object();
+  profkit::detail::write_list(json, "rows", &of.rows, [&](comparison_row const& row) {
     json.member("verdict", detail::name_of(row.says));
     json.member("of", detail::name_of(row.kind));
     json.member("name", row.name);
@@ -195,9 +191,7 @@ inline std::string method_of(comparison const& of, compare_options const& option
     range("range", row.range);
     range("own_90_percent_interval", row.own);
     json.member("hedges_g", row.effect);
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.key("notes");
   json.begin_array();
   for (std::string const& note : of.notes) json.value(note);

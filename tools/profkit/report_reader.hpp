@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/analyze/step_series.hpp>
 #include <profkit/profile/error.hpp>
 
 #include <algorithm>
@@ -73,23 +74,13 @@ inline figures read_figures(report_node const& per_step, std::string const& what
           number_or_0(per_step[what + "_autocorrelation"])};
 }
 
+/// @param samples at least one.
 inline figures figures_of(std::vector<report_node> const& samples) {
-  figures result;
-  result.steps = samples.size();
-  std::vector<double> values;
-  for (report_node const& each : samples) values.push_back(each.number());
-  auto const n = static_cast<double>(values.size());
-  for (double const value : values) result.mean_ms += value / n;
-  double squares = 0.0;
-  double products = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    double const off = values[i] - result.mean_ms;
-    squares += off * off;
-    if (i > 0) products += off * (values[i - 1] - result.mean_ms);
-  }
-  if (n > 1.0) result.std_ms = std::sqrt(squares / (n - 1.0));
-  if (squares > 0.0) result.autocorrelation = products / squares;
-  return result;
+  profkit::detail::step_series series;
+  for (std::size_t i = 0; i < samples.size(); ++i) series.add(i, profkit::milliseconds{samples[i].number()});
+  profkit::per_step_figures const of = series.summarize(samples.size());
+  return {samples.size(), of.mean.count(), of.standard_deviation.value_or(profkit::milliseconds{}).count(),
+          of.autocorrelation.value_or(0.0)};
 }
 
 /// What `profkit compare` needs, written since there is such a program.
@@ -172,10 +163,11 @@ inline std::vector<std::string> read_doubts(report_node const& report) {
   if (environment.has("host")) result.host = environment["host"].text();
   if (environment.has("gpu")) result.gpu = environment["gpu"].text();
   detail::report_node const steps = report["steps"];
-  result.step = detail::figures_of(steps["samples_ms"].list());
-  if (result.step.steps < 2) {
-    steps["samples_ms"].fail(" has " + std::to_string(result.step.steps) + " measured steps, at least 2 are needed");
+  std::vector<detail::report_node> const samples = steps["samples_ms"].list();
+  if (samples.size() < 2) {
+    steps["samples_ms"].fail(" has " + std::to_string(samples.size()) + " measured steps, at least 2 are needed");
   }
+  result.step = detail::figures_of(samples);
   std::vector<detail::report_node> const gpu_samples = steps["gpu_samples_ms"].list();
   if (gpu_samples.size() >= 2) result.gpu_step = detail::figures_of(gpu_samples);
   result.scopes = detail::read_scopes(report);

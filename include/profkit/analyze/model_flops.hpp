@@ -40,7 +40,9 @@ inline limits_summary summarize_limits(profile const& of) {
     raise(result.measured_rates.bytes_per_second, each.bytes_per_second);
   }
   std::set<std::int32_t> devices;
-  for (gpu_operation_record const& each : of.gpu_operations) devices.insert(each.device);
+  for (gpu_operation_record const& each : of.gpu_operations) {
+    if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // of most programs one look each
+  }
   for (gpu_step_record const& each : of.gpu_steps) devices.insert(each.device);
   device_peaks const* const peaks = peaks_of(result.device);
   if (devices.size() > 1) {

@@ -54,23 +54,6 @@ inline void write_times(json_writer& json, duration_summary const& of) {
   json.member("std_us", microseconds_of(of.standard_deviation));
 }
 
-/// An array of objects, or null.
-template <class List, class Write>
-void write_list(json_writer& json, char const* name, List const* list, Write&& write) {
-  json.key(name);
-  if (list == nullptr) {
-    json.value(std::nullopt);
-    return;
-  }
-  json.begin_array();
-  for (auto const& each : *list) {
-    json.begin_object();
-    write(each);
-    json.end_object();
-  }
-  json.end_array();
-}
-
 inline void write_names(json_writer& json, summary const& of) {
   write_list(json, "names", &of.names, [&](scope_name_summary const& each) {
     json.member("name", each.name);

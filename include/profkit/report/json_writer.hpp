@@ -131,4 +131,21 @@ class json_writer {
   bool is_after_key_ = false;
 };
 
+/// An array of objects, or null.
+template <class List, class Write>
+void write_list(json_writer& json, char const* name, List const* list, Write&& write) {
+  json.key(name);
+  if (list == nullptr) {
+    json.value(std::nullopt);
+    return;
+  }
+  json.begin_array();
+  for (auto const& each : *list) {
+    json.begin_object();
+    write(each);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace profkit::detail

@@ -6,11 +6,24 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "../analyze/summary.hpp"
 #include "../profile/time.hpp"
 
 namespace profkit {
+
+namespace detail {
+
+/// @param otherwise where the collector gave no reason.
+inline std::string why_not_collected(summary const& of, std::string_view collector, char const* otherwise) {
+  for (collector_record const& each : of.collectors) {
+    if (each.name == collector) return each.reason.empty() ? otherwise : each.reason;
+  }
+  return "no collector";
+}
+
+}  // namespace detail
 
 /// What was lost, what was not collected and why, and what measuring cost. A line each.
 [[nodiscard]] inline std::string quality_text(summary const& of) {

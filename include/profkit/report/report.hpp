@@ -132,13 +132,6 @@ inline std::string memory_text(summary const& of, report_sections const& section
          (has_polled_memory(of) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(of), "");
 }
 
-inline std::string why_no_kernels(summary const& of) {
-  for (collector_record const& each : of.collectors) {
-    if (each.name == "kernels") return each.reason.empty() ? "no reason was given" : each.reason;
-  }
-  return "no collector";
-}
-
 inline std::string throughput_text(step_summary const& of) {
   std::string text = fmt::format("{} warm-up steps excluded; std is of the sample (n - 1)", of.warmup);
   if (of.items_per_second) {
@@ -175,7 +168,9 @@ std::string report_code<Unused>::text(report const& of, bool as_markdown) {
   if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
   if (!what.allocators.empty()) text += memory_text(what, section);
   if (!what.counters.empty()) text += section("Counters", counter_table(what), "");
-  text += what.gpu ? gpu_text(what, section) : section.title("Kernels") + fmt::format("not collected ({})\n\n", why_no_kernels(what));
+  text += what.gpu
+              ? gpu_text(what, section)
+              : section.title("Kernels") + fmt::format("not collected ({})\n\n", why_not_collected(what, "kernels", "no reason was given"));
   return text + section.title("Data quality") + quality_text(what);
 }
 

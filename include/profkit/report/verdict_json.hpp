@@ -35,11 +35,7 @@ inline void write_verdict(json_writer& json, std::string const& prefix, verdict_
 
 /// One object for each device; null where they were not read.
 inline void write_clocks(json_writer& json, std::vector<clock_summary> const& of) {
-  if (of.empty()) return json.member("clocks", std::nullopt);
-  json.key("clocks");
-  json.begin_array();
-  for (clock_summary const& each : of) {
-    json.begin_object();
+  write_list(json, "clocks", of.empty() ? nullptr : &of, [&](clock_summary const& each) {
     json.member("device", each.device);
     json.member("readings", each.readings);
     json.member("throttled_readings", each.throttled_readings);
@@ -54,9 +50,7 @@ inline void write_clocks(json_writer& json, std::vector<clock_summary> const& of
     json.member("mean_watt", each.mean_watt);
     json.member("max_watt", each.max_watt);
     json.member("max_celsius", each.max_celsius);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 /// Null where the number of steps was fixed.

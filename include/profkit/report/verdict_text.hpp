@@ -12,6 +12,7 @@
 #include "../analyze/step_verdict.hpp"
 #include "../analyze/summary.hpp"
 #include "number_format.hpp"
+#include "quality_text.hpp"
 
 namespace profkit {
 
@@ -129,13 +130,6 @@ inline std::string verdict_line(char const* what, verdict_summary const& of, std
   return text + "  " + warmup_words(of) + "\n";
 }
 
-inline std::string why_no_clocks(summary const& of) {
-  for (collector_record const& each : of.collectors) {
-    if (each.name == "gpu clocks") return each.reason.empty() ? "not read after a measured step" : each.reason;
-  }
-  return "no collector";
-}
-
 inline std::string stop_words(stop_record const& of, std::uint64_t measured) {
   std::string const reached =
       of.reached ? fmt::format("the mean {} step time is known to {}", of.is_of_gpu ? "GPU" : "host", format_half_width(*of.reached))
@@ -154,7 +148,9 @@ inline std::string stop_words(stop_record const& of, std::uint64_t measured) {
   std::string text = detail::verdict_line("host", steps.host_verdict, steps.clocks);
   if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, steps.clocks);
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
-  if (steps.clocks.empty()) text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n", detail::why_no_clocks(of));
+  if (steps.clocks.empty())
+    text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n",
+                        detail::why_not_collected(of, "gpu clocks", "not read after a measured step"));
   if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count);
   return text;
 }

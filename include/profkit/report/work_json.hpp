@@ -78,17 +78,12 @@ inline void write_limits(json_writer& json, summary const& of) {
   json.member("source", if_known(of.limits.source));
   json.member("reason", if_known(of.limits.why_no_peaks));
   write_rates(json, of.limits.peaks);
-  json.key("measured");
-  json.begin_array();
-  for (measured_roof_record const& each : of.limits.measured) {
-    json.begin_object();
+  write_list(json, "measured", &of.limits.measured, [&](measured_roof_record const& each) {
     json.member("precision", if_known(each.precision));
     json.member("tflops_per_s", if_counted(each.flops_per_second, 1e12));
     json.member("gb_per_s", if_counted(each.bytes_per_second, 1e9));
     json.member("how", if_known(each.how));
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.end_object();
 
   json.key("model");

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/profile/profile.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+/// The position of a path in a made profile, which gets it if need be.
+inline std::uint32_t made_path(profkit::profile& into, std::uint32_t parent, std::string const& name) {
+  auto& paths = into.paths;
+  auto const known = std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
+  auto const position = static_cast<std::uint32_t>(known - paths.begin());
+  if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
+  return position;
+}
