@@ -13,7 +13,7 @@ namespace profkit::detail {
 /// toolkit, so what they take is declared here. Source: NVML API Reference; numbers and names do not change between versions.
 class nvml_library {
  public:
-  using device = struct nvmlDevice_st*;
+  using device = void*;  ///< nvmlDevice_t
   static constexpr int success = 0;
   static constexpr int sm_clock = 1;         ///< NVML_CLOCK_SM
   static constexpr int gpu_temperature = 0;  ///< NVML_TEMPERATURE_GPU
