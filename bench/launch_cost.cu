@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the collection of kernels adds to a launch, beside what CUPTI alone adds. Each figure comes from a process of its own, in turns,
-// as what watches a process cannot be taken away again. Prints medians of the rounds, in ns per launch.
+// What the collection of kernels adds to a launch and to a node of a CUDA graph, beside what CUPTI alone adds; and what it costs to begin,
+// and to switch between steps with kernels and without (`kernels=every:N`). Each figure comes from a process of its own, in turns, as what
+// watches a process cannot be taken away again.
 //
-// usage: launch_cost [ROUNDS]
+// usage: launch_cost [ROUNDS]       a table of medians, in ns per launch
+//        launch_cost --list         what can be measured
+//        launch_cost run WHAT       one figure, in ns
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
+
+using time_source = std::chrono::steady_clock;
+using nanoseconds = std::chrono::duration<double, std::nano>;
 
 __global__ void nothing() {}
 
@@ -25,20 +36,23 @@ void check(cudaError_t status) {
   std::exit(2);
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 template <class Launch>
 double ns_per_launch(Launch&& launch) {
-  constexpr int launches = 50'000;
-  constexpr int repetitions = 5;
+  constexpr int launches = 25'000;
+  constexpr int repetitions = 7;
   std::vector<double> ns;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     check(cudaDeviceSynchronize());
-    auto const begin = std::chrono::steady_clock::now();
+    auto const begin = time_source::now();
     for (int i = 0; i < launches; ++i) launch();
-    std::chrono::duration<double, std::nano> const taken = std::chrono::steady_clock::now() - begin;
-    ns.push_back(taken.count() / launches);
+    ns.push_back(nanoseconds{time_source::now() - begin}.count() / launches);
   }
-  std::sort(ns.begin(), ns.end());
-  return ns[ns.size() / 2];
+  return median(ns);
 }
 
 void plain() { nothing<<<1, 32>>>(); }
@@ -47,9 +61,37 @@ void scoped() {
   nothing<<<1, 32>>>();
 }
 
+/// From the first launch of the graph until the device has run all nodes: what watches may slow down either.
+double ns_per_node() {
+  constexpr int nodes = 1000;
+  constexpr int replays = 20;
+  constexpr int repetitions = 15;
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t runnable = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < nodes; ++i) nothing<<<1, 32, 0, stream>>>();
+  check(cudaStreamEndCapture(stream, &graph));
+  check(cudaGraphInstantiate(&runnable, graph, 0));
+  std::vector<double> ns;
+  for (int repetition = -2; repetition < repetitions; ++repetition) {
+    check(cudaStreamSynchronize(stream));
+    auto const begin = time_source::now();
+    for (int i = 0; i < replays; ++i) check(cudaGraphLaunch(runnable, stream));
+    check(cudaStreamSynchronize(stream));
+    if (repetition >= 0) ns.push_back(nanoseconds{time_source::now() - begin}.count() / (replays * nodes));
+  }
+  check(cudaGraphExecDestroy(runnable));
+  check(cudaGraphDestroy(graph));
+  check(cudaStreamDestroy(stream));
+  return median(ns);
+}
+
 /// As in CUPTI's own samples: a fresh buffer when one is asked for, its records looked at and its memory given back when it is full.
 struct bare_cupti {
   explicit bare_cupti(bool has_calls) {
+    next_record = library.get_next_record;
     auto const ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, void const*) {};
     library.check(library.subscribe(&subscriber, ignore, nullptr), "cuptiSubscribe");
     library.check(library.register_callbacks(request, complete), "cuptiActivityRegisterCallbacks");
@@ -74,52 +116,139 @@ struct bare_cupti {
   CUpti_SubscriberHandle subscriber = nullptr;
 };
 
-double measure(std::string const& what) {
-  check(cudaFree(nullptr));
-  for (int i = 0; i < 1000; ++i) plain();
-  if (what == "nothing") return ns_per_launch(plain);
-  if (what == "CUPTI kernel records" || what == "CUPTI kernel and runtime records") {
-    bare_cupti const cupti{what != "CUPTI kernel records"};
-    bare_cupti::next_record = cupti.library.get_next_record;
-    return ns_per_launch(plain);
-  }
-  profkit::session session{profkit::options{}};
-  if (what == "profkit scopes") return ns_per_launch(scoped);
-  auto& kernels = session.collect(profkit::cupti_kernels({what == "profkit scopes, kernels and all API calls"}));
-  if (!kernels.status().works) {
-    std::fprintf(stderr, "%s\n", kernels.status().reason.c_str());
-    std::exit(2);
-  }
-  return what == "profkit kernels" ? ns_per_launch(plain) : ns_per_launch(scoped);
+double with_cupti(bool has_calls, double (*measure)()) {
+  bare_cupti const cupti{has_calls};
+  return measure();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+/// @param every as `kernels=every:N`, without warm-up.
+profkit::options plain_options(std::uint64_t every = 1) {
+  profkit::options result;
+  result.kernels_every = every;
+  result.warmup_steps = 0;
+  result.measured_steps = 1000;
+  return result;
 }
 
-}  // namespace
+void collect_kernels(profkit::session& session, bool all_api_calls = false) {
+  auto const& kernels = session.collect(profkit::cupti_kernels({all_api_calls}));
+  if (kernels.status().works) return;
+  std::fprintf(stderr, "%s\n", kernels.status().reason.c_str());
+  std::exit(2);
+}
 
-int main(int argc, char** argv) {
-  if (argc > 2) {
-    std::printf("%.1f\n", measure(argv[2]));
-    return 0;
+double with_profkit(bool has_kernels, bool has_all_api_calls, double (*measure)()) {
+  profkit::session session{plain_options()};
+  if (has_kernels) collect_kernels(session, has_all_api_calls);
+  return measure();
+}
+
+double launches() { return ns_per_launch(plain); }
+double scoped_launches() { return ns_per_launch(scoped); }
+
+/// In the second step after the session began, neither of which is collected.
+double launches_in_a_step_without_kernels() {
+  profkit::session session{plain_options(1000)};
+  collect_kernels(session);
+  for (int i = 0; i < 2; ++i) {
+    profkit::step const step{session};
+    plain();
   }
-  int const rounds = argc > 1 ? std::atoi(argv[1]) : 5;
-  std::vector<std::string> const variants{
-      "nothing",        "CUPTI kernel records",       "CUPTI kernel and runtime records",         "profkit kernels",
-      "profkit scopes", "profkit scopes and kernels", "profkit scopes, kernels and all API calls"};
+  profkit::step const step{session};
+  return ns_per_launch(plain);
+}
+
+/// What the beginnings of steps take, of which every third is collected: to the collected one, or back.
+double switching(bool is_on) {
+  constexpr int launches_a_step = 200;
+  constexpr std::uint64_t cycles = 30;
+  profkit::session session{plain_options(3)};
+  collect_kernels(session);
+  std::vector<double> ns;
+  double back = 0.0;
+  for (std::uint64_t i = 0; i < 3 * cycles; ++i) {
+    check(cudaDeviceSynchronize());
+    auto const begin = time_source::now();
+    profkit::step const step{session};
+    double const taken = nanoseconds{time_source::now() - begin}.count();
+    if (i % 3 == 2 && is_on) ns.push_back(taken);
+    if (i % 3 == 0) back = taken;
+    if (i % 3 == 1 && !is_on && i > 1) ns.push_back(back + taken);
+    for (int launch = 0; launch < launches_a_step; ++launch) plain();
+  }
+  return median(ns);
+}
+
+/// Once a session.
+double starting() {
+  profkit::session session{plain_options()};
+  auto const begin = time_source::now();
+  collect_kernels(session);
+  return nanoseconds{time_source::now() - begin}.count();
+}
+
+struct variant {
+  std::string name;
+  std::function<double()> measure;
+};
+
+std::vector<variant> const& launch_variants() {
+  static std::vector<variant> const all{
+      {"nothing", launches},
+      {"CUPTI kernel records", [] { return with_cupti(false, launches); }},
+      {"CUPTI kernel and runtime records", [] { return with_cupti(true, launches); }},
+      {"profkit kernels", [] { return with_profkit(true, false, launches); }},
+      {"profkit kernels, in a step without them", launches_in_a_step_without_kernels},
+      {"profkit scopes", [] { return with_profkit(false, false, scoped_launches); }},
+      {"profkit scopes and kernels", [] { return with_profkit(true, false, scoped_launches); }},
+      {"profkit scopes, kernels and all API calls", [] { return with_profkit(true, true, scoped_launches); }},
+  };
+  return all;
+}
+
+std::vector<variant> const& other_variants() {
+  static std::vector<variant> const all{
+      {"graph: nothing", ns_per_node},
+      {"graph: CUPTI kernel records", [] { return with_cupti(false, ns_per_node); }},
+      {"graph: profkit kernels", [] { return with_profkit(true, false, ns_per_node); }},
+      {"switch to a step with kernels", [] { return switching(true); }},
+      {"switch back", [] { return switching(false); }},
+      {"start of the collection", starting},
+  };
+  return all;
+}
+
+std::optional<double> measure(std::string const& what) {
+  for (std::vector<variant> const* const list : {&launch_variants(), &other_variants()}) {
+    for (variant const& each : *list) {
+      if (each.name != what) continue;
+      check(cudaFree(nullptr));
+      for (int i = 0; i < 1000; ++i) plain();
+      check(cudaDeviceSynchronize());
+      return each.measure();
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<double> measured_in_a_process(std::string const& program, std::string const& what) {
+  std::string const command = "'" + program + "' run '" + what + "'";
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  double value = 0.0;
+  bool const has_value = pipe != nullptr && std::fscanf(pipe, "%lf", &value) == 1;
+  if (pipe != nullptr && ::pclose(pipe) == 0 && has_value) return value;
+  std::fprintf(stderr, "%s failed\n", command.c_str());
+  return std::nullopt;
+}
+
+int print_table(std::string const& program, int rounds) {
+  std::vector<variant> const& variants = launch_variants();
   std::vector<std::vector<double>> ns(variants.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      std::string const command = "'" + std::string{argv[0]} + "' run '" + variants[i] + "'";
-      std::FILE* const pipe = ::popen(command.c_str(), "r");
-      double value = 0.0;
-      if (pipe == nullptr || std::fscanf(pipe, "%lf", &value) != 1 || ::pclose(pipe) != 0) {
-        std::fprintf(stderr, "%s failed\n", command.c_str());
-        return 2;
-      }
-      ns[i].push_back(value);
+      std::optional<double> const value = measured_in_a_process(program, variants[i].name);
+      if (!value) return 2;
+      ns[i].push_back(*value);
     }
   }
   double const base = median(ns[0]);
@@ -127,7 +256,28 @@ int main(int argc, char** argv) {
   std::printf("| what watches | ns per launch | added ns | times CUPTI kernel records |\n|---|---:|---:|---:|\n");
   for (std::size_t i = 0; i < variants.size(); ++i) {
     double const added = median(ns[i]) - base;
-    std::printf("| %s | %.0f | %.0f | %.2f |\n", variants[i].c_str(), median(ns[i]), added, added / bare);
+    std::printf("| %s | %.0f | %.0f | %.2f |\n", variants[i].name.c_str(), median(ns[i]), added, added / bare);
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const first = argc > 1 ? argv[1] : "";
+  if (first == "run" && argc > 2) {
+    std::optional<double> const value = measure(argv[2]);
+    if (!value) {
+      std::fprintf(stderr, "there is no \"%s\" to measure; see --list\n", argv[2]);
+      return 2;
+    }
+    std::printf("%.2f\n", *value);
+    return 0;
+  }
+  if (first == "--list") {
+    for (variant const& each : launch_variants()) std::printf("%s\n", each.name.c_str());
+    for (variant const& each : other_variants()) std::printf("%s\n", each.name.c_str());
+    return 0;
+  }
+  return print_table(argv[0], first.empty() ? 5 : std::atoi(first.c_str()));
 }

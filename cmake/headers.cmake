@@ -2,10 +2,13 @@
 # with the folder.
 
 set(PROFKIT_HEADERS
+    profkit/code.hpp
     profkit/options.hpp
     profkit/profkit.hpp
     profkit/scope.hpp
+    profkit/running_session.hpp
     profkit/session.hpp
+    profkit/session_code.hpp
     profkit/version.hpp
     profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
@@ -19,6 +22,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu_idle.hpp
     profkit/analyze/gpu_summary.hpp
     profkit/analyze/gpu_work.hpp
+    profkit/analyze/grouped_positions.hpp
     profkit/analyze/idle_stretches.hpp
     profkit/analyze/innermost_scopes.hpp
     profkit/analyze/kernel_class.hpp
@@ -38,6 +42,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/scope_memory_summary.hpp
     profkit/analyze/scope_rows.hpp
     profkit/analyze/scope_work.hpp
+    profkit/analyze/select_quantile.hpp
     profkit/analyze/statistics.hpp
     profkit/analyze/steady_part.hpp
     profkit/analyze/step_budget.hpp
@@ -46,12 +51,15 @@ set(PROFKIT_HEADERS
     profkit/analyze/stop_rule.hpp
     profkit/analyze/student.hpp
     profkit/analyze/summary.hpp
+    profkit/analyze/thread_lanes.hpp
     profkit/analyze/thread_timeline.hpp
     profkit/analyze/work_sums.hpp
     profkit/analyze/work_summary.hpp
     profkit/analyze/time_per_step.hpp
+    profkit/analyze/timed_operation.hpp
     profkit/analyze/trend.hpp
     profkit/analyze/verdict_summary.hpp
+    profkit/analyze/warmup_finding.hpp
     profkit/collect/collector.hpp
     profkit/collect/gpu_lag.hpp
     profkit/collect/host_environment.hpp
@@ -62,7 +70,9 @@ set(PROFKIT_HEADERS
     profkit/collect/nvtx.hpp
     profkit/profile/archive.hpp
     profkit/profile/error.hpp
+    profkit/profile/flat_records.hpp
     profkit/profile/profile.hpp
+    profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/time.hpp
     profkit/profile/work.hpp
@@ -86,26 +96,40 @@ set(PROFKIT_HEADERS
     profkit/record/thread_registry.hpp
     profkit/record/thread_rest.hpp
     profkit/record/ticks.hpp
+    profkit/record/unusual_scope.hpp
     profkit/report/budget_table.hpp
     profkit/report/adopted_table.hpp
+    profkit/report/compact_trace_hook.hpp
+    profkit/report/deflate.hpp
     profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp
     profkit/report/json_writer.hpp
+    profkit/report/make_report.hpp
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
     profkit/report/per_step_json.hpp
     profkit/report/quality_text.hpp
     profkit/report/report.hpp
+    profkit/report/report_code.hpp
     profkit/report/report_json.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
+    profkit/report/trace_content.hpp
     profkit/report/trace_json.hpp
+    profkit/report/trace_output.hpp
     profkit/report/trace_tracks.hpp
     profkit/report/verdict_json.hpp
     profkit/report/verdict_text.hpp
     profkit/report/work_json.hpp
     profkit/report/work_table.hpp)
+
+set(PROFKIT_PERFETTO_HEADERS
+    profkit/perfetto.hpp
+    profkit/report/pftrace.hpp
+    profkit/report/pftrace_fields.hpp
+    profkit/report/pftrace_output.hpp
+    profkit/report/pftrace_sequence.hpp)
 
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs what scripts/gpu_check.sh needs beside CUDA and torch, for a machine on which nothing can be installed: the Debian packages of fmt,
-# CLI11 and nlohmann-json, and the Catch2 that scripts/test.sh has built. Run scripts/test.sh first; it installs them.
+# CLI11, protozero and nlohmann-json, and the Catch2 that scripts/test.sh has built. Run scripts/test.sh first; it installs them.
 #   usage: scripts/pack_dependencies.sh [DIR]     default: .dependencies, which git ignores
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,7 +9,7 @@ catch2=${CATCH2:-$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/profkit/catch2-* | ta
 
 rm -rf "$to"
 mkdir -p "$to/usr"
-for package in libfmt-dev libfmt9 libcli11-dev nlohmann-json3-dev; do
+for package in libfmt-dev libfmt9 libcli11-dev libprotozero-dev nlohmann-json3-dev; do
   dpkg -L "$package" | grep -vE '^/usr/share/(doc|man)' | while read -r path; do
     [ -d "$path" ] || { mkdir -p "$to$(dirname "$path")" && cp -a "$path" "$to$path"; }
   done

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all the tests. Takes 30 to 40 minutes on two cores, the first time with a download
+# Installs what is missing, builds everything and runs all the tests. Takes 30 to 60 minutes on two cores, the first time with a download
 # of about 3 GiB.
-#   usage: scripts/test.sh [STAGE]...      stages: release clang asan-ubsan tsan (default: all)
+#   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan (default: all)
 #   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$root/scripts/lib/install.sh"
 
-stages=(release clang asan-ubsan tsan)
+stages=(release asan-ubsan tsan)
 wanted=("$@")
 ((${#wanted[@]} > 0)) || wanted=("${stages[@]}")
 for stage in "${wanted[@]}"; do
@@ -78,12 +78,13 @@ stage() {
   count "$name" $counts "$((SECONDS - begin)) s"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils clang++=clang libclang-rt-dev libfmt-dev libcli11-dev nlohmann-json3-dev
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils clang++=clang libclang-rt-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 need_cmake
 need_catch2
 prefixes=$catch2
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_torch
+  need_perfetto
   need_nvcc
   prefixes="$catch2;$libtorch"
 fi
@@ -97,7 +98,6 @@ wrapper=()
 for stage in "${wanted[@]}"; do
   case $stage in
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" ;;
-    clang) stage clang ci-clang ;;
     asan-ubsan) stage asan-ubsan asan-ubsan ;;
     tsan)
       # Its runtime cannot cope with the address space layout of some kernels.

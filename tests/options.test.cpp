@@ -44,6 +44,26 @@ TEST_CASE("steps=auto takes as many steps as it needs, to 1 % or what is given",
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("auto:0.5%")));
 }
 
+TEST_CASE("kernels=every:N collects kernels in every N-th measured step and in the last one of the warm-up", "[options]") {
+  CHECK(profkit::options::parse("kernels=on").kernels_every == 1);
+  CHECK(profkit::options::parse("kernels=every:10,kernels=on").kernels_every == 1);
+  CHECK(profkit::options::parse("kernels=off,kernels=every:10").kernels);
+  profkit::options const options = profkit::options::parse("kernels=every:10,warmup=2,steps=30");
+  CHECK(options.kernels_every == 10);
+  for (std::uint64_t step = 0; step < 32; ++step) {
+    CHECK(options.collects_kernels_in(step) == (step == 1 || step == 11 || step == 21 || step == 31));
+  }
+  profkit::options const few = profkit::options::parse("kernels=every:10,warmup=0,steps=4");
+  for (std::uint64_t step = 0; step < 4; ++step) CHECK(few.collects_kernels_in(step) == (step == 3));
+  CHECK(profkit::options::parse("kernels=on,warmup=2").collects_kernels_in(0));
+  CHECK_FALSE(profkit::options::parse("kernels=every:10,steps=0").collects_kernels_in(5));
+  std::string const bad = GENERATE("kernels=every", "kernels=every:", "kernels=every:0", "kernels=every:-1", "kernels=every:2x",
+                                   "kernels=every=2", "kernels=some", "kernels=", "kernels=10");
+  CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
+                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("on, off, or every:N") &&
+                                      ContainsSubstring("kernels=on|off|every:N")));
+}
+
 TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
   for (char const* const text : {"", ",", ",,"}) {
     profkit::options const options = profkit::options::parse(text);

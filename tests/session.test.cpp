@@ -38,6 +38,19 @@ class diary final : public profkit::collector {
   std::vector<std::string>* entries_;
 };
 
+/// Notes which collectors are asked to prepare for a step, and which are called before it.
+class preparing final : public profkit::collector {
+ public:
+  preparing(std::string name, std::vector<std::string>& entries) : name_{std::move(name)}, entries_{&entries} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  void prepare_step(profkit::step_record const& step) override { entries_->push_back("prepare " + name_ + std::to_string(step.index)); }
+  void before_step(profkit::step_record const& step) override { entries_->push_back("before " + name_ + std::to_string(step.index)); }
+
+ private:
+  std::string name_;
+  std::vector<std::string>* entries_;
+};
+
 /// Throws where it is told to.
 class broken final : public profkit::collector {
  public:
@@ -235,11 +248,11 @@ TEST_CASE("a trace is written with the reports, or alone where the program runs"
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("a bound of the logs that is no power of two is refused", "[session]") {
+TEST_CASE("a bound of the logs that leaves no room is refused", "[session]") {
   profkit::options options = plain_options();
-  options.log_slots_per_thread = 1000;
+  options.log_slots_per_thread = 15;
   CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error,
-                       MessageMatches(ContainsSubstring("1000") && ContainsSubstring("power of two")));
+                       MessageMatches(ContainsSubstring("15") && ContainsSubstring("at least 16")));
   CHECK_NOTHROW(profkit::session{plain_options()});
 }
 
@@ -250,4 +263,26 @@ TEST_CASE("the cost of a scope on this machine is measured and leaves no trace",
   CHECK(profile.quality.cost_of_1000_scopes < std::chrono::milliseconds{10});
   CHECK(profile.scopes.empty());
   CHECK(profile.quality.dropped_events == 0);
+}
+
+TEST_CASE("all collectors prepare for a step before any is called before it", "[session]") {
+  std::vector<std::string> entries;
+  profkit::session session{plain_options(0, 2)};
+  session.collect(preparing{"a", entries});
+  session.collect(preparing{"b", entries});
+  for ([[maybe_unused]] profkit::step const step : session) {
+  }
+  CHECK(entries == std::vector<std::string>{"prepare a0", "prepare b0", "before a0", "before b0", "prepare a1", "prepare b1", "before a1",
+                                            "before b1"});
+}
+
+TEST_CASE("a step says whether kernels are to be collected in it", "[session]") {
+  profkit::options options = plain_options(1, 4);
+  options.kernels_every = 2;
+  profkit::session session{options};
+  for ([[maybe_unused]] profkit::step const step : session) {
+  }
+  std::vector<bool> found;
+  for (profkit::step_record const& step : session.report().profile().steps) found.push_back(step.has_kernels);
+  CHECK(found == std::vector<bool>{true, false, true, false, true});
 }

@@ -8,7 +8,7 @@ option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread
 if(NOT PROFKIT_TEST_THREADS_ONLY)
   profkit_add_unit_tests(profile SOURCES profile/save_load.test.cpp)
   profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
-                                         analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
+                                         analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
                                          analyze/gpu_summary.test.cpp
                                          analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp analyze/outliers.test.cpp
                                          analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
@@ -22,6 +22,18 @@ if(NOT PROFKIT_TEST_THREADS_ONLY)
   else()
     message(STATUS "profkit: no nlohmann_json, report.json is not tested")
   endif()
+endif()
+
+if(TARGET protozero::protozero)
+  # The compact trace. It stands alone: reports write it wherever its header is in the program.
+  profkit_add_test_program(NAME pftrace SOURCES report/pftrace.test.cpp LIBRARIES profkit::perfetto)
+  profkit_add_test_program(NAME write_traces SOURCES report/write_traces.cpp LIBRARIES profkit::perfetto NO_CATCH NO_TEST)
+  file(GLOB recorded_profiles "${CMAKE_CURRENT_SOURCE_DIR}/data/*.profile")
+  foreach(what IN ITEMS packing slices)
+    add_test(NAME pftrace_${what} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/report/compare_traces.py" ${what}
+                                          "$<TARGET_FILE:profkit_write_traces>" made ${recorded_profiles})
+    set_tests_properties(pftrace_${what} PROPERTIES LABELS cpu SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
+  endforeach()
 endif()
 
 if(TARGET profkit_program)
@@ -104,7 +116,7 @@ if(TARGET CUDA::cudart)
   endforeach()
   set_target_properties(profkit_fake_libcuda PROPERTIES OUTPUT_NAME libcuda.so.1)
   set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
-  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_graphs.test.cpp collect/fake_cudart.cpp ENVIRONMENT
+  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_graphs.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${fake_dir})
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
@@ -146,7 +158,7 @@ endif()
 include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
 if(profkit_has_cuda)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
-  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu LIBRARIES profkit::cupti)
+  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu LIBRARIES profkit::cupti)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)

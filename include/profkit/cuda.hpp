@@ -13,7 +13,7 @@
 
 #ifndef PROFKIT_DISABLE
 #define PROF_GPU_SCOPE(name, stream) \
-  ::profkit::gpu_scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), stream }
+  ::profkit::gpu_scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), stream }
 #else
 #define PROF_GPU_SCOPE(name, stream) static_cast<void>(sizeof(stream))
 #endif

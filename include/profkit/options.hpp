@@ -33,10 +33,23 @@ struct options {
   std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
   bool nvtx = true;               ///< `nvtx=off`: read before `main`, so only the environment can say it
   bool kernels = true;            ///< `kernels=off`: do not take a collector named "kernels"
-  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 22U;  ///< bound of a thread's log between drains; a scope takes 2, a launch 3
+  /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
+  std::uint64_t kernels_every = 1;
+  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;  ///< bound of a thread's log between drains; a scope takes 3, a launch 4
 
   /// How many measured steps there can be: `measured_steps`, or with `steps=auto` the bound.
   [[nodiscard]] std::uint64_t most_measured_steps() const noexcept { return enabled && wanted_interval ? most_steps : measured_steps; }
+
+  /// Whether kernels are collected in a step, if they are at all. With `kernels_every`, what only costs once falls into the last step of
+  /// the warm-up; where fewer steps are measured than that, the last of them is collected.
+  /// @param step from 0, warm-up included.
+  [[nodiscard]] bool collects_kernels_in(std::uint64_t step) const noexcept {
+    if (kernels_every <= 1) return true;
+    if (step < warmup_steps) return step + 1 == warmup_steps;
+    std::uint64_t const most = most_measured_steps();
+    std::uint64_t const every = most > 0 && most < kernels_every ? most : kernels_every;
+    return (step - warmup_steps + 1) % every == 0;
+  }
 
   /// Reads `PROFKIT` with `secure_getenv`.
   /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
@@ -59,7 +72,7 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, trace, trace=N, kernels=on|off, nvtx=on|off, memory=steps|scopes, "
+      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, memory=steps|scopes, "
       "precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
@@ -83,7 +96,7 @@ struct options {
       trace = true;
       if (has_value) trace_steps = number(item, value, 1);
     } else if (key == "kernels") {
-      kernels = on_or_off(item, value);
+      set_kernels(item, value);
     } else if (key == "nvtx") {
       nvtx = on_or_off(item, value);
     } else if (key == "memory") {
@@ -95,6 +108,18 @@ struct options {
     } else {
       throw error{"PROFKIT: unknown key \"" + std::string{item} + "\"; valid are: " + valid_keys};
     }
+  }
+
+  void set_kernels(std::string_view item, std::string_view value) {
+    constexpr std::string_view some = "every:";
+    constexpr char const* wanted = "on, off, or every:N with a whole number from 1, as in every:10";
+    kernels = value != "off";
+    kernels_every = 1;
+    if (value == "on" || value == "off") return;
+    if (value.substr(0, some.size()) != some) bad_value(item, wanted);
+    value.remove_prefix(some.size());
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), kernels_every);
+    if (status != std::errc{} || end != value.data() + value.size() || kernels_every == 0) bad_value(item, wanted);
   }
 
   void set_steps(std::string_view item, std::string_view value) {

@@ -8,8 +8,12 @@
 #include "collect/measured_roof.hpp"
 #include "collect/nvtx.hpp"
 #include "options.hpp"
-#include "profile/save_load.hpp"
 #include "report/report.hpp"
 #include "scope.hpp"
 #include "session.hpp"
 #include "version.hpp"
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "analyze/analyze.hpp"
+#include "profile/save_load.hpp"
+#endif

@@ -35,16 +35,16 @@
 #ifndef PROFKIT_DISABLE
 
 #define PROF_SCOPE(...) \
-  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" PROFKIT_FIRST(__VA_ARGS__, )), ::profkit::detail::work_of(__VA_ARGS__) }
+  ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" PROFKIT_FIRST(__VA_ARGS__, )), ::profkit::detail::work_of(__VA_ARGS__) }
 
 #define PROF_SCOPE_INDEXED(name, index) \
-  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
+  ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
 
 #define PROF_FUNCTION() \
-  ::profkit::scope const PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
+  ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
 
 #define PROF_ADOPT_SCOPE(role, token) \
-  ::profkit::adopting_scope const PROFKIT_VARIABLE { PROFKIT_SITE("" role), token }
+  ::profkit::adopting_scope PROFKIT_VARIABLE { PROFKIT_SITE("" role), token }
 
 #define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), static_cast<double>(value))
 

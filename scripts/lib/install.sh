@@ -2,6 +2,8 @@
 
 torch_version=2.11.0
 catch2_version=3.7.1
+nvtx_version=13.0.85
+perfetto_version=0.59.1
 catch2_suite=trixie # the release of Debian whose source package is Catch2 $catch2_version
 
 as_root() {
@@ -149,4 +151,31 @@ need_nvcc() {
   export CUDA_HOME=$toolkit CUDA_PATH=$toolkit CUDAToolkit_ROOT=$toolkit CUDACXX=$toolkit/bin/nvcc
   PATH=$toolkit/bin:$PATH
   say "CUDA toolkit: Python packages in $toolkit"
+}
+
+# Google's protos of traces, for the test that decodes the compact trace; without them it is skipped. After need_torch.
+need_perfetto() {
+  [ "$(version_in_venv perfetto)" != "$perfetto_version" ] || return 0
+  if [ -n "${PROFKIT_VENV:-}" ]; then
+    say "PROFKIT_VENV=$venv has no perfetto $perfetto_version: the test that decodes traces is skipped"
+    return 0
+  fi
+  logged "installing perfetto $perfetto_version into $venv" "$logs/perfetto.log" \
+    "$python" -m pip install --progress-bar off --disable-pip-version-check "perfetto==$perfetto_version" || return 0
+}
+
+# Sets nvtx: the folder of NVTX's headers, empty if they cannot be had. Those of a CUDA toolkit, or NVIDIA's Python package.
+need_nvtx() {
+  local each
+  for each in "${CUDA_HOME:-/usr/local/cuda}/include" /usr/local/cuda-*/include "$cache"/venv/lib/python3*/site-packages/nvidia/cu*/include \
+    "$cache"/nvtx/nvidia/*/include; do
+    nvtx=$each
+    [ ! -e "$nvtx/nvtx3/nvtx3.hpp" ] || return 0
+  done
+  nvtx=
+  logged "no CUDA toolkit: installing the headers of NVTX into $cache/nvtx" "$logs/nvtx.log" \
+    python3 -m pip install --progress-bar off --disable-pip-version-check --target "$cache/nvtx" "nvidia-nvtx==$nvtx_version" || return 0
+  for each in "$cache"/nvtx/nvidia/*/include; do
+    [ ! -e "$each/nvtx3/nvtx3.hpp" ] || nvtx=$each
+  done
 }

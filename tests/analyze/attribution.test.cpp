@@ -216,6 +216,26 @@ TEST_CASE("the order of the records does not matter", "[attribution]") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("the calls with any correlations are found, of those that share one the first", "[attribution]") {
+  std::mt19937_64 random{6};
+  for (std::uint64_t const distance : {std::uint64_t{1}, std::uint64_t{12}, std::uint64_t{4096}, std::uint64_t{1} << 40U}) {
+    std::vector<profkit::api_call_record> calls(3000);
+    for (profkit::api_call_record& each : calls) each.correlation = distance * (random() % 2000);
+    profkit::detail::correlation_index const index{calls};
+    std::size_t wrong = 0;
+    for (std::uint64_t number = 0; number < 2100; ++number) {
+      for (std::uint64_t const wanted : {distance * number, distance * number + 5}) {
+        auto const first = std::find_if(calls.begin(), calls.end(), [&](auto const& each) { return each.correlation == wanted; });
+        std::uint32_t const expected = first == calls.end() ? none : static_cast<std::uint32_t>(first - calls.begin());
+        wrong += index.find(wanted) != expected ? 1U : 0U;
+      }
+    }
+    CHECK(wrong == 0);
+  }
+  std::vector<profkit::api_call_record> const no_calls;
+  CHECK(profkit::detail::correlation_index{no_calls}.find(7) == none);
+}
+
 TEST_CASE("records are ordered by any numbers, equal ones as they came", "[bucket_order]") {
   std::mt19937_64 random{5};
   std::vector<std::vector<std::uint64_t>> cases{{}, {7}, {0, 0xffffffffffffffffU}, {5, 5, 5}, {3, 1, 0xffffffffffffffffU, 2, 1}};
@@ -230,11 +250,6 @@ TEST_CASE("records are ordered by any numbers, equal ones as they came", "[bucke
     std::iota(expected.begin(), expected.end(), 0U);
     std::stable_sort(expected.begin(), expected.end(), [&](std::uint32_t a, std::uint32_t b) { return numbers[a] < numbers[b]; });
     CHECK(order.positions() == expected);
-    auto const number_of = [&](std::uint32_t each) { return numbers[each]; };
-    for (std::uint64_t const wanted : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{8}, ~std::uint64_t{0}}) {
-      auto const first = std::find(numbers.begin(), numbers.end(), wanted);
-      CHECK(order.find(wanted, number_of, none) == (first == numbers.end() ? none : static_cast<std::uint32_t>(first - numbers.begin())));
-    }
   }
 }
 

@@ -22,8 +22,9 @@ using std::chrono::nanoseconds;
 namespace {
 
 profkit::detail::gpu_idle idle_of(profkit::profile const& of) {
-  return profkit::detail::find_gpu_idle(of, profkit::attribute(of), profkit::detail::measured_time{of},
-                                        profkit::detail::operations_by_begin(of.gpu_operations));
+  profkit::attribution const launched = profkit::attribute(of);
+  profkit::detail::measured_time const when{of};
+  return profkit::detail::find_gpu_idle(of, launched, when, profkit::detail::counted_operations{of, launched, when});
 }
 
 profkit::gpu_idle_summary idle_in(profkit::summary const& of, std::string const& path) {

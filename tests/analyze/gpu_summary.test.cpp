@@ -6,6 +6,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdint>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -390,4 +392,24 @@ TEST_CASE("the order of the operations does not matter to the summary", "[gpu_su
   CHECK(before.busy == after.busy);
   CHECK(before.kernel_time == after.kernel_time);
   CHECK(before.latency_p95 == after.latency_p95);
+}
+
+TEST_CASE("operations are gone through in the order in which they began, however they were recorded", "[gpu_summary]") {
+  std::mt19937_64 random{9};
+  for (std::uint64_t const disorder : {0U, 5U, 100'000U}) {
+    profkit::profile profile;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+      profkit::timestamp const begin = at_ms(1.0) + std::chrono::nanoseconds{i + random() % (disorder + 1)};  // some begin together
+      profile.gpu_operations.emplace_back().time = {begin, begin + std::chrono::nanoseconds{1}};
+    }
+    std::vector<std::uint32_t> expected(profile.gpu_operations.size());
+    std::iota(expected.begin(), expected.end(), 0U);
+    std::stable_sort(expected.begin(), expected.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return profile.gpu_operations[a].time.begin < profile.gpu_operations[b].time.begin;
+    });
+    profkit::detail::counted_operations const operations{profile, profkit::attribute(profile), profkit::detail::measured_time{profile}};
+    std::vector<std::uint32_t> found;
+    for (profkit::detail::timed_operation const& each : operations.all()) found.push_back(each.record);
+    CHECK(found == expected);
+  }
 }

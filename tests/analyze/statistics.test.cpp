@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/select_quantile.hpp>
 #include <profkit/analyze/statistics.hpp>
 
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <random>
 #include <vector>
 
 using Catch::Approx;
@@ -58,6 +61,28 @@ TEST_CASE("quantiles of samples that are not sorted are those of the sorted ones
   }
   std::vector<double> empty;
   CHECK_FALSE(profkit::select_quantile(empty.begin(), empty.end(), 0.5, [](double each) { return each; }));
+}
+
+TEST_CASE("quantiles of many samples are those of the sorted ones, whatever they are", "[statistics]") {
+  std::mt19937_64 random{3};
+  std::vector<std::vector<double>> cases(6);
+  for (int i = 0; i < 20'000; ++i) {
+    auto const any = static_cast<double>(random() % 1'000'000);
+    cases[0].push_back(any);
+    cases[1].push_back(i);                        // in order
+    cases[2].push_back(-i);                       // in the opposite order
+    cases[3].push_back(5.0);                      // all the same
+    cases[4].push_back(i % 39 == 0 ? any : 1.0);  // every sample that is looked at is another
+    cases[5].push_back(i < 19'000 ? 1.0 : any);
+  }
+  for (std::vector<double> const& samples : cases) {
+    std::vector<double> sorted = samples;
+    std::sort(sorted.begin(), sorted.end());
+    for (double const q : {0.0, 0.05, 0.5, 0.95, 0.999, 1.0}) {
+      std::vector<double> moved = samples;
+      CHECK(profkit::select_quantile(moved.begin(), moved.end(), q, [](double each) { return each; }) == profkit::quantile(sorted, q));
+    }
+  }
 }
 
 TEST_CASE("statistics added to others are those of all the samples", "[statistics]") {

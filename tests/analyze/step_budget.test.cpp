@@ -309,8 +309,10 @@ TEST_CASE("the budget of random profiles is that of looking at every nanosecond"
         if (path != none && profile.paths[path].name >= "x") on_other_thread += causes[cause];
       }
     }
-    auto const by_path = profkit::detail::find_gpu_idle(profile, profkit::attribute(profile), profkit::detail::measured_time{profile},
-                                                        profkit::detail::operations_by_begin(profile.gpu_operations));
+    profkit::attribution const launched = profkit::attribute(profile);
+    profkit::detail::measured_time const when{profile};
+    auto const by_path =
+        profkit::detail::find_gpu_idle(profile, launched, when, profkit::detail::counted_operations{profile, launched, when});
     for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
       auto const known = model.idle.find(path);
       CHECK((by_path.of_path[path] ? by_path.of_path[path]->self_by_cause : plain_model::causes{}) ==

@@ -31,6 +31,7 @@ FOREIGN = {
     "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"cupti\.hpp|collect/cupti_\w+\.hpp"),
     "the CUDA runtime": (r"cuda\w*\.h|driver_types\.h|vector_types\.h", r"(cuda|cupti)\.hpp|collect/(cuda|cupti)_\w+\.hpp"),
     "fmt": (r"fmt/.*", r"[^/]+|report/.*"),
+    "protozero": (r"protozero/.*", r"perfetto\.hpp|report/pftrace\w*\.hpp"),
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
         r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdlib|string|stdint|stddef)\.h",
@@ -49,7 +50,8 @@ LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime"}
 
 # The CMake targets from the bottom up, and the headers that belong to each.
 TARGETS = {
-    "profkit": r"(?!cuda|cupti)[^/]+|\w+/(?!cuda_|cupti).*",
+    "profkit": r"(?!cuda|cupti|perfetto)[^/]+|\w+/(?!cuda_|cupti|pftrace).*",
+    "profkit_perfetto": r"perfetto\.hpp|report/pftrace\w*\.hpp",
     "profkit_cuda": r"cuda\.hpp|collect/cuda_\w+\.hpp",
     "profkit_cupti": r"cupti\.hpp|collect/cupti\w*\.hpp",
 }

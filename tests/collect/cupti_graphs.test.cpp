@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CUDA graphs in the collection of kernels, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
+#include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>

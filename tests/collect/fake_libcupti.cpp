@@ -104,6 +104,7 @@ void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& functio
   at.correlationData = &data;
   at.functionParams = parameters;
   bool const is_watched = state().callback != nullptr && state().calls.count(id) != 0;
+  if (is_watched) fake_cupti.callbacks += 2;
   at.callbackSite = CUPTI_API_ENTER;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
   function(at.correlationId);
@@ -255,7 +256,7 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 extern "C" {
 
-fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, allocate, release, capture, clone, replay, 1, 0, 0, false};
+fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, allocate, release, capture, clone, replay, 1, 0, 0, 0, false};
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   auto const wanted = static_cast<std::uint32_t>(status_of("version"));
@@ -300,7 +301,13 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call
   return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
 CUptiResult cuptiEnableCallback(std::uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-  if (enable != 0) (domain == CUPTI_CB_DOMAIN_RESOURCE ? state().resources : state().calls).insert(id);
+  std::lock_guard<std::mutex> const lock{state().mutex};
+  auto& enabled = domain == CUPTI_CB_DOMAIN_RESOURCE ? state().resources : state().calls;
+  if (enable != 0) {
+    enabled.insert(id);
+  } else {
+    enabled.erase(id);
+  }
   return status_of("cuptiEnableCallback");
 }
 CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* number) {

@@ -33,5 +33,6 @@ struct fake_cupti_controls {
   std::uint32_t next_correlation;
   std::uint64_t records_to_drop;  ///< reported as dropped
   std::uint64_t buffers_requested;
+  std::uint64_t callbacks;  ///< around calls of the driver
   bool is_subscribed;
 };

@@ -301,7 +301,7 @@ TEST_CASE("tasks that hand their token on forever make paths of bounded length, 
 }
 
 TEST_CASE("deeper than the entries that a thread keeps, a token is of a scope around the innermost one", "[token]") {
-  constexpr int known = static_cast<int>(profkit::detail::thread_log::known_entries) - 1;
+  constexpr int known = static_cast<int>(profkit::detail::thread_log::known_depth) - 1;
   for (int const depth : {known - 1, known, known + 1, known + 2, 200}) {
     profkit::profile const profile = record([depth] {
       scope_token token;
@@ -314,7 +314,7 @@ TEST_CASE("deeper than the entries that a thread keeps, a token is of a scope ar
 }
 
 TEST_CASE("having been deeper than that leaves no wrong entry behind", "[token]") {
-  constexpr int known = static_cast<int>(profkit::detail::thread_log::known_entries) - 1;
+  constexpr int known = static_cast<int>(profkit::detail::thread_log::known_depth) - 1;
   profkit::profile const profile = record([] {
     scope_token token;
     at_depth(known + 1, [&token] {
@@ -355,7 +355,7 @@ TEST_CASE("an API call on the stack is no scope", "[token]") {
 
 TEST_CASE("an adopting scope that the log has no room for is counted and leaves the others whole", "[token]") {
   profkit::options options = plain_options();
-  options.log_slots_per_thread = 64;
+  options.log_slots_per_thread = 72;
   constexpr std::uint64_t opened = 100;
   profkit::session session{options};
   scope_token const token = token_of_attention();
@@ -405,10 +405,10 @@ TEST_CASE("threads that take and adopt tokens at once, while the session drains,
       --running;
     });
   }
-  while (running > 0) {
+  do {
     profkit::step const step{session};
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
-  }
+  } while (running > 0);
   for (std::thread& worker : workers) worker.join();
   profkit::profile const profile = session.report().profile();
   CHECK(profile.quality.dropped_events == 0);

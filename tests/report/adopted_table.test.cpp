@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/adopted_table.hpp>
 #include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/report/budget_table.hpp>
 #include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
 
 #include <unistd.h>
 
@@ -195,6 +198,20 @@ TEST_CASE("where kernels were not collected the report says why and every figure
     CHECK(written["scopes"][0].at(name).is_null());
     CHECK(written["names"][0].at(name).is_null());
   }
+}
+
+TEST_CASE("report.json says of how many steps its figures of the GPU are", "[report]") {
+  profkit::profile profile = made_gpu_profile();
+  CHECK(gpu_json(profile)["gpu"]["steps"] == 2);
+  profile.steps[2].has_kernels = false;
+  json const written = gpu_json(profile);
+  CHECK(written["steps"]["measured"] == 2);
+  CHECK(written["gpu"]["steps"] == 1);
+  CHECK(written["budget"]["steps"] == 1);
+  json const& per_step = find(written["scopes"], "path", "step/forward").at("per_step");
+  CHECK(per_step["steps"] == 2);
+  CHECK(per_step["gpu_steps"] == 1);
+  CHECK(written["kernels"][0]["per_step"]["steps"] == 1);
 }
 
 TEST_CASE("write makes the files of kernels only where they were collected", "[report]") {

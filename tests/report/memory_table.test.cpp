@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/memory_table.hpp>
 #include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
+#include <profkit/report/trace_json.hpp>
 
 #include <unistd.h>
 

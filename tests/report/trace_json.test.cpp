@@ -2,9 +2,14 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/report/trace_json.hpp>
 
+#include <unistd.h>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -199,4 +204,19 @@ TEST_CASE("an empty profile makes an empty trace", "[trace]") {
   profkit::profile warm_up_only = made_gpu_profile();
   for (profkit::step_record& step : warm_up_only.steps) step.warmup = true;
   CHECK(events_of(warm_up_only, "X").empty());
+}
+
+TEST_CASE("a trace file is written in pieces and is the same text, and an error names it", "[trace]") {
+  profkit::profile profile = made_gpu_profile();
+  for (int i = 0; i < 20'000; ++i) profile.scopes.push_back(profile.scopes.back());
+  std::filesystem::path const path = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()) + ".json");
+  profkit::attribution const launched = profkit::attribute(profile);
+  profkit::write_trace_json(profile, launched, 100, path);
+  std::ifstream file{path, std::ios::binary};
+  std::string const written{std::istreambuf_iterator<char>{file}, {}};
+  CHECK(written.size() > 1'000'000);
+  CHECK((written == profkit::trace_json(profile, launched, 100)));
+  std::filesystem::remove(path);
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_WITH(profkit::write_trace_json(profile, launched, 100, "/nowhere/trace.json"), ContainsSubstring("/nowhere/trace.json"));
 }

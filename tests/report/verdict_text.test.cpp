@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
 #include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
+#include <profkit/report/tables.hpp>
+#include <profkit/report/verdict_text.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
 #include <profkit/report/work_table.hpp>
 
 #include <catch2/catch_approx.hpp>

@@ -69,8 +69,13 @@ class report_node {
 /// Of null what is n/a: 0.
 inline double number_or_0(report_node const& of) { return of.is_null() ? 0.0 : of.number(); }
 
+/// Kernels need not have been collected in every step.
+inline std::string steps_of(report_node const& per_step, std::string const& what) {
+  return per_step.has(what + "_steps") ? what + "_steps" : "steps";
+}
+
 inline figures read_figures(report_node const& per_step, std::string const& what) {
-  return {per_step["steps"].count(), per_step[what + "_mean_ms"].number(), number_or_0(per_step[what + "_std_ms"]),
+  return {per_step[steps_of(per_step, what)].count(), per_step[what + "_mean_ms"].number(), number_or_0(per_step[what + "_std_ms"]),
           number_or_0(per_step[what + "_autocorrelation"])};
 }
 

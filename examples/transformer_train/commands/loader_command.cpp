@@ -153,7 +153,7 @@ exit_code load(loader_sweep const& wanted, profkit::options options) {
   auto const from = std::make_shared<corpus const>(wanted.run.data_file, wanted.run.ctx);
   options.measured_steps = epoch_batches(wanted, *from);
   // Each worker has a log, and a step's worth of samples fits in a small one.
-  options.log_slots_per_thread = std::uint64_t{1} << 18U;
+  options.log_slots_per_thread = std::uint64_t{1} << 19U;
   if (!device.is_cuda()) limit_host_memory();
   result_file results{options.output_directory, "loader", key_columns, value_columns};
   std::vector<cell> cells;

@@ -77,7 +77,7 @@ std::vector<std::string> measure_cell(silu_config const& config, profkit::option
     silu_case silu{config, device};
     profkit::report const report = time_steps(device, options, /*with_kernels=*/true, [&] { silu.step(); });
     row = {"ok"};
-    auto const steps = static_cast<double>(report.summary().steps.host.count);
+    auto const steps = static_cast<double>(report.summary().gpu ? report.summary().gpu->steps : 0);
     std::optional<both_directions> const work = kernels_of(report.summary());
     if (work && steps > 0.0) {
       double const tensor_bytes = static_cast<double>(config.elements()) * (config.precision == precision_kind::fp32 ? 4.0 : 2.0);

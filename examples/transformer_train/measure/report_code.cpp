@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The only unit of the trainer that compiles the code of profkit's reports; the others define PROFKIT_REPORT_ELSEWHERE.
-#undef PROFKIT_REPORT_ELSEWHERE
-#include <profkit/report/report.hpp>
+// The only unit of the trainer that compiles the code of profkit's sessions and reports; the others define PROFKIT_CODE_ELSEWHERE.
+#include <profkit/code.hpp>
 
-template struct profkit::detail::report_code<void>;
+#ifdef TRAINER_WITH_PERFETTO
+#include <profkit/perfetto.hpp>
+#endif

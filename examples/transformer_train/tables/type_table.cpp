@@ -82,7 +82,7 @@ titled_table type_table(profkit::summary const& summary) {
     for (class_total const& each : classes) {
       for (type_total const& type : each.types) {
         table.add({each.name, type.type, short_kernel_name(type.longest), std::to_string(type.calls), in_ms(type.time),
-                   in_ms(per(summary.steps.host.count, type.time)), percent(type.time, each.time), percent(type.time, all)});
+                   in_ms(per(summary.gpu->steps, type.time)), percent(type.time, each.time), percent(type.time, all)});
       }
     }
     notes.push_back(in_words(classes));

@@ -124,6 +124,7 @@ profkit::summary summary_of(std::vector<profkit::kernel_summary> kernels) {
   profkit::summary summary;
   summary.steps.host.count = 2;
   summary.gpu.emplace();
+  summary.gpu->steps = 2;
   summary.gpu->kernels = std::move(kernels);
   return summary;
 }

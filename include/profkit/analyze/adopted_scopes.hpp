@@ -35,7 +35,7 @@ class adopted_scopes {
       : of_{of}, tree_{tree}, own_(of.paths.size()), work_(of.paths.size()), row_of_(of.paths.size(), no_row) {
     find_origins();
     add_scopes(when, launched);
-    if (counted != nullptr) add_operations(launched, counted->order());
+    if (counted != nullptr) add_operations(*counted);
     fold();
     has_kernels_ = counted != nullptr;
   }
@@ -139,20 +139,18 @@ class adopted_scopes {
     }
   }
 
-  void add_operations(attribution const& launched, std::vector<std::uint32_t> const& by_begin) {
-    for (std::uint32_t const each : by_begin) {
-      std::uint32_t const path = launched.path_of[each];
-      if (path == attribution::none) continue;
-      interval const& time = of_.gpu_operations[each].time;
-      std::uint32_t const adopting = around_[path];
-      sums& to = adopting == none ? own_[path] : work_[adopting];
+  void add_operations(counted_operations const& counted) {
+    counted.for_each([&](timed_operation const& each) {
+      if (each.path == none) return;
+      std::uint32_t const adopting = around_[each.path];
+      sums& to = adopting == none ? own_[each.path] : work_[adopting];
       ++to.operations;
-      to.kernels += time.duration();
-      if (adopting == none) continue;
+      to.kernels += each.time.duration();
+      if (adopting == none) return;
       // What is covered here is covered in all that is around.
-      for (std::size_t row = row_of_[adopting]; row != no_row && rows_[row].busy.add(time); row = rows_[row].above) {
+      for (std::size_t row = row_of_[adopting]; row != no_row && rows_[row].busy.add(each.time); row = rows_[row].above) {
       }
-    }
+    });
   }
 
   void fold() {

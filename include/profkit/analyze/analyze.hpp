@@ -118,14 +118,10 @@ inline std::vector<counter_summary> summarize_counters(profile const& of, measur
 
 struct gpu_analysis {
   gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, kernel_class_rules const& classes)
-      : gpu_analysis{of, when, tree, classes, operations_by_begin(of.gpu_operations)} {}
-
-  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, kernel_class_rules const& classes,
-               std::vector<std::uint32_t> const& by_begin)
-      : launched{attribute(of)}, counted{of, launched, when, by_begin}, work{of, launched, counted, tree} {
+      : launched{attribute(of)}, counted{of, launched, when}, work{of, launched, counted, tree} {
     if (!when.has_steps()) return;
-    idle = find_gpu_idle(of, launched, when, by_begin);
-    budget = step_budget{of, launched, when, by_begin, *idle, classes}.summarize();
+    idle = find_gpu_idle(of, launched, when, counted);
+    budget = step_budget{of, when, counted, *idle, classes}.summarize();
   }
 
   attribution launched;
@@ -143,18 +139,18 @@ inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, g
   result.unattributed_operations = gpu.work.unattributed_operations();
   result.unattributed_kernels = gpu.work.unattributed_kernels();
   result.unattributed_time = result.all.kernel_self;
-  std::vector<std::uint32_t> const& order = gpu.counted.order();
-  result.unknown_launches = static_cast<std::uint64_t>(
-      std::count_if(order.begin(), order.end(), [&](std::uint32_t each) { return gpu.launched.launch_of[each] == attribution::none; }));
   graph_node_index const captured{of};
-  for (std::uint32_t const each : order) {
-    std::uint64_t const node = of.gpu_operations[each].graph_node;
-    if (node == 0) continue;
+  gpu.counted.for_each([&](timed_operation const& each) {
+    if (each.latency != timed_operation::no_latency) return;
+    if (gpu.launched.launch_of[each.record] == attribution::none) ++result.unknown_launches;
+    std::uint64_t const node = of.gpu_operations[each.record].graph_node;
+    if (node == 0) return;
     ++result.operations_of_graphs;
     if (!captured.find(node)) ++result.operations_of_unknown_graphs;
-  }
-  summarize_names(result, of, order, classes, &steps);
+  });
+  summarize_names(result, of, gpu.counted.all(), classes, &steps);
   if (of.has_all_api_calls) result.api = summarize_api(of, when);
+  result.steps = when.steps().size();
   return result;
 }
 
@@ -167,6 +163,7 @@ struct analyze_options {
 /// What a profile comes to, over its measured steps. Pure; takes time in proportion to the records (n log n if they are out of order).
 [[nodiscard]] inline summary analyze(profile const& of, analyze_options const& with = {}) {
   detail::measured_time const when{of};
+  detail::measured_time const with_kernels = detail::measured_time::with_kernels(of);
   detail::path_tree const tree{of.paths};
   summary result;
   result.environment = of.environment;
@@ -174,11 +171,11 @@ struct analyze_options {
   result.steps = detail::summarize_steps(of);
   std::optional<detail::gpu_analysis> gpu;
   if (has_kernels(of)) {
-    gpu.emplace(of, when, tree, with.kernel_classes);
+    gpu.emplace(of, with_kernels, tree, with.kernel_classes);
     result.budget = gpu->budget;
   }
-  detail::time_per_step const steps{of, when, gpu ? &gpu->launched : nullptr, gpu ? &gpu->counted : nullptr};
-  if (gpu) result.gpu = detail::summarize_gpu(of, when, *gpu, steps, with.kernel_classes);
+  detail::time_per_step const steps{of, when, with_kernels, gpu ? &gpu->counted : nullptr};
+  if (gpu) result.gpu = detail::summarize_gpu(of, with_kernels, *gpu, steps, with.kernel_classes);
   detail::scope_rows const rows{of, when, tree, steps, gpu ? &gpu->work : nullptr, gpu && gpu->idle ? &*gpu->idle : nullptr};
   result.scopes = rows.by_path(result.steps.host.total);
   result.names = rows.by_name();
@@ -186,7 +183,7 @@ struct analyze_options {
   std::vector<std::uint32_t> adopted;  // paths
   result.adopted = detail::summarize_adopted(of, when, tree, gpu ? &gpu->launched : nullptr, gpu ? &gpu->counted : nullptr, &adopted);
   result.limits = detail::summarize_limits(of);
-  detail::scope_work work{of, when, tree};
+  detail::scope_work work{of, gpu ? with_kernels : when, tree};
   work.fill(result, rows.paths(), rows.names());
   work.fill_backward(result, adopted);
   result.model = detail::summarize_model(of, result.steps, result.limits, work);

@@ -10,8 +10,8 @@
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
-#include "bucket_order.hpp"
 #include "innermost_scopes.hpp"
+#include "thread_lanes.hpp"
 
 namespace profkit {
 
@@ -25,6 +25,8 @@ struct attribution {
   /// as that is known; else that of `scope_of`; else where what its thread does outside scopes belongs. `none` if none of them is known.
   std::vector<std::uint32_t> path_of;
   std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
+
+  detail::thread_lanes lanes;  ///< the scopes by thread, which were put in order for this
 };
 
 namespace detail {
@@ -34,25 +36,39 @@ namespace detail {
 inline timestamp middle_of(interval const& call) { return call.begin + call.duration() / 2; }
 
 /// Finds calls by their correlation; of those that share one, the first.
+///
+/// Correlations count up, so their low bits alone say nearly which call it is, and calls that follow each other lie close together here,
+/// too.
 class correlation_index {
  public:
-  explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, order_{correlations(calls)} {}
+  explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, next_(calls.size()) {
+    while ((std::size_t{1} << bits_) < calls.size()) ++bits_;
+    first_.assign(std::size_t{1} << bits_, attribution::none);
+    for (auto call = static_cast<std::uint32_t>(calls.size()); call-- > 0;) {
+      std::uint32_t& first = first_[bucket_of(calls[call].correlation)];
+      next_[call] = first;
+      first = call;
+    }
+  }
 
   [[nodiscard]] std::uint32_t find(std::uint64_t correlation) const {
-    return order_.find(
-        correlation, [&](std::uint32_t call) { return calls_[call].correlation; }, attribution::none);
+    std::uint32_t call = first_[bucket_of(correlation)];
+    while (call != attribution::none && calls_[call].correlation != correlation) call = next_[call];
+    return call;
   }
 
  private:
-  static std::vector<std::uint64_t> correlations(std::vector<api_call_record> const& calls) {
-    std::vector<std::uint64_t> result;
-    result.reserve(calls.size());
-    for (api_call_record const& call : calls) result.push_back(call.correlation);
-    return result;
+  /// The high bits take part, so that correlations at even distances do not all meet. They are the same for calls that follow each other.
+  /// Source of the factor: D. E. Knuth, "The Art of Computer Programming", volume 3, section 6.4 (Fibonacci hashing).
+  [[nodiscard]] std::size_t bucket_of(std::uint64_t correlation) const {
+    std::uint64_t const high = ((correlation >> bits_) * 0x9e3779b97f4a7c15U) >> (64U - bits_);
+    return static_cast<std::size_t>(correlation ^ high) & (first_.size() - 1);
   }
 
   std::vector<api_call_record> const& calls_;
-  bucket_order order_;
+  unsigned bits_ = 1;
+  std::vector<std::uint32_t> first_;  ///< by bucket: the first call in it
+  std::vector<std::uint32_t> next_;   ///< by call: the next one in its bucket
 };
 
 /// Finds the path of the scope in which a node of a graph was captured.
@@ -97,7 +113,7 @@ inline void find_paths(attribution& result, profile const& of) {
   std::vector<std::uint32_t> const rest = rest_paths(of);
   result.path_of.reserve(of.gpu_operations.size());
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    std::uint64_t const node = of.gpu_operations[i].graph_node;
+    std::uint64_t const node = of.graph_nodes.empty() ? 0 : of.gpu_operations[i].graph_node;
     std::uint32_t path = node == 0 ? attribution::none : captured.find(node).value_or(attribution::none);
     if (path == attribution::none && result.scope_of[i] != attribution::none) path = of.scopes[result.scope_of[i]].path;
     std::uint32_t const launch = result.launch_of[i];
@@ -124,8 +140,9 @@ inline void find_paths(attribution& result, profile const& of) {
     if (launch != attribution::none) is_launch[launch] = true;
   }
 
+  result.lanes = detail::thread_lanes{of};
   std::vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
-      of, of.api_calls, [&](std::uint32_t call) { return is_launch[call]; },
+      of, result.lanes, of.api_calls, [&](std::uint32_t call) { return is_launch[call]; },
       [&](std::uint32_t call) { return detail::middle_of(of.api_calls[call].time); }, result.parent_of);
   for (std::size_t i = 0; i < result.launch_of.size(); ++i) {
     if (result.launch_of[i] != attribution::none) result.scope_of[i] = scope_of_call[result.launch_of[i]];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../profile/time.hpp"
+#include "select_quantile.hpp"
 #include "statistics.hpp"
 #include "summary.hpp"
 
@@ -88,13 +89,40 @@ inline std::optional<milliseconds> quantile_of(grouped_durations::range of, doub
   return to_ms(select_quantile(of.first, of.last, q, [](std::chrono::nanoseconds each) { return to_ms(each).count(); }));
 }
 
-inline duration_summary summarize(grouped_durations::range of) {
-  running_statistics ms;
-  std::for_each(of.first, of.last, [&](std::chrono::nanoseconds each) { ms.add(to_ms(each).count()); });
+/// @param ms of the durations.
+inline duration_summary summarize(grouped_durations::range of, running_statistics const& ms) {
   duration_summary result = summarize(ms);
   result.median = quantile_of(of, 0.5);
   result.p95 = quantile_of(of, 0.95);
   return result;
 }
+
+inline duration_summary summarize(grouped_durations::range of) {
+  running_statistics ms;
+  std::for_each(of.first, of.last, [&](std::chrono::nanoseconds each) { ms.add(to_ms(each).count()); });
+  return summarize(of, ms);
+}
+
+/// The same with the statistics of each group, added up as the durations come: where groups take turns, the divisions of one need not wait
+/// for those of another.
+class summed_durations {
+ public:
+  summed_durations() = default;
+  explicit summed_durations(std::vector<std::size_t> const& sizes) : durations_{sizes}, ms_(sizes.size()) {}
+
+  void add(std::size_t group, std::chrono::nanoseconds duration) {
+    durations_.add(group, duration);
+    ms_[group].add(to_ms(duration).count());
+  }
+
+  [[nodiscard]] grouped_durations& durations() noexcept { return durations_; }
+
+  /// Of a group that is complete.
+  [[nodiscard]] duration_summary summarize(std::size_t group) { return detail::summarize(durations_.group(group), ms_[group]); }
+
+ private:
+  grouped_durations durations_;
+  std::vector<running_statistics> ms_;  ///< by group
+};
 
 }  // namespace profkit::detail

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "measured_time.hpp"
 #include "path_tree.hpp"
 #include "summary.hpp"
+#include "thread_lanes.hpp"
 #include "thread_timeline.hpp"
 
 namespace profkit::detail {
@@ -59,16 +59,16 @@ struct gpu_idle {
   }
 };
 
-/// The number of the thread that ran the steps, as the system has it: a step's own scope begins and ends with it.
+/// The lane of the thread that ran the steps: a step's own scope begins and ends with it.
 /// @return n/a if the scope of no measured step is in the profile.
-inline std::optional<std::uint64_t> thread_of_steps(profile const& of, measured_time const& when) {
+inline std::optional<std::uint32_t> lane_of_steps(profile const& of, thread_lanes const& lanes, measured_time const& when) {
   measured_time_cursor in{when};
   for (scope_record const& scope : of.scopes) {
     if (of.paths[scope.path].parent != path_record::no_parent) continue;
     std::optional<std::size_t> const position = in.step_of(scope.time.begin);
     if (!position) continue;
     interval const& step = when.steps()[*position];
-    if (scope.time.begin == step.begin && scope.time.end == step.end) return of.threads[scope.thread].system_id;
+    if (scope.time.begin == step.begin && scope.time.end == step.end) return lanes.lane_of(scope.thread);
   }
   return std::nullopt;
 }
@@ -79,9 +79,13 @@ inline std::optional<std::uint64_t> thread_of_steps(profile const& of, measured_
 class idle_charging {
  public:
   idle_charging(profile const& of, attribution const& launched, measured_time const& when)
-      : of_{of}, launched_{launched}, steps_thread_{thread_of_steps(of, when)}, launches_(of.scopes.size()) {
+      : of_{of},
+        launched_{launched},
+        steps_lane_{lane_of_steps(of, launched.lanes, when)},
+        calls_{of, launched.lanes},
+        launches_(of.scopes.size()) {
     result_.of_path.resize(of.paths.size());
-    if (steps_thread_) steps_timeline_.emplace(of, *steps_thread_);
+    if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_.in(*steps_lane_));
     note_launching_scopes();
   }
 
@@ -112,10 +116,10 @@ class idle_charging {
   }
 
   /// n/a if it is the thread of the steps.
-  [[nodiscard]] std::optional<std::uint64_t> other_thread(std::uint32_t launch) const {
+  [[nodiscard]] std::optional<std::uint32_t> other_lane(std::uint32_t launch) const {
     if (launch == attribution::none) return std::nullopt;
-    std::uint64_t const thread = of_.threads[of_.api_calls[launch].thread].system_id;
-    return thread == steps_thread_ ? std::nullopt : std::optional{thread};
+    std::uint32_t const lane = launched_.lanes.lane_of(of_.api_calls[launch].thread);
+    return lane == steps_lane_ ? std::nullopt : std::optional{lane};
   }
 
   /// Which scopes launched something themselves. What other threads launch outside any scope is as good as launched where the thread of
@@ -126,7 +130,7 @@ class idle_charging {
       std::uint32_t const scope = launched_.scope_of[i];
       if (scope != attribution::none) {
         launches_[scope] = true;
-      } else if (other_thread(launched_.launch_of[i])) {
+      } else if (other_lane(launched_.launch_of[i])) {
         timestamp const moment = launch_moment(of_, launched_, i);
         foreign.push_back({moment, moment + std::chrono::nanoseconds{1}});
       }
@@ -144,24 +148,27 @@ class idle_charging {
   [[nodiscard]] std::vector<part> parts_of(std::vector<idle_stretch> const& stretches) {
     std::vector<part> parts;
     parts.reserve(stretches.size());
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_thread;
+    std::vector<std::vector<std::uint32_t>> by_lane(launched_.lanes.count());
     for (std::uint32_t i = 0; i < stretches.size(); ++i) {
       result_.total += stretches[i].time.duration();
-      if (auto const thread = other_thread(stretches[i].next_launch)) {
-        by_thread[*thread].push_back(i);
+      if (auto const lane = other_lane(stretches[i].next_launch)) {
+        by_lane[*lane].push_back(i);
       } else {
         parts.push_back({stretches[i].time, stretches[i].is_queued, {}});
       }
     }
-    for (auto const& [thread, positions] : by_thread) {
-      thread_timeline{of_, thread}.cut(
+    auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
+    for (std::size_t lane = 0; lane < by_lane.size(); ++lane) {
+      std::vector<std::uint32_t> const& positions = by_lane[lane];
+      if (positions.empty()) continue;
+      auto const before = static_cast<std::ptrdiff_t>(parts.size());
+      thread_timeline{of_, launched_.lanes.scopes(lane), calls_.in(lane)}.cut(
           positions, [&](std::uint32_t each) -> interval const& { return stretches[each].time; },
-          [&, &positions = positions](std::size_t position, interval const& time, thread_state const& state) {
+          [&](std::size_t position, interval const& time, thread_state const& state) {
             parts.push_back({time, stretches[positions[position]].is_queued, state});
           });
-    }
-    if (!by_thread.empty()) {
-      std::sort(parts.begin(), parts.end(), [](part const& a, part const& b) { return a.time.begin < b.time.begin; });
+      std::reverse(parts.begin() + before, parts.end());
+      std::inplace_merge(parts.begin(), parts.begin() + before, parts.end(), begins_before);
     }
     return parts;
   }
@@ -207,7 +214,8 @@ class idle_charging {
 
   profile const& of_;
   attribution const& launched_;
-  std::optional<std::uint64_t> steps_thread_;  ///< as the system numbers it
+  std::optional<std::uint32_t> steps_lane_;
+  blocking_calls calls_;
   std::optional<thread_timeline> steps_timeline_;
   std::vector<bool> launches_;  ///< by scope
   gpu_idle result_;
@@ -215,10 +223,9 @@ class idle_charging {
 
 /// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
 /// @param when with steps.
-/// @param by_begin all operations, in the order in which they started.
 inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
-                              std::vector<std::uint32_t> const& by_begin) {
-  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, when, by_begin));
+                              counted_operations const& operations) {
+  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, when, operations));
 }
 
 }  // namespace profkit::detail

@@ -13,6 +13,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
+#include "counted_operations.hpp"
 #include "durations.hpp"
 #include "kernel_class.hpp"
 #include "measured_time.hpp"
@@ -32,30 +33,32 @@ void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
 /// Durations of the operations: a group for the kernels and another for the transfers of each name.
 class operations_by_name {
  public:
-  /// @param operations positions in the profile.
-  operations_by_name(profile const& of, std::vector<std::uint32_t> const& operations) : names_{of.gpu_names.size()}, bytes_(names_) {
+  /// @param operations of which those that count are taken.
+  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) : names_{of.gpu_names.size()}, bytes_(names_) {
     std::vector<std::size_t> sizes(2 * names_);
-    for (std::uint32_t const each : operations) ++sizes[group_of(of.gpu_operations[each])];
-    durations_ = grouped_durations{sizes};
-    for (std::uint32_t const each : operations) {
-      gpu_operation_record const& operation = of.gpu_operations[each];
-      durations_.add(group_of(operation), operation.time.duration());
-      bytes_[operation.name] += operation.bytes;
+    for (timed_operation const& each : operations) {
+      if (each.is_counted()) ++sizes[group_of(each)];
+    }
+    durations_ = summed_durations{sizes};
+    for (timed_operation const& each : operations) {
+      if (!each.is_counted()) continue;
+      durations_.add(group_of(each), each.time.duration());
+      if (each.kind != gpu_operation_kind::kernel) bytes_[each.name] += of.gpu_operations[each.record].bytes;
     }
   }
 
-  [[nodiscard]] duration_summary kernels(std::size_t name) { return summarize(durations_.group(name)); }
-  [[nodiscard]] duration_summary transfers(std::size_t name) { return summarize(durations_.group(names_ + name)); }
+  [[nodiscard]] duration_summary kernels(std::size_t name) { return durations_.summarize(name); }
+  [[nodiscard]] duration_summary transfers(std::size_t name) { return durations_.summarize(names_ + name); }
   [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return bytes_[name]; }
 
  private:
-  [[nodiscard]] std::size_t group_of(gpu_operation_record const& operation) const {
+  [[nodiscard]] std::size_t group_of(timed_operation const& operation) const {
     return operation.kind == gpu_operation_kind::kernel ? operation.name : names_ + operation.name;
   }
 
   std::size_t names_;
   std::vector<std::uint64_t> bytes_;  ///< by name
-  grouped_durations durations_;
+  summed_durations durations_;
 };
 
 inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_summary> const& kernels) {
@@ -82,25 +85,25 @@ inline std::vector<api_summary> summarize_api(profile const& of, measured_time c
     is_counted[i] = true;
     ++sizes[of.api_calls[i].name];
   }
-  grouped_durations durations{sizes};
+  summed_durations durations{sizes};
   for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
     if (is_counted[i]) durations.add(of.api_calls[i].name, of.api_calls[i].time.duration());
   }
   std::vector<api_summary> result;
   for (std::size_t name = 0; name < sizes.size(); ++name) {
-    if (sizes[name] > 0) result.push_back({of.api_names[name], summarize(durations.group(name))});
+    if (sizes[name] > 0) result.push_back({of.api_names[name], durations.summarize(name)});
   }
   sort_by_total(result, [](api_summary const& row) { return row.time.total; });
   return result;
 }
 
 /// The rows by name of some GPU operations.
-/// @param positions of the operations, in the profile.
+/// @param counted operations; those of them that count are taken.
 /// @param steps null: without what kernels took in each step.
-inline void summarize_names(gpu_summary& result, profile const& of, std::vector<std::uint32_t> const& positions,
+inline void summarize_names(gpu_summary& result, profile const& of, std::vector<timed_operation> const& counted,
                             kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
-  operations_by_name operations{of, positions};
+  operations_by_name operations{of, counted};
   milliseconds all_kernels{};
   for (std::size_t name = 0; name < of.gpu_names.size(); ++name) {
     gpu_name_record const& record = of.gpu_names[name];

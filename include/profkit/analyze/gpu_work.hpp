@@ -42,17 +42,18 @@ class union_length {
 class gpu_work {
  public:
   gpu_work(profile const& of, attribution const& launched, counted_operations const& counted, path_tree const& tree)
-      : of_{of}, launched_{launched}, tree_{tree}, root_{of.paths.size()} {
+      : of_{of}, tree_{tree}, root_{static_cast<std::uint32_t>(of.paths.size())} {
     link_paths();
     operation_spans spans{of, launched};
-    for (std::uint32_t const each : counted.order()) {
-      std::size_t const path = path_of(each);
-      add_up(each, self_[path]);
-      cover(path, of.gpu_operations[each].time);
+    counted.for_each([&](timed_operation const& each) {
+      std::uint32_t const path = path_of(each);
+      self_[path].add(each);
+      cover(path, each.time);
       spans.add(each);
-    }
+    });
+    spans.complete();
     inclusive_ = self_;
-    for (std::size_t path = root_; path-- > 0;) inclusive_[above_[path]].add(inclusive_[path]);
+    for (std::size_t path = root_; path-- > 0;) inclusive_[busy_[path].above].add(inclusive_[path]);
     find_latencies(counted);
     group_spans(spans, counted.steps());
   }
@@ -60,8 +61,8 @@ class gpu_work {
   [[nodiscard]] bool has_operations(std::size_t path) const { return inclusive_[path].operations > 0; }
 
   [[nodiscard]] gpu_work_summary of_path(std::size_t path) {
-    gpu_work_summary result = summarize_sums(inclusive_[path], self_[path], busy_[path]);
-    result.span = summarize(spans_.group(path));
+    gpu_work_summary result = summarize_sums(inclusive_[path], self_[path], busy_[path].time);
+    result.span = spans_.summarize(path);
     result.latency_p95 = latency_p95_[path];
     return result;
   }
@@ -76,8 +77,8 @@ class gpu_work {
   }
 
   [[nodiscard]] gpu_work_summary of_all() {
-    gpu_work_summary result = summarize_sums(inclusive_[root_], self_[root_], busy_[root_]);
-    result.span = summarize(spans_.group(root_));
+    gpu_work_summary result = summarize_sums(inclusive_[root_], self_[root_], busy_[root_].time);
+    result.span = spans_.summarize(root_);
     result.latency_p95 = latency_p95_[root_];
     return result;
   }
@@ -93,6 +94,15 @@ class gpu_work {
     milliseconds time{};
     milliseconds latency{};
 
+    void add(timed_operation const& operation) {
+      ++operations;
+      if (operation.kind == gpu_operation_kind::kernel) ++kernels;
+      time += operation.time.duration();
+      if (operation.latency == timed_operation::no_latency) return;
+      ++launches;
+      latency += operation.latency;
+    }
+
     void add(sums const& other) {
       operations += other.operations;
       kernels += other.kernels;
@@ -102,51 +112,35 @@ class gpu_work {
     }
   };
 
-  [[nodiscard]] std::size_t path_of(std::size_t operation) const {
-    std::uint32_t const path = launched_.path_of[operation];
-    return path == attribution::none ? root_ : path;
-  }
+  struct busy_path {
+    union_length time;
+    std::uint32_t above;        ///< its parent, or the root
+    std::uint32_t shared_name;  ///< its name, if other paths beside it have the same
+  };
 
-  /// What a graph runs waits for its predecessors in the graph, not only for its launch.
-  [[nodiscard]] bool has_latency(std::size_t operation) const {
-    return launched_.launch_of[operation] != attribution::none && of_.gpu_operations[operation].graph_node == 0;
-  }
-
-  [[nodiscard]] std::chrono::nanoseconds latency_of(std::size_t operation) const {
-    return of_.gpu_operations[operation].time.begin - of_.api_calls[launched_.launch_of[operation]].time.begin;
+  [[nodiscard]] std::uint32_t path_of(timed_operation const& operation) const {
+    return operation.path == attribution::none ? root_ : operation.path;
   }
 
   void link_paths() {
-    std::size_t const no_name = tree_.names().size();
-    above_.assign(root_ + 1, root_);
-    shared_name_.assign(root_ + 1, no_name);
+    auto const no_name = static_cast<std::uint32_t>(tree_.names().size());
+    busy_.assign(root_ + 1, {{}, root_, no_name});
     for (std::size_t path = 0; path < root_; ++path) {
-      if (tree_.has_parent(path)) above_[path] = of_.paths[path].parent;
+      if (tree_.has_parent(path)) busy_[path].above = of_.paths[path].parent;
     }
-    for (std::size_t name = 0; name < no_name; ++name) {
+    for (std::uint32_t name = 0; name < no_name; ++name) {
       std::vector<std::uint32_t> const& outermost = tree_.names()[name].outermost;
       if (outermost.size() < 2) continue;
-      for (std::uint32_t const path : outermost) shared_name_[path] = name;
+      for (std::uint32_t const path : outermost) busy_[path].shared_name = name;
     }
     self_.resize(root_ + 1);
-    busy_.resize(root_ + 1);
     busy_of_name_.resize(no_name);
   }
 
-  void add_up(std::size_t which, sums& to) const {
-    gpu_operation_record const& operation = of_.gpu_operations[which];
-    ++to.operations;
-    if (operation.kind == gpu_operation_kind::kernel) ++to.kernels;
-    to.time += operation.time.duration();
-    if (!has_latency(which)) return;
-    ++to.launches;
-    to.latency += latency_of(which);
-  }
-
-  void cover(std::size_t path, interval const& time) {
+  void cover(std::uint32_t path, interval const& time) {
     // What is covered here is covered in all that is around.
-    for (; busy_[path].add(time) && path != root_; path = above_[path]) {
-      if (shared_name_[path] < busy_of_name_.size()) busy_of_name_[shared_name_[path]].add(time);
+    for (; busy_[path].time.add(time) && path != root_; path = busy_[path].above) {
+      if (busy_[path].shared_name < busy_of_name_.size()) busy_of_name_[busy_[path].shared_name].add(time);
     }
   }
 
@@ -156,9 +150,9 @@ class gpu_work {
     std::vector<std::size_t> sizes(root_ + 1);
     for (std::size_t path = 0; path <= root_; ++path) sizes[group_of(path)] = self_[path].launches;
     grouped_durations latencies{sizes};
-    for (std::uint32_t const each : counted.order()) {
-      if (has_latency(each)) latencies.add(group_of(path_of(each)), latency_of(each));
-    }
+    counted.for_each([&](timed_operation const& each) {
+      if (each.latency != timed_operation::no_latency) latencies.add(group_of(path_of(each)), each.latency);
+    });
     auto const inside = [&](std::size_t path) { return latencies.groups(tree_.position_of(path), tree_.end_of(path)); };
 
     latency_p95_of_name_.resize(tree_.names().size());
@@ -186,7 +180,7 @@ class gpu_work {
       }
     };
     for_each_span([&](std::size_t path, operation_span const&) { ++sizes[path]; });
-    spans_ = grouped_durations{sizes};
+    spans_ = summed_durations{sizes};
     for_each_span([&](std::size_t path, operation_span const& span) { spans_.add(path, span.length()); });
   }
 
@@ -195,7 +189,7 @@ class gpu_work {
     std::vector<std::chrono::nanoseconds> spans;
     for (std::uint32_t const path : tree_.names()[name].outermost) {
       inclusive.add(inclusive_[path]);
-      append(spans, spans_.group(path));
+      append(spans, spans_.durations().group(path));
     }
     gpu_work_summary result = summarize_sums(inclusive, {}, busy_of_name_[name]);
     result.span = summarize(grouped_durations::range{spans.begin(), spans.end()});
@@ -217,18 +211,15 @@ class gpu_work {
   static void append(std::vector<std::chrono::nanoseconds>& to, grouped_durations::range of) { to.insert(to.end(), of.first, of.last); }
 
   profile const& of_;
-  attribution const& launched_;
   path_tree const& tree_;
-  std::size_t root_;
-  std::vector<std::size_t> above_;        ///< by path: its parent, or the root
-  std::vector<std::size_t> shared_name_;  ///< by path: its name, if other paths beside it have the same
+  std::uint32_t root_;
   std::vector<sums> self_;
   std::vector<sums> inclusive_;
-  std::vector<union_length> busy_;
+  std::vector<busy_path> busy_;
   std::vector<union_length> busy_of_name_;  ///< of names with several outermost paths
   std::vector<std::optional<milliseconds>> latency_p95_;
   std::vector<std::optional<milliseconds>> latency_p95_of_name_;  ///< of names with several outermost paths
-  grouped_durations spans_;                                       ///< by path; of the root, those of the steps
+  summed_durations spans_;                                        ///< by path; of the root, those of the steps
 };
 
 }  // namespace profkit::detail

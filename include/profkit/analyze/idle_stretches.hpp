@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
+#include "counted_operations.hpp"
 #include "measured_time.hpp"
 #include "summary.hpp"
 
@@ -31,31 +33,46 @@ class step_clip {
   /// @param visit takes each part.
   template <class Visit>
   void operator()(interval const& whole, Visit const& visit) {
-    while (next_ != last_ && next_->end <= whole.begin) ++next_;
+    skip_to(whole.begin);
     for (auto step = next_; step != last_ && step->begin < whole.end; ++step) {
       visit(interval{std::max(step->begin, whole.begin), std::min(step->end, whole.end)});
     }
   }
 
+  /// Of the parts.
+  [[nodiscard]] std::chrono::nanoseconds length_in(interval const& whole) {
+    skip_to(whole.begin);
+    if (next_ != last_ && next_->begin <= whole.begin && whole.end <= next_->end) {
+      auto const after = std::next(next_);
+      if (after == last_ || after->begin >= whole.end) return whole.duration();
+    }
+    std::chrono::nanoseconds length{};
+    (*this)(whole, [&](interval const& part) { length += part.duration(); });
+    return length;
+  }
+
  private:
+  void skip_to(timestamp moment) {
+    while (next_ != last_ && next_->end <= moment) ++next_;
+  }
+
   std::vector<interval>::const_iterator next_;
   std::vector<interval>::const_iterator last_;
 };
 
 /// In the order of time. A stretch in which what ended it was launched is cut in two there, at the end of the call.
-/// @param by_begin all operations, in the order in which they started.
 inline std::vector<idle_stretch> find_idle_stretches(profile const& of, attribution const& launched, measured_time const& when,
-                                                     std::vector<std::uint32_t> const& by_begin) {
+                                                     counted_operations const& operations) {
   std::vector<idle_stretch> result;
   step_clip clip{when};
   auto const add = [&](timestamp from, timestamp to, std::uint32_t next_launch, bool is_queued) {
     if (from < to) clip({from, to}, [&](interval const& part) { result.push_back({part, next_launch, is_queued}); });
   };
   timestamp busy_until = timestamp::min();
-  for (std::uint32_t const each : by_begin) {
-    interval const& time = of.gpu_operations[each].time;
+  for (timed_operation const& each : operations.all()) {
+    interval const& time = each.time;
     if (time.begin > busy_until) {
-      std::uint32_t const launch = launched.launch_of[each];
+      std::uint32_t const launch = launched.launch_of[each.record];
       timestamp const launched_at =
           launch == attribution::none ? time.begin : std::clamp(of.api_calls[launch].time.end, busy_until, time.begin);
       add(busy_until, launched_at, launch, false);

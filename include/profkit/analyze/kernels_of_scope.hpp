@@ -38,12 +38,11 @@ inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std
 template <class IsWanted>
 std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_options const& with, IsWanted is_wanted) {
   attribution const launched = attribute(of);
-  measured_time const when{of};
-  measured_time_cursor in{when};
-  std::vector<std::uint32_t> wanted;
-  for (std::uint32_t i = 0; i < of.gpu_operations.size(); ++i) {
-    if (is_wanted(launched.path_of[i]) && in.contains(launch_moment(of, launched, i))) wanted.push_back(i);
-  }
+  measured_time const when = measured_time::with_kernels(of);
+  std::vector<timed_operation> wanted;
+  counted_operations{of, launched, when}.for_each([&](timed_operation const& each) {
+    if (is_wanted(each.path)) wanted.push_back(each);
+  });
   gpu_summary result;
   summarize_names(result, of, wanted, with.kernel_classes);
   return std::move(result.kernels);
@@ -51,8 +50,9 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
 
 }  // namespace detail
 
-/// The kernels that were launched in some scopes or in scopes inside them, over the measured steps: by total time, longest first. Each
-/// kernel counts once, also where a scope lies in another of its name. Shares are of the time of these kernels.
+/// The kernels that were launched in some scopes or in scopes inside them, over the measured steps in which kernels were collected: by
+/// total time, longest first. Each kernel counts once, also where a scope lies in another of its name. Shares are of the time of these
+/// kernels.
 /// Takes as long as `analyze`. Without kernels, collected or launched, there are no rows.
 /// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
 ///   "step/forward".

@@ -19,7 +19,18 @@ class measured_time {
     for (step_record const& step : of.steps) {
       if (!step.warmup) measured_.push_back(step.time);
     }
-    std::sort(measured_.begin(), measured_.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    sort();
+  }
+
+  /// Only in the steps in which kernels were collected, where there were steps.
+  [[nodiscard]] static measured_time with_kernels(profile const& of) {
+    measured_time result;
+    result.has_steps_ = !of.steps.empty();
+    for (step_record const& step : of.steps) {
+      if (!step.warmup && step.has_kernels) result.measured_.push_back(step.time);
+    }
+    result.sort();
+    return result;
   }
 
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
@@ -41,6 +52,12 @@ class measured_time {
  private:
   friend class measured_time_cursor;
 
+  measured_time() = default;
+
+  void sort() {
+    std::sort(measured_.begin(), measured_.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+  }
+
   [[nodiscard]] std::size_t steps_begun_at(timestamp moment) const {
     auto const after =
         std::upper_bound(measured_.begin(), measured_.end(), moment, [](timestamp at, interval const& step) { return at < step.begin; });
@@ -54,28 +71,41 @@ class measured_time {
     return std::nullopt;
   }
 
-  bool has_steps_;
+  bool has_steps_ = false;
   std::vector<interval> measured_;
 };
 
 /// The same for many moments that lie mostly in the step of the moment before.
 class measured_time_cursor {
  public:
-  explicit measured_time_cursor(measured_time const& in) : in_{in} {}
+  explicit measured_time_cursor(measured_time const& in) : in_{in} {
+    if (!in.has_steps_) begin_ = timestamp::min(), end_ = timestamp::max();
+  }
 
   [[nodiscard]] bool contains(timestamp moment) { return step_of(moment).has_value(); }
 
   [[nodiscard]] std::optional<std::size_t> step_of(timestamp moment) {
-    if (!in_.has_steps_) return 0;
-    std::vector<interval> const& steps = in_.measured_;
-    bool const is_near = (begun_ == 0 || steps[begun_ - 1].begin <= moment) && (begun_ == steps.size() || moment < steps[begun_].begin);
-    if (!is_near) begun_ = in_.steps_begun_at(moment);
-    return in_.step_at(begun_, moment);
+    if (begin_ <= moment && moment < end_) return step_;
+    return look_for(moment);
   }
 
  private:
+  [[nodiscard]] std::optional<std::size_t> look_for(timestamp moment) {
+    std::optional<std::size_t> const step = in_.step_of(moment);
+    if (step && in_.has_steps_) {
+      step_ = *step;
+      begin_ = in_.measured_[step_].begin;
+      end_ = in_.measured_[step_].end;
+      // Where steps overlap, a moment is in the last that has begun.
+      if (step_ + 1 < in_.measured_.size()) end_ = std::min(end_, in_.measured_[step_ + 1].begin);
+    }
+    return step;
+  }
+
   measured_time const& in_;
-  std::size_t begun_ = 0;
+  timestamp begin_ = timestamp::max();  ///< from here
+  timestamp end_ = timestamp::min();    ///< to here the moments are in `step_`
+  std::size_t step_ = 0;
 };
 
 }  // namespace profkit::detail

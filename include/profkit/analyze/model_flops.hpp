@@ -71,7 +71,9 @@ inline std::optional<model_summary> summarize_model(profile const& of, step_summ
     if (!step.warmup) flops += step.model_flops;
   }
   result.flops_source = "given by the program";
+  auto counted_steps = static_cast<double>(steps.host.count);
   if (flops <= 0.0) {
+    counted_steps = static_cast<double>(work.steps());
     std::optional<double> const backward = work.backward_flops();
     flops = work.flops() + backward.value_or(0.0);
     result.flops_source = !work.has_backward() ? "what the scopes said"
@@ -79,7 +81,7 @@ inline std::optional<model_summary> summarize_model(profile const& of, step_summ
                                                : "what the scopes said, without their backward work, which not all of them said";
   }
   if (flops <= 0.0) return std::nullopt;
-  result.flops_per_step = flops / static_cast<double>(steps.host.count);
+  result.flops_per_step = flops / counted_steps;
   result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{time->first}.count();
   result.basis = time->second;
   result.precision = of.precision;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "select_quantile.hpp"
 #include "statistics.hpp"
 
 namespace profkit {

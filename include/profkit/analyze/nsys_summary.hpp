@@ -17,7 +17,8 @@
 
 namespace profkit {
 
-/// The figures of the summaries of `nsys stats`, in their order, over the measured steps. Scopes are its ranges.
+/// The figures of the summaries of `nsys stats`, in their order, over the measured steps; all but `ranges` over those of them in which
+/// kernels were collected. Scopes are its ranges.
 /// Source: the report scripts of Nsight Systems 2025.3.1, named behind each list.
 struct nsys_summary {
   std::uint64_t process_id = 0;
@@ -52,11 +53,13 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
 /// Takes time in proportion to the records and their nesting, n log n if they are out of order.
 /// @param launched `attribute(of)`.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of, attribution const& launched) {
-  detail::measured_time const when{of};
+  detail::measured_time const all{of};
+  detail::measured_time const when = detail::measured_time::with_kernels(of);
   detail::nsys_view const view{of, launched, when};
   detail::nsys_groups ranges{of.paths, detail::nsys_range_name};
-  for (std::size_t i = 0; i < of.scopes.size(); ++i) {
-    if (view.scope_counts[i]) ranges.add(of.scopes[i].path, of.scopes[i].time.duration().count());
+  detail::measured_time_cursor in{all};
+  for (scope_record const& scope : of.scopes) {
+    if (in.contains(scope.time.begin)) ranges.add(scope.path, scope.time.duration().count());
   }
   auto const name_of = [](gpu_name_record const& each) { return each.name; };
   detail::nsys_groups kernels{of.gpu_names, name_of};

@@ -20,22 +20,42 @@ namespace profkit::detail {
 /// and so is each launch of a thread outside scopes.
 class operation_spans {
  public:
-  operation_spans(profile const& of, attribution const& launched) : of_{of}, launched_{launched}, of_scope_(of.scopes.size()) {}
+  operation_spans(profile const& of, attribution const& launched) : of_{of}, launched_{launched}, of_scope_(of.scopes.size()) {
+    parents_.reserve(of.paths.size());
+    for (path_record const& path : of.paths) parents_.push_back(path.parent);
+    find_scopes_of_others();
+  }
 
-  void add(std::uint32_t operation) {
-    interval const& time = of_.gpu_operations[operation].time;
-    std::uint32_t path = launched_.path_of[operation];
-    std::uint32_t scope = launched_.scope_of[operation];
+  void add(timed_operation const& operation) {
+    interval const& time = operation.time;
+    std::uint32_t path = operation.path;
     // A span holds those of the scopes inside: where one does not grow, those around it do not, either.
-    if (scope != attribution::none && of_.scopes[scope].path == path) {
-      for (; scope != attribution::none; scope = launched_.parent_of[scope]) {
-        if (!of_scope_[scope].add(time)) return;
-        path = of_.paths[of_.scopes[scope].path].parent;
+    if (operation.scope != attribution::none) {
+      if (is_of_other_.empty() || !is_of_other_[operation.scope]) {
+        of_scope_[operation.scope].add(time);  // those around it get it in the end
+        return;
       }
-      scope = launched_.scope_of[operation];
+      std::uint32_t outermost = operation.scope;
+      for (std::uint32_t scope = outermost; scope != attribution::none; scope = launched_.parent_of[scope]) {
+        if (!of_scope_[scope].add(time)) return;
+        outermost = scope;
+      }
+      path = parents_[of_.scopes[outermost].path];
     }
-    for (; path != path_record::no_parent; path = of_.paths[path].parent) {
-      if (!span_of(operation, scope, path).add(time)) return;
+    std::uint32_t const launched_in = launched_.scope_of[operation.record];
+    for (; path != path_record::no_parent; path = parents_[path]) {
+      if (!span_of(operation.record, launched_in, path).add(time)) return;
+    }
+  }
+
+  /// To be called when all operations were added.
+  void complete() {
+    for (std::uint32_t scope = 0; scope < of_scope_.size(); ++scope) {
+      if (of_scope_[scope].is_empty()) continue;
+      interval const span{of_scope_[scope].begin, of_scope_[scope].end};
+      for (std::uint32_t outer = launched_.parent_of[scope]; outer != attribution::none; outer = launched_.parent_of[outer]) {
+        if (!of_scope_[outer].add(span) || outer > scope) break;  // what comes later hands on what it has itself
+      }
     }
   }
 
@@ -49,6 +69,28 @@ class operation_spans {
   }
 
  private:
+  /// Finds the scopes that lie, at the bottom of their thread, in a scope that is not on it.
+  void find_scopes_of_others() {
+    auto const count = static_cast<std::uint32_t>(of_.scopes.size());
+    auto const begins_elsewhere = [&](std::uint32_t scope) {
+      return launched_.parent_of[scope] == attribution::none && parents_[of_.scopes[scope].path] != path_record::no_parent;
+    };
+    std::uint32_t any = 0;
+    while (any < count && !begins_elsewhere(any)) ++any;
+    if (any == count) return;
+    is_of_other_.resize(count);
+    for (std::uint32_t scope = count; scope-- > 0;) {
+      std::uint32_t outer = launched_.parent_of[scope];
+      if (outer != attribution::none && outer > scope) {  // usual: inner scopes end first
+        is_of_other_[scope] = is_of_other_[outer];
+        continue;
+      }
+      std::uint32_t outermost = scope;
+      for (; outer != attribution::none; outer = launched_.parent_of[outer]) outermost = outer;
+      is_of_other_[scope] = begins_elsewhere(outermost);
+    }
+  }
+
   operation_span& span_of(std::uint32_t operation, std::uint32_t launched_in, std::uint32_t path) {
     std::uint32_t scope = around_launch(launched_in, path);
     if (scope == attribution::none) scope = open_at(launch_moment(of_, launched_, operation), path);
@@ -82,6 +124,8 @@ class operation_spans {
 
   profile const& of_;
   attribution const& launched_;
+  std::vector<std::uint32_t> parents_;  ///< by path
+  std::vector<bool> is_of_other_;       ///< by scope: it lies in one of another thread; empty if none does
   std::vector<operation_span> of_scope_;
   std::unordered_map<std::uint64_t, operation_span> of_launch_;  ///< by path and launch
   std::vector<std::vector<std::uint32_t>> by_path_;              ///< scopes by their beginnings; once they are needed

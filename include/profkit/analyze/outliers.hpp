@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "statistics.hpp"
+#include "select_quantile.hpp"
 
 namespace profkit {
 

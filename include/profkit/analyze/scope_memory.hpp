@@ -15,6 +15,7 @@
 #include "memory_changes.hpp"
 #include "memory_totals.hpp"
 #include "summary.hpp"
+#include "thread_lanes.hpp"
 
 namespace profkit::detail {
 
@@ -75,8 +76,8 @@ class scope_memory {
 
   void find_scopes() {
     scope_of_ = innermost_scopes(
-        of_, of_.allocations, [](std::uint32_t) { return true; }, [&](std::uint32_t each) { return of_.allocations[each].time; },
-        parent_of_);
+        of_, thread_lanes{of_}, of_.allocations, [](std::uint32_t) { return true; },
+        [&](std::uint32_t each) { return of_.allocations[each].time; }, parent_of_);
     balance_of_.assign(of_.scopes.size(), no_balance);
     is_measured_.reserve(of_.scopes.size());
     measured_time_cursor in{when_};

@@ -23,8 +23,14 @@ namespace profkit::detail {
 /// A scope that says what it does, and contains scopes that say it too, has both: it says only what they do not.
 class scope_work {
  public:
+  /// @param when that in which kernels were collected, where they were: the rates are over the time of those.
   scope_work(profile const& of, measured_time const& when, path_tree const& tree)
-      : of_{of}, tree_{tree}, self_(of.paths.size()), again_(of.paths.size()), knows_again_(of.paths.size(), true) {
+      : of_{of},
+        tree_{tree},
+        steps_{when.steps().size()},
+        self_(of.paths.size()),
+        again_(of.paths.size()),
+        knows_again_(of.paths.size(), true) {
     measured_time_cursor in{when};
     for (work_record const& each : of.work) {
       if (!in.contains(each.begin)) continue;
@@ -118,6 +124,9 @@ class scope_work {
   }
   [[nodiscard]] bool has_backward() const noexcept { return has_backward_; }
 
+  /// In which the work was done.
+  [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
+
  private:
   static constexpr char const* gpu_basis = "GPU busy time";
   static constexpr char const* host_basis = "host time";
@@ -173,6 +182,7 @@ class scope_work {
 
   profile const& of_;
   path_tree const& tree_;
+  std::size_t steps_;
   std::vector<work_sums> self_;       ///< by path
   std::vector<work_sums> inclusive_;  ///< by path
   std::vector<work_sums> again_;      ///< by path: what adopting scopes have to do

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -85,20 +84,6 @@ class running_statistics {
   std::size_t const above = std::min(below + 1, sorted.size() - 1);
   double const fraction = position - static_cast<double>(below);
   return sorted[below] + fraction * (sorted[above] - sorted[below]);
-}
-
-/// The same of samples that are not sorted, in time proportional to their number. Changes their order.
-/// @param number_of what makes a number of a sample; keeps the order.
-template <class Iterator, class NumberOf>
-[[nodiscard]] std::optional<double> select_quantile(Iterator first, Iterator last, double q, NumberOf number_of) {
-  if (first == last) return std::nullopt;
-  double const position = q * static_cast<double>(std::distance(first, last) - 1);
-  auto const below = static_cast<typename std::iterator_traits<Iterator>::difference_type>(position);
-  std::nth_element(first, first + below, last);
-  double const lower = number_of(first[below]);
-  Iterator const above = std::min_element(first + below + 1, last);
-  if (above == last) return lower;
-  return lower + (position - static_cast<double>(below)) * (number_of(*above) - lower);
 }
 
 }  // namespace profkit

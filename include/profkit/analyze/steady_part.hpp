@@ -12,16 +12,9 @@
 
 #include "autocorrelation.hpp"
 #include "outliers.hpp"
+#include "warmup_finding.hpp"
 
 namespace profkit {
-
-/// What a series of steps says about its warm-up.
-enum class warmup_finding : std::uint8_t {
-  unknown = 0,       ///< too few steps to tell
-  enough = 1,        ///< what follows the given warm-up is of one kind
-  too_short = 2,     ///< more steps at the beginning differ from the rest
-  never_steady = 3,  ///< the steps changed in the second half of the series: that is no warm-up
-};
 
 struct steady_part {
   warmup_finding finding = warmup_finding::unknown;

@@ -13,6 +13,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
+#include "counted_operations.hpp"
 #include "durations.hpp"
 #include "gpu_idle.hpp"
 #include "idle_stretches.hpp"
@@ -30,9 +31,8 @@ class union_in_steps {
 
   /// @return by how much it grew.
   std::chrono::nanoseconds add(interval const& time) {
-    std::chrono::nanoseconds grown{};
-    if (time.end <= covered_until_) return grown;
-    clip_({std::max(time.begin, covered_until_), time.end}, [&](interval const& part) { grown += part.duration(); });
+    if (time.end <= covered_until_) return {};
+    std::chrono::nanoseconds const grown = clip_.length_in({std::max(time.begin, covered_until_), time.end});
     covered_until_ = time.end;
     length_ += grown;
     return grown;
@@ -83,17 +83,18 @@ inline std::string name_without_place(std::vector<path_record> const& paths, std
 /// Where the wall time of the measured steps went.
 class step_budget {
  public:
-  step_budget(profile const& of, attribution const& launched, measured_time const& when, std::vector<std::uint32_t> const& by_begin,
-              gpu_idle const& idle, kernel_class_rules const& classes)
-      : of_{of}, part_of_{of.paths}, rows_(of.paths.size() + 1) {
+  step_budget(profile const& of, measured_time const& when, counted_operations const& operations, gpu_idle const& idle,
+              kernel_class_rules const& classes)
+      : of_{of}, part_of_{of.paths}, rows_(of.paths.size() + 1), steps_{when.steps().size()} {
     for (interval const& step : when.steps()) wall_ += step.duration();
-    add_busy(launched, when, by_begin, classes);
+    add_busy(when, operations, classes);
     add_idle(idle);
   }
 
   [[nodiscard]] budget_summary summarize() const {
     budget_summary result;
     result.wall = to_ms(wall_);
+    result.steps = steps_;
     for (std::size_t top = 0; top < rows_.size(); ++top) {
       if (rows_[top].total.count() == 0) continue;
       bool const has_scope = top < of_.paths.size();
@@ -118,11 +119,11 @@ class step_budget {
   };
 
   /// A moment in which several operations run belongs to the one that began first.
-  void add_busy(attribution const& launched, measured_time const& when, std::vector<std::uint32_t> const& by_begin,
-                kernel_class_rules const& classes) {
+  void add_busy(measured_time const& when, counted_operations const& operations, kernel_class_rules const& classes) {
     kernel_classifier const class_of{classes};
     std::vector<bool> communicates;
     for (gpu_name_record const& each : of_.gpu_names) communicates.push_back(class_of(each.name) == "communication");
+    bool const some_communicate = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
     union_in_steps all{when};
     union_in_steps copies{when};
     union_in_steps all_but_copies{when};
@@ -130,21 +131,20 @@ class step_budget {
     union_in_steps all_but_communication{when};
     std::chrono::nanoseconds sum{};
     step_clip clip{when};
-    for (std::uint32_t const each : by_begin) {
-      gpu_operation_record const& operation = of_.gpu_operations[each];
-      std::uint32_t const path = launched.path_of[each];
-      row& to = rows_[path == attribution::none ? of_.paths.size() : part_of_(path)];
-      std::chrono::nanoseconds const grown = all.add(operation.time);
+    for (timed_operation const& each : operations.all()) {
+      row& to = rows_[each.path == attribution::none ? of_.paths.size() : part_of_(each.path)];
+      std::chrono::nanoseconds const grown = all.add(each.time);
       to.busy += grown;
       to.total += grown;
-      clip(operation.time, [&](interval const& part) { sum += part.duration(); });
-      bool const is_communication = operation.kind == gpu_operation_kind::kernel && communicates[operation.name];
-      (operation.kind == gpu_operation_kind::kernel ? all_but_copies : copies).add(operation.time);
-      (is_communication ? communication : all_but_communication).add(operation.time);
+      sum += clip.length_in(each.time);
+      (each.kind == gpu_operation_kind::kernel ? all_but_copies : copies).add(each.time);
+      if (!some_communicate) continue;
+      bool const is_communication = each.kind == gpu_operation_kind::kernel && communicates[each.name];
+      (is_communication ? communication : all_but_communication).add(each.time);
     }
     overlap_ = sum - all.length();
     copies_ = {to_ms(copies.length()), to_ms(all.length() - all_but_copies.length())};
-    communication_ = {to_ms(communication.length()), to_ms(all.length() - all_but_communication.length())};
+    if (some_communicate) communication_ = {to_ms(communication.length()), to_ms(all.length() - all_but_communication.length())};
   }
 
   void add_idle(gpu_idle const& idle) {
@@ -173,6 +173,7 @@ class step_budget {
   profile const& of_;
   budget_parts part_of_;
   std::vector<row> rows_;  ///< by path of a part; the last: outside any scope
+  std::size_t steps_;
   std::chrono::nanoseconds wall_{};
   std::chrono::nanoseconds overlap_{};
   hidden_work copies_;

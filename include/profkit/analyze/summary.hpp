@@ -88,10 +88,11 @@ struct scope_per_step {
   per_step_figures host;
   std::optional<per_step_figures> gpu;  ///< of the operations launched in the scopes or inside them; n/a where kernels were not collected
   std::optional<milliseconds> host_copies;  ///< of the mean of `gpu`: copies from or to the host, whose times vary far more from run to run
+  std::uint64_t gpu_steps = 0;              ///< that `gpu` is of: those in which kernels were collected
 };
 
 struct kernel_per_step {
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;  ///< in which kernels were collected
   per_step_figures gpu;
 };
 
@@ -152,8 +153,8 @@ struct api_summary {
   duration_summary time;
 };
 
-/// What the GPU did in the measured steps. An operation counts in the step in which it was launched; one whose launch was not recorded, in
-/// the step in which it started.
+/// What the GPU did in the measured steps in which kernels were collected: all of them, or some (`PROFKIT=kernels=every:N`). An operation
+/// counts in the step in which it was launched; one whose launch was not recorded, in the step in which it started.
 struct gpu_summary {
   gpu_work_summary all;                       ///< self: outside any scope; spans: of the measured steps
   std::optional<gpu_idle_summary> idle;       ///< self: no scope was open on the thread of the steps; n/a without steps
@@ -167,6 +168,7 @@ struct gpu_summary {
   std::vector<kernel_class_summary> classes;       ///< by total time, longest first
   std::vector<copy_summary> copies;                ///< copies and memsets, by total time, longest first
   std::optional<std::vector<api_summary>> api;     ///< n/a unless all API calls were collected; by total time, longest first
+  std::uint64_t steps = 0;                         ///< measured ones in which kernels were collected
 };
 
 /// What a step spent on one of its parts: a scope directly in the step, the step itself, or what other threads did.
@@ -190,15 +192,16 @@ struct starving_scope {
   std::array<milliseconds, idle_causes> by_cause{};
 };
 
-/// Where the wall time of the measured steps went. Time between the steps is not in it.
+/// Where the wall time of the measured steps in which kernels were collected went. Time between the steps is not in it.
 struct budget_summary {
-  milliseconds wall{};                   ///< sum of the measured steps; the rows' totals add up to it
+  milliseconds wall{};                   ///< sum of the steps; the rows' totals add up to it
   milliseconds busy{};                   ///< of the rows: some operation ran
   std::vector<budget_row> rows;          ///< in the order of the parts' first appearance; what was outside any scope is last
   milliseconds overlap{};                ///< the sum of the operations' durations less `busy`: what ran beside something else
   hidden_work copies;                    ///< copies and memsets
   hidden_work communication;             ///< kernels of the class
   std::vector<starving_scope> starving;  ///< longest first
+  std::uint64_t steps = 0;
 };
 
 /// What adopting scopes (`adopting_scope`) did for the scopes with one path, or with a path inside it, in one role. Their time is only that

@@ -12,6 +12,7 @@
 #include "../profile/time.hpp"
 #include "attribution.hpp"
 #include "summary.hpp"
+#include "thread_lanes.hpp"
 
 namespace profkit::detail {
 
@@ -29,28 +30,40 @@ inline std::optional<idle_cause> cause_of_call(std::string_view name) {
   return std::nullopt;
 }
 
-/// The scopes of one thread of the system and those of its calls that can hold it up, in the order in which they ended.
-class thread_timeline {
+/// A call that can hold the host up.
+struct blocking_call {
+  interval time;
+  idle_cause cause;
+};
+
+/// Those of each thread of the system, in the order in which they ended.
+class blocking_calls {
  public:
-  thread_timeline(profile const& of, std::uint64_t system_id) : of_{of} {
-    std::vector<bool> is_here;
-    is_here.reserve(of.threads.size());
-    for (thread_record const& each : of.threads) is_here.push_back(each.system_id == system_id);
+  blocking_calls(profile const& of, thread_lanes const& lanes) : by_lane_(lanes.count()) {
     std::vector<std::optional<idle_cause>> causes;
-    causes.reserve(of.api_names.size());
     for (std::string const& name : of.api_names) causes.push_back(cause_of_call(name));
-    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
-      if (is_here[of.scopes[i].thread]) scopes_.add(i, of.scopes[i].time.end);
+    for (api_call_record const& call : of.api_calls) {
+      if (causes[call.name]) by_lane_[lanes.lane_of(call.thread)].push_back({call.time, *causes[call.name]});
     }
-    for (std::uint32_t i = 0; i < of.api_calls.size(); ++i) {
-      api_call_record const& call = of.api_calls[i];
-      if (is_here[call.thread] && causes[call.name]) calls_.push_back({call.time, *causes[call.name]});
+    for (std::vector<blocking_call>& calls : by_lane_) {
+      std::stable_sort(calls.begin(), calls.end(), [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
     }
-    scopes_.sort([&](std::uint32_t scope) { return of.scopes[scope].time.end; });
-    std::stable_sort(calls_.begin(), calls_.end(), [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> const& scopes() const noexcept { return scopes_.positions; }
+  [[nodiscard]] std::vector<blocking_call> const& in(std::size_t lane) const { return by_lane_[lane]; }
+
+ private:
+  std::vector<std::vector<blocking_call>> by_lane_;
+};
+
+/// The scopes of one thread of the system and those of its calls that can hold it up.
+class thread_timeline {
+ public:
+  /// @param scopes, calls in the order in which they ended.
+  thread_timeline(profile const& of, grouped_positions::range scopes, std::vector<blocking_call> const& calls)
+      : of_{of}, scopes_{scopes}, calls_{calls} {}
+
+  [[nodiscard]] grouped_positions::range scopes() const noexcept { return scopes_; }
 
   /// Cuts intervals where the thread's state changes, and says what it was. From the last to the first.
   /// @param intervals in the order of time, disjoint.
@@ -61,11 +74,6 @@ class thread_timeline {
   }
 
  private:
-  struct blocking_call {
-    interval time;
-    idle_cause cause;
-  };
-
   struct open_range {
     timestamp begin;
     thread_state state;
@@ -82,10 +90,10 @@ class thread_timeline {
     std::vector<open_range> open;
 
     void operator()(thread_timeline const& on) {
-      std::size_t scopes_left = on.scopes_.positions.size();
+      std::size_t scopes_left = on.scopes_.size();
       std::size_t calls_left = on.calls_.size();
       while (scopes_left + calls_left > 0) {
-        std::uint32_t const scope = scopes_left > 0 ? on.scopes_.positions[scopes_left - 1] : attribution::none;
+        std::uint32_t const scope = scopes_left > 0 ? on.scopes_[scopes_left - 1] : attribution::none;
         blocking_call const* const last_call = calls_left > 0 ? &on.calls_[calls_left - 1] : nullptr;
         if (last_call == nullptr || (scope != attribution::none && on.of_.scopes[scope].time.end >= last_call->time.end)) {
           enter(on.of_.scopes[scope].time, {scope, std::nullopt});
@@ -125,8 +133,8 @@ class thread_timeline {
   };
 
   profile const& of_;
-  thread_lane::list scopes_;
-  std::vector<blocking_call> calls_;
+  grouped_positions::range scopes_;
+  std::vector<blocking_call> const& calls_;
 };
 
 }  // namespace profkit::detail

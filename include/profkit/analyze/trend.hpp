@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autocorrelation.hpp"
-#include "statistics.hpp"
+#include "select_quantile.hpp"
 
 namespace profkit {
 

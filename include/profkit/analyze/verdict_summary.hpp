@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "../profile/time.hpp"
-#include "steady_part.hpp"
+#include "warmup_finding.hpp"
 
 namespace profkit {
 

@@ -31,6 +31,8 @@ class collector {
   virtual void start(profile& into) { static_cast<void>(into); }
   /// Called after `start` if `PROFKIT=memory=scopes`.
   virtual void poll_at_scopes(profile& into) { static_cast<void>(into); }
+  /// Called before a step begins, and before the `before_step` of any collector: for what takes time, on the host or on a device.
+  virtual void prepare_step(step_record const& step) { static_cast<void>(step); }
   /// Called before a step begins.
   virtual void before_step(step_record const& step) { static_cast<void>(step); }
   /// Called after a step ended.

@@ -21,8 +21,7 @@ class cupti_allocations {
   static constexpr char const* name = "cuda driver";
 
   /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
-  /// @return false if the call has nothing to do with memory.
-  static bool on_call(CUpti_CallbackId call, void const* data) noexcept {
+  static void on_call(CUpti_CallbackId call, void const* data) noexcept {
     auto const& at = *static_cast<CUpti_CallbackData const*>(data);
     // Once memory is free another thread may get it: so what is given back is recorded before, what is got after.
     switch (call) {
@@ -43,7 +42,7 @@ class cupti_allocations {
           auto const& with = *static_cast<cuMemCreate_params const*>(at.functionParams);
           record_allocation(driver(), reinterpret_cast<void const*>(*with.handle), with.size);
         }
-        return true;
+        return;
       case CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2:
         return given_back(at, [](void const* with) { return static_cast<cuMemFree_v2_params const*>(with)->dptr; });
       case CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync:
@@ -52,7 +51,7 @@ class cupti_allocations {
       case CUPTI_DRIVER_TRACE_CBID_cuMemRelease:
         return given_back(at, [](void const* with) { return static_cast<cuMemRelease_params const*>(with)->handle; });
       default:
-        return false;
+        return;
     }
   }
 
@@ -80,19 +79,17 @@ class cupti_allocations {
   }
 
   template <class Parameters, class BytesOf>
-  static bool got(CUpti_CallbackData const& at, BytesOf&& bytes_of) noexcept {
-    if (!has_succeeded(at)) return true;
+  static void got(CUpti_CallbackData const& at, BytesOf&& bytes_of) noexcept {
+    if (!has_succeeded(at)) return;
     auto const& with = *static_cast<Parameters const*>(at.functionParams);
     record_allocation(driver(), reinterpret_cast<void const*>(*with.dptr), bytes_of(with));
-    return true;
   }
 
   template <class AddressOf>
-  static bool given_back(CUpti_CallbackData const& at, AddressOf&& address_of) noexcept {
-    if (at.callbackSite != CUPTI_API_ENTER) return true;
+  static void given_back(CUpti_CallbackData const& at, AddressOf&& address_of) noexcept {
+    if (at.callbackSite != CUPTI_API_ENTER) return;
     auto const address = static_cast<std::uint64_t>(address_of(at.functionParams));
     if (address != 0) record_release(driver(), reinterpret_cast<void const*>(address));
-    return true;
   }
 };
 

@@ -36,6 +36,7 @@ struct kernel_options {
 ///
 /// Costs about a microsecond for each launch on the launching thread. Never synchronises a device while the session records; when the
 /// session ends, it waits until the devices have done their work. Sessions in sequence may each collect.
+/// With `PROFKIT=kernels=every:N` it costs that in one step of N. It then waits for the devices before and after such a step, never in one.
 /// Source of times: CUPTI activity records, in nanoseconds on CLOCK_REALTIME.
 class cupti_kernels final : public collector {
  public:
@@ -51,6 +52,10 @@ class cupti_kernels final : public collector {
     into.has_all_api_calls = options_.all_api_calls;
     into.allocators.push_back({detail::cupti_allocations::name, detail::used_device_memory(), false});
     tracing_ = std::move(tracing);
+  }
+
+  void prepare_step(step_record const& step) override {
+    if (tracing_) tracing_->record(step.has_kernels);
   }
 
   void drain(profile& into, bool last) override {

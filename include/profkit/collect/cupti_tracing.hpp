@@ -62,10 +62,31 @@ class cupti_tracing {
     return std::exchange(batch_, cupti_batch{});
   }
 
+  /// Between steps: whether operations and their launches are recorded from here on, as they are from the constructor on. Where that
+  /// changes it waits for the devices: records are of whatever was launched meanwhile, and a step whose operations are recorded begins when
+  /// no others run. Graphs that are captured, and memory that the driver gives, are recorded all along.
+  /// @throws profkit::error
+  void record(bool wanted) {
+    if (wanted == is_recording_) {
+      // No recorded launch takes longer than a whole step during which none was recorded.
+      if (!wanted && !has_all_api_calls_) launches_.listen(false, cupti_, subscriber_);
+      return;
+    }
+    cupti_launches::record(false);
+    driver_.synchronize_devices();
+    if (wanted) {
+      enable_kinds();
+      if (!has_all_api_calls_) launches_.listen(true, cupti_, subscriber_);
+      cupti_launches::record(true);
+    } else {
+      disable_kinds([this](CUptiResult status) { cupti_.check(status, "cuptiActivityDisable"); });
+    }
+  }
+
   /// Waits for the devices, ends recording, and waits until all records have been read.
   void finish() {
     driver_.synchronize_devices();
-    disable();
+    disable_kinds([](CUptiResult) {});
     cupti_.check(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
     buffers_.wait_until_read();
     std::size_t dropped = 0;
@@ -131,22 +152,26 @@ class cupti_tracing {
     cupti_.check(cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &is_zeroed), "cuptiActivitySetAttribute");
     buffers_.keep_free(spare_buffers);
     cupti_.check(cupti_.register_callbacks(request_buffer, complete_buffer), "cuptiActivityRegisterCallbacks");
-    is_enabled_ = true;
     graph_nodes_.start(cupti_, subscriber_);
     cupti_allocations::enable(cupti_, subscriber_);
-    for (CUpti_ActivityKind const kind : kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
-    if (has_all_api_calls_) {
-      for (CUpti_ActivityKind const kind : api_kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
-    } else {
-      cupti_launches::enable(cupti_, subscriber_);
-    }
+    enable_kinds();
+    if (!has_all_api_calls_) launches_.enable(cupti_, subscriber_);
   }
 
-  void disable() noexcept {
-    if (!std::exchange(is_enabled_, false)) return;
-    for (CUpti_ActivityKind const kind : kinds) static_cast<void>(cupti_.disable(kind));
-    if (!has_all_api_calls_) return;  // the callbacks go with the subscription
-    for (CUpti_ActivityKind const kind : api_kinds) static_cast<void>(cupti_.disable(kind));
+  void enable_kinds() {
+    is_recording_ = true;
+    for (CUpti_ActivityKind const kind : kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+    if (!has_all_api_calls_) return;
+    for (CUpti_ActivityKind const kind : api_kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+  }
+
+  /// @param check takes the status of each call.
+  template <class Check>
+  void disable_kinds(Check&& check) {
+    if (!std::exchange(is_recording_, false)) return;
+    for (CUpti_ActivityKind const kind : kinds) check(cupti_.disable(kind));
+    if (!has_all_api_calls_) return;
+    for (CUpti_ActivityKind const kind : api_kinds) check(cupti_.disable(kind));
   }
 
   void start_reader() {
@@ -197,11 +222,11 @@ class cupti_tracing {
       static_cast<void>(reader_thread_.release());
       return;
     }
-    if (is_enabled_) {
-      disable();
+    if (std::exchange(is_subscribed_, false)) {
+      disable_kinds([](CUptiResult) {});
       static_cast<void>(cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+      static_cast<void>(cupti_.unsubscribe(subscriber_));
     }
-    if (std::exchange(is_subscribed_, false)) static_cast<void>(cupti_.unsubscribe(subscriber_));
     if (reader_thread_ == nullptr) return;
     buffers_.close();
     reader_thread_->join();
@@ -210,7 +235,7 @@ class cupti_tracing {
 
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, void const* data) {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-      if (!cupti_allocations::on_call(id, data)) cupti_launches::on_call(id, data);
+      if (!cupti_launches::on_call(id, data)) cupti_allocations::on_call(id, data);
     } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
       cupti_graph_nodes::instance().on_resource(id, data);
     }
@@ -232,6 +257,7 @@ class cupti_tracing {
   cupti_library cupti_;
   cupti_buffers& buffers_ = cupti_buffers::instance();
   cupti_graph_nodes& graph_nodes_ = cupti_graph_nodes::instance();
+  cupti_launches launches_;
   cupti_record_reader reader_{cupti_};
   std::unique_ptr<std::thread> reader_thread_;
   std::mutex mutex_;
@@ -239,7 +265,7 @@ class cupti_tracing {
   std::atomic<std::uint64_t> dropped_{0};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool is_subscribed_ = false;
-  bool is_enabled_ = false;
+  bool is_recording_ = false;  ///< operations
 };
 
 }  // namespace profkit::detail

@@ -8,10 +8,19 @@
 
 #include "../record/recorder.hpp"
 #include "../record/scope_node.hpp"
+#include "../record/unusual_scope.hpp"
 
 // Without a CUDA toolkit there are no NVTX headers, and no tool that would listen.
 #if __has_include(<nvtx3/nvToolsExt.h>)
+// NVTX defines all its functions in each unit; g++ takes a second to optimise them, though each only calls the tool.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
+#pragma GCC push_options
+#pragma GCC optimize("Og")
 #include <nvtx3/nvToolsExt.h>
+#pragma GCC pop_options
+#else
+#include <nvtx3/nvToolsExt.h>
+#endif
 #define PROFKIT_HAS_NVTX 1
 #else
 #define PROFKIT_HAS_NVTX 0
@@ -166,7 +175,18 @@ inline void push_nvtx_node(scope_node& where) noexcept {
   push_nvtx(static_cast<nvtxStringHandle_t>(known), where.where().name);
 }
 
-inline void pop_nvtx_range() noexcept { nvtxDomainRangePop(nvtx.domain); }
+/// `recorder_state::enter` where a tool listens.
+inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload, std::int64_t const* index) noexcept {
+  tell_listeners(flags, 0);
+  push_nvtx_range(where, index);
+  return record_enter(flags, tagged(where, kind), payload) | (flags & flags_for_end);
+}
+
+/// `recorder_state::leave` where a tool listens. Scopes that began before it came are no ranges.
+inline void leave_nvtx(open_scope_word open, std::uint64_t now) noexcept {
+  if (open != nvtx_attached || __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) != nvtx_attached) leave_unusual(open, now);
+  if ((open & nvtx_attached) != 0) nvtxDomainRangePop(nvtx.domain);
+}
 
 inline std::uint64_t start_nvtx_range(site& where) noexcept {
   nvtxEventAttributes_t const attributes = nvtx_attributes(registered_name(where), where.name);
@@ -183,9 +203,10 @@ inline bool install_nvtx() noexcept {
   if (nvtx.domain == nullptr) return false;  // no tool
   recorder.nvtx_push = push_nvtx_range;
   recorder.nvtx_push_node = push_nvtx_node;
-  recorder.nvtx_pop = pop_nvtx_range;
   recorder.nvtx_start = start_nvtx_range;
   recorder.nvtx_end = end_nvtx_range;
+  recorder.leave = leave_nvtx;
+  recorder.enter = enter_nvtx;
   __atomic_fetch_or(&recorder.flags, nvtx_attached, __ATOMIC_RELEASE);
   return true;
 }

@@ -61,6 +61,7 @@ struct step_record {
   bool warmup = false;
   std::uint64_t items = 0;   ///< tokens, images, ...
   double model_flops = 0.0;  ///< that the step's model needs, counted by the program; 0: not counted
+  bool has_kernels = true;   ///< kernels were collected in it, as far as they were at all (`PROFKIT=kernels=every:N`)
 };
 
 /// Work that a scope said it does.

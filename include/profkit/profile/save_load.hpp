@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <ios>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -18,7 +19,6 @@ namespace profkit {
 namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
-inline constexpr std::uint32_t profile_format = 5;
 
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {
@@ -73,11 +73,12 @@ inline void check_records(profile const& of) {
 /// Writes a profile to a file, so that it can be analysed later and elsewhere.
 /// @throws profkit::error that names the file.
 inline void save(profile const& of, std::filesystem::path const& path) {
-  detail::archive_writer archive;
+  std::ofstream file{path, std::ios::binary};
+  file << detail::profile_magic;
+  detail::archive_writer archive{file};
   archive(detail::profile_format);
   archive(of);
-  std::ofstream file{path, std::ios::binary};
-  file << detail::profile_magic << archive.bytes();
+  archive.flush();
   file.close();
   if (!file) throw error{"cannot write " + path.string()};
 }
@@ -87,17 +88,22 @@ inline void save(profile const& of, std::filesystem::path const& path) {
 [[nodiscard]] inline profile load(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path.string()};
-  std::string const bytes{std::istreambuf_iterator<char>{file}, {}};
-  std::string_view rest = bytes;
-  if (rest.substr(0, detail::profile_magic.size()) != detail::profile_magic) throw error{path.string() + " is not a profkit profile"};
-  rest.remove_prefix(detail::profile_magic.size());
+  file.seekg(0, std::ios::end);
+  std::streamoff const size = file.tellg();
+  file.seekg(0);
+  char magic[detail::profile_magic.size()] = {};
+  if (size < 0 || !file.read(magic, sizeof magic) || std::string_view{magic, sizeof magic} != detail::profile_magic) {
+    throw error{path.string() + " is not a profkit profile"};
+  }
   try {
-    detail::archive_reader archive{rest};
+    detail::archive_reader archive{file, static_cast<std::uint64_t>(size) - sizeof magic};
     std::uint32_t format = 0;
     archive(format);
-    if (format != detail::profile_format) {
-      throw error{"it has format " + std::to_string(format) + ", this version reads format " + std::to_string(detail::profile_format)};
+    if (format < detail::oldest_profile_format || format > detail::profile_format) {
+      throw error{"it has format " + std::to_string(format) + ", this version reads formats " +
+                  std::to_string(detail::oldest_profile_format) + " to " + std::to_string(detail::profile_format)};
     }
+    archive.set_format(format);
     profile result;
     archive(result);
     if (!archive.at_end()) throw error{"the profile is damaged: it goes on behind its end"};

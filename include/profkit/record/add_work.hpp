@@ -10,20 +10,21 @@ namespace profkit {
 
 namespace detail {
 
-/// The precision and the factor for backward, in the bits of `log_slot::what` that hold the site of other events.
+/// The precision and the factor for backward, without its sign, in the bits that hold the site in other events.
 [[nodiscard]] inline std::uint64_t packed(work const& done) noexcept {
   std::uint32_t backward = 0;
   __builtin_memcpy(&backward, &done.backward, sizeof backward);
-  return std::uint64_t{backward} << 32U | static_cast<std::uint64_t>(done.precision) << 8U | static_cast<std::uint64_t>(event_kind::work);
+  return std::uint64_t{backward & 0x7fffffffU} << 32U | static_cast<std::uint64_t>(done.precision) << 8U |
+         static_cast<std::uint64_t>(event_kind::work);
 }
 
 inline void put_work(thread_log& log, std::uint32_t flags, work const& done) noexcept {
-  if (!log.reserve(2)) return;
+  if (!log.reserve(4)) return;
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;
   __builtin_memcpy(&flops, &done.flops, sizeof flops);
   __builtin_memcpy(&bytes, &done.bytes, sizeof bytes);
-  log.put_two(ticks(flags), packed(done), flops, bytes);
+  log.put(packed(done), ticks(flags), flops, bytes);
 }
 
 }  // namespace detail

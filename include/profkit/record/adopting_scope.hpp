@@ -4,6 +4,7 @@
 #include "scope.hpp"
 #include "scope_node.hpp"
 #include "scope_token.hpp"
+#include "unusual_scope.hpp"
 
 namespace profkit {
 
@@ -44,13 +45,9 @@ class adopting_scope : private scope {
       begin(flags, role);
       return;
     }
-    announce(flags, *node);
-    if ((flags & detail::recording) == 0) return;
-    detail::thread_log* const log = detail::log_of_this_thread();
-    if (__builtin_expect(log == nullptr || !log->reserve(3), 0)) return;
-    auto const payload = reinterpret_cast<std::uint64_t>(node);
-    log->put(detail::ticks(flags), adopted, payload);
-    opened(log, adopted, payload);
+    detail::tell_listeners(flags, 0);
+    if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push_node(*node);
+    begun(detail::record_enter(flags, adopted, reinterpret_cast<std::uint64_t>(node)) | (flags & detail::flags_for_end));
   }
 };
 

@@ -16,16 +16,13 @@ inline thread_log* begin_api_call(site& where, std::uint64_t correlation) noexce
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
   if ((flags & recording) == 0) return nullptr;
   thread_log* const log = log_of_this_thread();
-  if (log == nullptr || !log->reserve(3)) return nullptr;
+  if (log == nullptr || !log->reserve(4)) return nullptr;
   std::uint64_t const what = tagged(where, event_kind::begin_call);
-  log->put(ticks(flags), what, correlation);
+  log->put(what, ticks(flags), correlation);
   log->opened(what);
   return log;
 }
 
-inline void end_api_call(thread_log& log) noexcept {
-  --log.open;
-  log.put(ticks(__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED)), static_cast<std::uint64_t>(event_kind::end_call));
-}
+inline void end_api_call(thread_log& log) noexcept { log.close(ticks(__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED))); }
 
 }  // namespace profkit::detail

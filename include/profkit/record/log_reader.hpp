@@ -27,7 +27,9 @@ class log_reader {
     for_each_log([](thread_log& log) {
       log.dropped_before = __atomic_load_n(&log.dropped, __ATOMIC_RELAXED);
       std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
-      __atomic_store_n(&log.read, __atomic_load_n(&log.written, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+      std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
+      for (std::uint64_t const* position = log.read; position != end;) position = next_event(position, log);
+      log.read = end;
       if (state == log_left) __atomic_store_n(&log.state, std::uint32_t{log_free}, __ATOMIC_RELEASE);
     });
     unlogged_before_ = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED);
@@ -35,6 +37,7 @@ class log_reader {
 
   /// Moves events into the profile, up to the newest anchor of the clock; all of them if it is the `last` time.
   void drain(profile& into, clock_line const& clock, bool last) {
+    paths_.forget_recent();
     // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
     std::vector<thread_log*> logs;
     for_each_log([&](thread_log& log) { logs.push_back(&log); });
@@ -43,19 +46,16 @@ class log_reader {
     into.quality.dropped_events = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED) - unlogged_before_;
     for_each_log(
         [&](thread_log& log) { into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before; });
-    for (auto const& [log, at] : readings_) into.quality.open_scopes += at.open.size();
+    for (auto const& [log, at] : readings_) into.quality.open_scopes += open_scopes(at);
   }
 
  private:
-  struct open_scope {
-    std::uint32_t path;
+  /// A scope or an API call.
+  struct open_range {
     timestamp begin;
-  };
-
-  struct open_call {
-    site const* where;
-    std::uint64_t correlation;
-    timestamp begin;
+    std::uint32_t path;             ///< of the scope; of the innermost scope around a call
+    site const* call = nullptr;     ///< null: it is a scope
+    std::uint64_t correlation = 0;  ///< of a call
   };
 
   /// Where the reader stands in one log.
@@ -64,8 +64,7 @@ class log_reader {
     std::optional<std::uint32_t> thread;  ///< position in `profile::threads`
     timestamp last{};                     ///< when the last event was
     bool was_memory = false;              ///< and what kind
-    std::vector<open_scope> open;
-    std::vector<open_call> calls;
+    std::vector<open_range> open;
   };
 
   template <class Function>
@@ -73,38 +72,76 @@ class log_reader {
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) function(*log);
   }
 
+  static std::uint64_t open_scopes(reading const& at) {
+    return static_cast<std::uint64_t>(
+        std::count_if(at.open.begin(), at.open.end(), [](open_range const& each) { return each.call == nullptr; }));
+  }
+
   void drain(thread_log& log, profile& into, clock_line const& clock, bool last) {
-    std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `written`: nothing follows a `log_left`
-    std::uint64_t const end = __atomic_load_n(&log.written, __ATOMIC_ACQUIRE);
+    std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `next_slot`: nothing follows a `log_left`
+    std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     reading& at = readings_[&log];
     std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
     if (at.generation != generation) {
-      into.quality.open_scopes += at.open.size();
+      into.quality.open_scopes += open_scopes(at);
       at = reading{};
       at.generation = generation;
     }
-    std::uint64_t position = log.read;
-    while (position < end) {
-      log_slot const& event = log.slots[position & log.mask];
-      if (!last && event.ticks > clock.newest().ticks) break;
+    std::uint64_t const* position = log.read;
+    while (position != end) {
+      if (is_continued(*position)) {
+        position = next_event(position, log);
+        continue;
+      }
+      std::uint64_t const ticks = (*position & leave_mark) != 0 ? *position & ~leave_mark : position[1];
+      if (!last && ticks > clock.newest().ticks) break;
       if (!at.thread) {
         at.thread = static_cast<std::uint32_t>(into.threads.size());
         into.threads.push_back({log.thread_system_id, log.thread_name});
       }
-      // The slot behind the last event is the writer's.
-      log_slot const payload = position + 1 < end ? log.slots[(position + 1) & log.mask] : log_slot{};
-      position += take(event, payload, at, into, time_of(event, at, clock));
+      take(position, at, into, time_of(*position, ticks, at, clock));
+      position = next_event(position, log);
     }
-    release_read_slots(log, position);
-    __atomic_store_n(&log.read, position, __ATOMIC_RELEASE);
+    log.read = position;
     if (state == log_left && position == end) __atomic_store_n(&log.state, std::uint32_t{log_free}, __ATOMIC_RELEASE);
   }
 
+  static bool is_continued(std::uint64_t what) noexcept { return (what & leave_mark) == 0 && kind_of(what) == event_kind::continued; }
+
+  static std::uint64_t const* next_event(std::uint64_t const* event, thread_log& log) noexcept {
+    if ((*event & leave_mark) != 0) return event + 1;
+    switch (kind_of(*event)) {
+      case event_kind::continued:
+        log.read = reinterpret_cast<std::uint64_t const*>(*event);
+        give_back_chunk(log, event);
+        return log.read;
+      case event_kind::enter:
+      case event_kind::enter_step:
+        return event + 2;
+      case event_kind::enter_indexed:
+      case event_kind::enter_noted:
+      case event_kind::enter_adopted:
+      case event_kind::begin_call:
+      case event_kind::thread_rest:
+      case event_kind::counter:
+        return event + 3;
+      case event_kind::allocated:
+      case event_kind::released:
+      case event_kind::level:
+      case event_kind::work:
+        return event + 4;
+    }
+    return event + 1;
+  }
+
+  static event_kind kind_of(std::uint64_t what) noexcept { return static_cast<event_kind>(what & event_kind_bits); }
+
   /// No event has the time of an allocation before or after it: their order says which scope the allocation is in.
-  static timestamp time_of(log_slot const& event, reading& at, clock_line const& clock) noexcept {
-    auto const kind = static_cast<event_kind>(event.what & event_kind_bits);
-    bool const is_memory = kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level;
-    timestamp time = clock.convert(event.ticks);
+  static timestamp time_of(std::uint64_t what, std::uint64_t ticks, reading& at, clock_line const& clock) noexcept {
+    event_kind const kind = kind_of(what);
+    bool const is_memory =
+        (what & leave_mark) == 0 && (kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level);
+    timestamp time = clock.convert(ticks);
     bool const was_clock_set_back = time + std::chrono::milliseconds{1} < at.last;  // then times jump as it did
     if (!was_clock_set_back) time = std::max(time, at.last + std::chrono::nanoseconds{is_memory || at.was_memory ? 1 : 0});
     at.last = time;
@@ -112,97 +149,107 @@ class log_reader {
     return time;
   }
 
-  /// @return the number of slots that the event takes.
-  std::uint64_t take(log_slot const& event, log_slot const& payloads, reading& at, profile& into, timestamp time) {
-    auto const* const where = reinterpret_cast<site const*>(event.what & ~event_kind_bits);
-    std::uint64_t const payload = payloads.ticks;
-    switch (static_cast<event_kind>(event.what & event_kind_bits)) {
-      case event_kind::leave:
-        if (!at.open.empty()) {  // else its beginning belongs to an earlier session
-          open_scope const& scope = at.open.back();
-          into.scopes.push_back({{scope.begin, std::max(scope.begin, time)}, scope.path, *at.thread});
-          at.open.pop_back();
-        }
-        return 1;
+  void take(std::uint64_t const* event, reading& at, profile& into, timestamp time) {
+    if ((*event & leave_mark) != 0) {
+      leave(at, into, time);
+      return;
+    }
+    auto const* const where = reinterpret_cast<site const*>(*event & ~event_kind_bits);
+    switch (kind_of(*event)) {
       case event_kind::enter:
-        at.open.push_back({paths_.path_of(parent_of(at), where, std::nullopt, into), time});
-        return 1;
+        at.open.push_back({time, paths_.path_of(parent_of(at), where, std::nullopt, into)});
+        return;
       case event_kind::enter_step:
-        at.open.push_back({paths_.path_of(path_record::no_parent, where, std::nullopt, into), time});
-        return 1;
+        at.open.push_back({time, paths_.path_of(path_record::no_parent, where, std::nullopt, into)});
+        return;
       case event_kind::enter_indexed:
-        at.open.push_back({paths_.path_of(parent_of(at), where, static_cast<std::int64_t>(payload), into), time});
-        return 2;
+        at.open.push_back({time, paths_.path_of(parent_of(at), where, static_cast<std::int64_t>(event[2]), into)});
+        return;
       case event_kind::enter_noted: {
-        at.open.push_back({paths_.path_of(parent_of(at), where, std::nullopt, into), time});
-        auto& note = *reinterpret_cast<scope_note*>(payload);
+        at.open.push_back({time, paths_.path_of(parent_of(at), where, std::nullopt, into)});
+        auto& note = *reinterpret_cast<scope_note*>(event[2]);
         note.path = at.open.back().path;
         note.begin_ns = time.time_since_epoch().count();
         note.resolved = true;
-        return 2;
+        return;
       }
       case event_kind::enter_adopted:
-        at.open.push_back({paths_.path_of(*reinterpret_cast<scope_node const*>(payload), into), time});
-        return 2;
-      case event_kind::thread_rest: {
-        thread_record changed = into.threads[*at.thread];
-        changed.rest_path = paths_.path_of(*reinterpret_cast<scope_node const*>(payload), into);
-        if (changed.rest_path == into.threads[*at.thread].rest_path) return 2;
-        at.thread = static_cast<std::uint32_t>(into.threads.size());
-        into.threads.push_back(std::move(changed));
-        return 2;
-      }
+        at.open.push_back({time, paths_.path_of(*reinterpret_cast<scope_node const*>(event[2]), into)});
+        return;
+      case event_kind::begin_call:
+        at.open.push_back({time, parent_of(at), where, event[2]});
+        return;
+      case event_kind::thread_rest:
+        take_rest(*reinterpret_cast<scope_node const*>(event[2]), at, into);
+        return;
       case event_kind::counter: {
         double value = 0.0;
-        std::memcpy(&value, &payload, sizeof value);
+        std::memcpy(&value, &event[2], sizeof value);
         into.counters.push_back({time, value, position_of(where->name, into.counter_names), *at.thread});
-        return 2;
+        return;
       }
       case event_kind::allocated:
-        take_allocation(allocation_kind::allocated, *where, payloads, at, into, time);
-        return 2;
+        take_allocation(allocation_kind::allocated, *where, event, at, into, time);
+        return;
       case event_kind::released:
-        take_allocation(allocation_kind::released, *where, payloads, at, into, time);
-        return 2;
+        take_allocation(allocation_kind::released, *where, event, at, into, time);
+        return;
       case event_kind::level:
-        take_allocation(allocation_kind::level, *where, payloads, at, into, time);
-        return 2;
+        take_allocation(allocation_kind::level, *where, event, at, into, time);
+        return;
       case event_kind::work:
-        if (!at.open.empty()) into.work.push_back({at.open.back().begin, at.open.back().path, work_of(event, payloads)});
-        return 2;
-      case event_kind::begin_call:
-        at.calls.push_back({where, payload, time});
-        return 2;
-      case event_kind::end_call:
-        if (!at.calls.empty()) {  // else its beginning belongs to an earlier session
-          open_call const& call = at.calls.back();
-          into.api_calls.push_back(
-              {{call.begin, std::max(call.begin, time)}, call.correlation, position_of(call.where->name, into.api_names), *at.thread});
-          at.calls.pop_back();
-        }
-        return 1;
+        if (std::uint32_t const path = parent_of(at); path != path_record::no_parent)
+          into.work.push_back({begin_of(at), path, work_of(event)});
+        return;
+      case event_kind::continued:  // `drain` knows it
+        return;
     }
-    return 1;
   }
 
-  static void take_allocation(allocation_kind kind, site const& source, log_slot const& payloads, reading const& at, profile& into,
+  /// The scope or call that was begun last ends; if there is none, its beginning belongs to an earlier session.
+  static void leave(reading& at, profile& into, timestamp time) {
+    if (at.open.empty()) return;
+    open_range const& done = at.open.back();
+    interval const when{done.begin, std::max(done.begin, time)};
+    if (done.call == nullptr) {
+      into.scopes.push_back({when, done.path, *at.thread});
+    } else {
+      into.api_calls.push_back({when, done.correlation, position_of(done.call->name, into.api_names), *at.thread});
+    }
+    at.open.pop_back();
+  }
+
+  void take_rest(scope_node const& rest, reading& at, profile& into) {
+    thread_record changed = into.threads[*at.thread];
+    changed.rest_path = paths_.path_of(rest, into);
+    if (changed.rest_path == into.threads[*at.thread].rest_path) return;
+    at.thread = static_cast<std::uint32_t>(into.threads.size());
+    into.threads.push_back(std::move(changed));
+  }
+
+  static void take_allocation(allocation_kind kind, site const& source, std::uint64_t const* event, reading const& at, profile& into,
                               timestamp time) {
     auto const known = std::find_if(into.allocators.begin(), into.allocators.end(),
                                     [&](allocator_record const& each) { return each.name == source.name; });
     auto const allocator = static_cast<std::uint16_t>(known - into.allocators.begin());
     if (known == into.allocators.end()) into.allocators.push_back({source.name, 0, kind == allocation_kind::level});
-    into.allocations.push_back({time, payloads.ticks, payloads.what, *at.thread, allocator, kind});
+    into.allocations.push_back({time, event[2], event[3], *at.thread, allocator, kind});
   }
 
   /// What `packed` and `put_work` wrote.
-  static profkit::work work_of(log_slot const& event, log_slot const& payloads) noexcept {
+  static profkit::work work_of(std::uint64_t const* event) noexcept {
     profkit::work result;
-    auto const backward = static_cast<std::uint32_t>(event.what >> 32U);
+    auto const backward = static_cast<std::uint32_t>(event[0] >> 32U);
     std::memcpy(&result.backward, &backward, sizeof result.backward);
-    std::memcpy(&result.flops, &payloads.ticks, sizeof result.flops);
-    std::memcpy(&result.bytes, &payloads.what, sizeof result.bytes);
-    result.precision = static_cast<precision>((event.what >> 8U) & 0xffU);
+    std::memcpy(&result.flops, &event[2], sizeof result.flops);
+    std::memcpy(&result.bytes, &event[3], sizeof result.bytes);
+    result.precision = static_cast<precision>((event[0] >> 8U) & 0xffU);
     return result;
+  }
+
+  /// When the innermost scope began.
+  static timestamp begin_of(reading const& at) {
+    return std::find_if(at.open.rbegin(), at.open.rend(), [](open_range const& each) { return each.call == nullptr; })->begin;
   }
 
   static std::uint32_t parent_of(reading const& at) noexcept { return at.open.empty() ? path_record::no_parent : at.open.back().path; }

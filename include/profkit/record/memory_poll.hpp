@@ -28,7 +28,7 @@ inline void poll_allocators(std::uint64_t now) noexcept {
     site* const source = __atomic_load_n(&each.source, __ATOMIC_ACQUIRE);
     if (source == nullptr) return;
     std::uint64_t const bytes = each.level();
-    if (log->reserve(2)) log->put_two(now != 0 ? now : ticks(flags), tagged(*source, event_kind::level), 0, bytes);
+    if (log->reserve(4)) log->put(tagged(*source, event_kind::level), now != 0 ? now : ticks(flags), 0, bytes);
   }
 }
 

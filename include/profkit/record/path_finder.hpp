@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -19,15 +19,15 @@ class path_finder {
   /// @param parent position of the path around it, or `path_record::no_parent`.
   std::uint32_t path_of(std::uint32_t parent, site const* where, std::optional<std::int64_t> index, profile& into) {
     path_key const key{parent, where, index};
-    auto const known = paths_.find(key);
-    // The name is compared, too: the site of an unloaded library may have given its address to another.
-    if (known != paths_.end() && into.paths[known->second].name == where->name) return known->second;
-    std::uint32_t path = 0;
-    while (path < into.paths.size() && !is_same(into.paths[path], parent, where->name, index)) ++path;
-    if (path == into.paths.size()) into.paths.push_back({parent, where->name, index, where->file, where->line});
-    paths_[key] = path;
+    recent_path& recent = recent_[path_hash{}(key) % recent_.size()];
+    if (recent.key == key) return recent.path;
+    std::uint32_t const path = look_up(key, into);
+    recent = {key, path};
     return path;
   }
+
+  /// To be called before another part of the log is read: meanwhile the site of an unloaded library may have given its address to another.
+  void forget_recent() { recent_.fill({}); }
 
   /// The position of a node's path in the profile, which gets it if need be.
   std::uint32_t path_of(scope_node const& node, profile& into) {
@@ -46,19 +46,34 @@ class path_finder {
 
  private:
   struct path_key {
-    std::uint32_t parent;
-    site const* where;
-    std::optional<std::int64_t> index;
+    std::uint32_t parent = path_record::no_parent;
+    site const* where = nullptr;
+    std::optional<std::int64_t> index = std::nullopt;
     bool operator==(path_key const& other) const noexcept { return parent == other.parent && where == other.where && index == other.index; }
   };
 
   struct path_hash {
     std::size_t operator()(path_key const& key) const noexcept {
-      std::size_t hash = std::hash<site const*>{}(key.where);
+      std::size_t hash = reinterpret_cast<std::uintptr_t>(key.where) / alignof(site);
       hash = hash * 0x9e3779b97f4a7c15U + key.parent;
-      return hash * 0x9e3779b97f4a7c15U + std::hash<std::optional<std::int64_t>>{}(key.index);
+      hash = hash * 0x9e3779b97f4a7c15U + static_cast<std::size_t>(key.index.value_or(-1));
+      return hash ^ hash >> 32U;
     }
   };
+
+  struct recent_path {
+    path_key key;
+    std::uint32_t path = 0;
+  };
+
+  std::uint32_t look_up(path_key const& key, profile& into) {
+    auto const known = paths_.find(key);
+    if (known != paths_.end() && into.paths[known->second].name == key.where->name) return known->second;
+    std::uint32_t path = 0;
+    while (path < into.paths.size() && !is_same(into.paths[path], key.parent, key.where->name, key.index)) ++path;
+    if (path == into.paths.size()) into.paths.push_back({key.parent, key.where->name, key.index, key.where->file, key.where->line});
+    return paths_[key] = path;
+  }
 
   static std::uint32_t path_of_adopted(std::uint32_t parent, scope_node const& node, std::uint32_t from, profile& into) {
     site const& role = node.where();
@@ -85,6 +100,7 @@ class path_finder {
     return path.parent == parent && path.index == index && path.adopted_from == path_record::no_parent && path.name == name;
   }
 
+  std::array<recent_path, 256> recent_;
   std::unordered_map<path_key, std::uint32_t, path_hash> paths_;
   std::unordered_map<scope_node const*, std::uint32_t> paths_of_nodes_;
 };

@@ -14,10 +14,16 @@ namespace detail {
 
 /// Bits of `recorder_state::flags`.
 inline constexpr std::uint32_t recording = 1;         ///< a session runs
-inline constexpr std::uint32_t nvtx_attached = 2;     ///< a tool listens to NVTX
+inline constexpr std::uint32_t nvtx_attached = 2;     ///< a tool listens to NVTX; never taken back
 inline constexpr std::uint32_t use_system_clock = 4;  ///< the counter of this processor does not tick evenly
 inline constexpr std::uint32_t has_listener = 8;      ///< `before_change` is to be called
 inline constexpr std::uint32_t polls_memory = 16;     ///< `poll_memory` is to be called
+
+/// What a scope keeps until it ends: the address of the log that has its beginning, 0 if none has, and those of `flags_for_end` that it
+/// began with. 0: there is nothing to do.
+using open_scope_word = std::uintptr_t;
+inline constexpr open_scope_word flags_for_end = nvtx_attached | has_listener;
+static_assert(alignof(thread_log) > flags_for_end);
 
 /// Something that records beside the logs and is drained with them.
 struct side_log {
@@ -36,9 +42,14 @@ struct recorder_state {
   std::uint64_t step;      ///< number of the current step; the payload of NVTX ranges
   std::uint64_t unlogged;  ///< events of threads that have no log: no memory for it, or the thread was about to end
 
+  /// A scope begins while `flags` is neither 0 nor `recording` alone, or while its log may be full or is not there.
+  /// @param payload of the event, if its kind has one. @param index of an indexed scope, else null.
+  open_scope_word (*enter)(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload, std::int64_t const* index) noexcept;
+  /// A scope ends while `flags` is not `recording` alone. @param now in ticks; 0: read the clock.
+  void (*leave)(open_scope_word open, std::uint64_t now) noexcept;
+
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
   void (*nvtx_push_node)(scope_node& where) noexcept;  ///< the range of a scope that was adopted
-  void (*nvtx_pop)() noexcept;
   std::uint64_t (*nvtx_start)(site& where) noexcept;  ///< a range of the process, not of a thread; gives its number
   void (*nvtx_end)(std::uint64_t number) noexcept;
   void (*before_change)() noexcept;                 ///< a scope of this thread is about to begin or to end
@@ -51,7 +62,7 @@ struct recorder_state {
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_4 {
+inline namespace layout_5 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
@@ -61,7 +72,7 @@ __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
 
-}  // namespace layout_4
+}  // namespace layout_5
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();
@@ -74,7 +85,7 @@ __attribute__((visibility("default"))) inline thread_local thread_log* this_thre
 }
 
 [[nodiscard]] inline std::uint64_t tagged(site& where, event_kind kind) noexcept {
-  return reinterpret_cast<std::uint64_t>(&where) | static_cast<std::uint64_t>(kind);
+  return reinterpret_cast<std::uint64_t>(&where) + static_cast<std::uint64_t>(kind);
 }
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "recorder.hpp"
+#include "unusual_scope.hpp"
 
 namespace profkit {
 
@@ -15,7 +16,9 @@ class scope_listener {
     void (*none)() noexcept = nullptr;
     is_attached_ =
         __atomic_compare_exchange_n(&detail::recorder.before_change, &none, before_change, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-    if (is_attached_) __atomic_fetch_or(&detail::recorder.flags, detail::has_listener, __ATOMIC_RELEASE);
+    if (!is_attached_) return;
+    detail::install_unusual_scopes();
+    __atomic_fetch_or(&detail::recorder.flags, detail::has_listener, __ATOMIC_RELEASE);
   }
 
   ~scope_listener() {

@@ -13,7 +13,7 @@ struct scope_node {
   std::uint32_t state;       ///< a `scope_node_state`
   std::uint32_t names;       ///< in its path, with those in the names of what was adopted there
   scope_node const* parent;  ///< null: none
-  std::uint64_t what;        ///< the site and how it was entered, as in `log_slot`
+  std::uint64_t what;        ///< the site and how it was entered, as in the log
   std::uint64_t payload;     ///< the index; of what was adopted, the node that it came from
   void* nvtx_name;           ///< handle of the registered string; owned by the NVTX hooks
 
@@ -57,27 +57,28 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_4 {
+inline namespace layout_5 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_4
+}  // namespace layout_5
 
 /// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, or there is no room for it.
 inline scope_node* current_node(thread_log const& log) noexcept {
   scope_node* node = nullptr;
-  std::uint64_t const known = log.open < thread_log::known_entries ? log.open : thread_log::known_entries - 1;
-  for (open_entry const* entry = log.entries; entry != log.entries + known; ++entry) {
-    std::uint64_t const where = entry->what & ~event_kind_bits;
-    switch (static_cast<event_kind>(entry->what & event_kind_bits)) {
+  std::uint64_t const known = log.open < thread_log::known_depth ? log.open : thread_log::known_depth - 1;
+  for (std::uint64_t depth = 0; depth < known; ++depth) {
+    std::uint64_t const what = log.open_what[depth];
+    std::uint64_t const where = what & ~event_kind_bits;
+    switch (static_cast<event_kind>(what & event_kind_bits)) {
       case event_kind::enter_step:  // begins a tree of its own
-        node = scope_nodes.find(nullptr, entry->what, 0);
+        node = scope_nodes.find(nullptr, what, 0);
         break;
       case event_kind::enter_indexed:
-        node = scope_nodes.find(node, entry->what, entry->payload);
+        node = scope_nodes.find(node, what, log.open_payload[depth]);
         break;
       case event_kind::enter_adopted:
-        node = reinterpret_cast<scope_node*>(entry->payload);
+        node = reinterpret_cast<scope_node*>(log.open_payload[depth]);
         continue;
       case event_kind::enter:
       case event_kind::enter_noted:
@@ -93,9 +94,9 @@ inline scope_node* current_node(thread_log const& log) noexcept {
 
 /// Whether a scope is open on this thread; API calls are none.
 inline bool is_inside_scope(thread_log const& log) noexcept {
-  if (log.open >= thread_log::known_entries) return true;
-  for (open_entry const* entry = log.entries; entry != log.entries + log.open; ++entry) {
-    if (static_cast<event_kind>(entry->what & event_kind_bits) != event_kind::begin_call) return true;
+  if (log.open >= thread_log::known_depth) return true;
+  for (std::uint64_t depth = 0; depth < log.open; ++depth) {
+    if (static_cast<event_kind>(log.open_what[depth] & event_kind_bits) != event_kind::begin_call) return true;
   }
   return false;
 }

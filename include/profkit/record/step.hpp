@@ -6,6 +6,7 @@
 
 #include "recorder.hpp"
 #include "scope.hpp"
+#include "unusual_scope.hpp"
 
 namespace profkit {
 
@@ -19,6 +20,7 @@ struct raw_step {
   std::uint64_t items = 0;
   double model_flops = 0.0;
   bool warmup = false;
+  bool has_kernels = true;    ///< as in `step_record`
   bool is_abandoned = false;  ///< an exception left it
 };
 
@@ -50,20 +52,18 @@ class step : private scope {
   explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
     __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    announce(flags, where(), nullptr);
+    detail::install_unusual_scopes();
+    detail::tell_listeners(flags, 0);
+    if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where(), nullptr);
     raw_.begin_ticks = detail::ticks(flags);
-    if ((flags & detail::recording) == 0) return;
-    detail::thread_log* const log = detail::log_of_this_thread();
-    if (log == nullptr || !log->reserve(2)) return;
-    std::uint64_t const what = detail::tagged(where(), detail::event_kind::enter_step);
-    log->put(raw_.begin_ticks, what);
-    opened(log, what);
+    begun(detail::record_enter(flags, detail::tagged(where(), detail::event_kind::enter_step), 0, raw_.begin_ticks) |
+          (flags & detail::flags_for_end));
   }
 
   ~step() {
     raw_.end_ticks = detail::ticks(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
     raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
-    end_at(raw_.end_ticks);
+    detail::recorder.leave(release(), raw_.end_ticks);
     loop_->end_step(raw_);
   }
 

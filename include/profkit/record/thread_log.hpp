@@ -4,42 +4,33 @@
 #include <cstdint>
 
 #include "site.hpp"
+#include "ticks.hpp"
 
 namespace profkit::detail {
 
-/// What the low four bits of `log_slot::what` say. The rest of it is a pointer to the site, 0 where there is none.
+/// What the low four bits of an event's first slot say; the rest of it is a pointer to the site. The second slot is the time, in ticks.
+/// The end of a scope or call is one slot, `leave_mark` with the time.
 enum class event_kind : std::uint64_t {
-  leave = 0,          ///< one slot
-  enter = 1,          ///< one slot
-  enter_indexed = 2,  ///< and a payload slot: the index
-  enter_noted = 3,    ///< and a payload slot: a `scope_note*`
-  enter_step = 4,     ///< one slot; starts a new root of the tree
-  counter = 5,        ///< and a payload slot: the value
-  begin_call = 6,     ///< and a payload slot: the correlation; an API call that launches GPU operations
-  end_call = 7,       ///< one slot
-  enter_adopted = 8,  ///< and a payload slot: a `scope_node const*`
-  thread_rest = 9,    ///< and a payload slot: a `scope_node const*`; where the thread's work outside scopes belongs from here on
-  allocated = 10,     ///< and a payload slot: address and bytes
-  released = 11,      ///< and a payload slot: address and bytes
-  level = 12,         ///< and a payload slot: 0 and bytes
-  work = 13,          ///< and a payload slot: floating-point operations and bytes; `what` holds the rest of the work instead of a site
+  continued = 0,      ///< no event: the rest of the slot is the address of the chunk in which the log goes on
+  enter = 1,          ///< 2 slots
+  enter_indexed = 2,  ///< 3 slots: the index
+  enter_noted = 3,    ///< 3 slots: a `scope_note*`
+  enter_step = 4,     ///< 2 slots; starts a new root of the tree
+  counter = 5,        ///< 3 slots: the value
+  begin_call = 6,     ///< 3 slots: the correlation; an API call that launches GPU operations
+  enter_adopted = 7,  ///< 3 slots: a `scope_node const*`
+  thread_rest = 8,    ///< 3 slots: a `scope_node const*`; where the thread's work outside scopes belongs from here on
+  allocated = 9,      ///< 4 slots: address and bytes
+  released = 10,      ///< 4 slots: address and bytes
+  level = 11,         ///< 4 slots: 0 and bytes
+  work = 12,          ///< 4 slots: floating-point operations and bytes; the first slot holds the rest of the work instead of a site
 };
 
 inline constexpr std::uint64_t event_kind_bits = 15;
-
-/// A `what` of 8 bytes, or a payload that follows one.
-struct log_slot {
-  std::uint64_t ticks;
-  std::uint64_t what;
-};
-
 static_assert(alignof(site) > event_kind_bits, "the kind of an event is kept in the low bits of the site's address");
 
-/// What an open scope or API call began with.
-struct open_entry {
-  std::uint64_t what;     ///< as in `log_slot`
-  std::uint64_t payload;  ///< the index, the `scope_node`, or nothing
-};
+/// Set in the slot that ends the innermost scope or call, and in no pointer of a program.
+inline constexpr std::uint64_t leave_mark = std::uint64_t{1} << 63U;
 
 struct scope_node;
 
@@ -50,28 +41,36 @@ struct scope_note {
   bool resolved = false;
 };
 
-/// The events of one thread: a ring with one writer (the thread) and one reader (the session that drains).
+/// The events of one thread, with one writer (the thread) and one reader (the session that drains). They lie in chunks, each event in one
+/// piece; a chunk that has been read is the next one to be written, so that a log which is drained in time stays in the processor's caches.
 ///
 /// A scope is recorded only if there is room for its end too, and for the ends of all scopes that are open around it. So what is
 /// recorded is always properly nested, and an end is never dropped.
 struct thread_log {
-  // Written by the thread that owns the log.
-  std::uint64_t written = 0;   ///< slots, ever; published to the reader
-  std::uint64_t room_end = 0;  ///< `written` may not pass this, as far as the writer has looked
-  std::uint64_t open = 0;      ///< recorded scopes that have not ended
-  std::uint64_t dropped = 0;
-  log_slot* slots = nullptr;
-  std::uint64_t mask = 0;  ///< number of slots, a power of two, less one
+  static constexpr std::uint64_t longest_chunk = std::uint64_t{1} << 13U;  ///< slots
 
-  /// From the outermost on; of deeper ones only the number is known.
-  static constexpr std::uint64_t known_entries = 64;
-  open_entry entries[known_entries] = {};
-  scope_node const* rest = nullptr;  ///< where what the thread launches outside scopes belongs
+  // Written by the thread that owns the log.
+  std::uint64_t* next_slot = nullptr;  ///< published to the reader
+  std::uint64_t* room_end = nullptr;   ///< up to here there is room for any event beside the ends of `known_depth` scopes
+  std::uint64_t open = 0;              ///< recorded scopes and calls that have not ended
+  std::uint64_t dropped = 0;
+
+  /// What is open, from the outermost on; of what lies deeper only the number is known.
+  static constexpr std::uint64_t known_depth = 64;
+  std::uint64_t open_what[known_depth] = {};     ///< the first slots of the events
+  std::uint64_t open_payload[known_depth] = {};  ///< of those that have one
+  scope_node const* rest = nullptr;              ///< where what the thread launches outside scopes belongs
+
+  std::uint64_t* chunk_last = nullptr;  ///< last slot of the chunk, in which only `continued` is written
+  std::uint64_t* never_used = nullptr;  ///< from here on
+  std::uint64_t* slots = nullptr;
+  std::uint64_t slot_count = 0;
+  std::uint64_t chunk_slots = 0;
 
   // Written by the reader.
-  alignas(64) std::uint64_t read = 0;
-  std::uint64_t released = 0;        ///< a multiple of the pieces in which memory goes back to the system
-  std::uint64_t dropped_before = 0;  ///< `dropped` when the running session began
+  alignas(64) std::uint64_t const* read = nullptr;  ///< up to here
+  std::uint64_t* free_chunks = nullptr;  ///< a stack; the first slot of each is the address of the next. The writer takes from it
+  std::uint64_t dropped_before = 0;      ///< `dropped` when the running session began
 
   // Written by whoever attaches and detaches the log.
   alignas(64) std::uint32_t state = 0;  ///< a `log_state`
@@ -80,34 +79,138 @@ struct thread_log {
   char thread_name[16] = {};
   thread_log* next = nullptr;
 
-  /// Whether `slots_needed` slots are free beside those that the open scopes' ends will take. Counts a drop if not.
-  bool reserve(std::uint64_t slots_needed) noexcept {
-    std::uint64_t const needed_end = written + open + slots_needed;
-    if (__builtin_expect(needed_end <= room_end, 1)) return true;
-    room_end = __atomic_load_n(&read, __ATOMIC_ACQUIRE) + mask + 1;
-    if (needed_end <= room_end) return true;
+  /// A scope begins now, as long as nothing is unusual.
+  /// @return false, and nothing is recorded, if the log may be full, or more scopes than `known_depth` are open.
+  [[nodiscard]] bool enter(std::uint64_t what) noexcept {
+    std::uint64_t* const at = next_slot;
+    std::uint64_t const depth = open;
+    if (!has_room(at, depth)) return false;
+    at[0] = what;
+    at[1] = counter_ticks();
+    open_what[depth] = what;
+    open = depth + 1;
+    publish(at + 2);
+    return true;
+  }
+
+  [[nodiscard]] bool enter(std::uint64_t what, std::uint64_t payload) noexcept {
+    std::uint64_t* const at = next_slot;
+    std::uint64_t const depth = open;
+    if (!has_room(at, depth)) return false;
+    at[0] = what;
+    at[1] = counter_ticks();
+    at[2] = payload;
+    open_what[depth] = what;
+    open_payload[depth] = payload;
+    open = depth + 1;
+    publish(at + 3);
+    return true;
+  }
+
+  /// Whether there is room for an event of so many slots, and for its end if it has one, beside the ends of what is open. Counts a drop if
+  /// not.
+  [[nodiscard]] bool reserve(std::uint64_t slots_needed) noexcept {
+    if (has_room(next_slot, open) || make_room(slots_needed)) return true;
     __atomic_store_n(&dropped, dropped + 1, __ATOMIC_RELAXED);
     return false;
   }
 
+  void put(std::uint64_t what, std::uint64_t ticks) noexcept {
+    std::uint64_t* const at = next_slot;
+    at[0] = what;
+    at[1] = ticks;
+    publish(at + 2);
+  }
+
+  void put(std::uint64_t what, std::uint64_t ticks, std::uint64_t payload) noexcept {
+    std::uint64_t* const at = next_slot;
+    at[0] = what;
+    at[1] = ticks;
+    at[2] = payload;
+    publish(at + 3);
+  }
+
+  void put(std::uint64_t what, std::uint64_t ticks, std::uint64_t payload, std::uint64_t second_payload) noexcept {
+    std::uint64_t* const at = next_slot;
+    at[0] = what;
+    at[1] = ticks;
+    at[2] = payload;
+    at[3] = second_payload;
+    publish(at + 4);
+  }
+
   /// To be called when the beginning is in the log.
   void opened(std::uint64_t what, std::uint64_t payload = 0) noexcept {
-    entries[open < known_entries ? open : known_entries - 1] = {what, payload};
+    if (open < known_depth) {
+      open_what[open] = what;
+      open_payload[open] = payload;
+    }
     ++open;
   }
 
-  void put(std::uint64_t ticks, std::uint64_t what) noexcept {
-    slots[written & mask] = {ticks, what};
-    __atomic_store_n(&written, written + 1, __ATOMIC_RELEASE);
+  /// To be called before the first event, and at no other time. @param memory aligned like a site. @param count at least 16.
+  void use(std::uint64_t* memory, std::uint64_t count) noexcept {
+    slots = memory;
+    slot_count = count;
+    chunk_slots =
+        (count / 2 < longest_chunk ? count / 2 : longest_chunk) & ~std::uint64_t{1};  // addresses of chunks end like those of sites
+    chunk_last = memory + chunk_slots - 1;
+    never_used = memory + chunk_slots;
+    next_slot = memory;
+    read = memory;
   }
 
-  void put(std::uint64_t ticks, std::uint64_t what, std::uint64_t payload) noexcept { put_two(ticks, what, payload, 0); }
-
-  void put_two(std::uint64_t ticks, std::uint64_t what, std::uint64_t payload, std::uint64_t second_payload) noexcept {
-    slots[written & mask] = {ticks, what};
-    slots[(written + 1) & mask] = {payload, second_payload};
-    __atomic_store_n(&written, written + 2, __ATOMIC_RELEASE);
+  /// By the reader, which is done with the chunk.
+  void give_back(std::uint64_t* chunk) noexcept {
+    std::uint64_t* above = __atomic_load_n(&free_chunks, __ATOMIC_RELAXED);
+    do {
+      chunk[0] = reinterpret_cast<std::uint64_t>(above);
+    } while (!__atomic_compare_exchange_n(&free_chunks, &above, chunk, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
   }
+
+  /// The end of what was opened last.
+  void close(std::uint64_t ticks) noexcept {
+    --open;
+    std::uint64_t* const at = next_slot;
+    at[0] = ticks | leave_mark;
+    publish(at + 1);
+  }
+
+ private:
+  /// As far as the writer has looked.
+  [[nodiscard]] bool has_room(std::uint64_t const* at, std::uint64_t depth) const noexcept {
+    return __builtin_expect(reinterpret_cast<std::uintptr_t>(at) <= reinterpret_cast<std::uintptr_t>(room_end) && depth < known_depth, 1);
+  }
+
+  void publish(std::uint64_t* end) noexcept { __atomic_store_n(&next_slot, end, __ATOMIC_RELEASE); }
+
+  __attribute__((noinline, cold)) bool make_room(std::uint64_t slots_needed) noexcept {
+    std::uint64_t const needed = open + slots_needed;
+    if (static_cast<std::uint64_t>(chunk_last - next_slot) < needed) {
+      std::uint64_t* const chunk = needed < chunk_slots ? take_chunk() : nullptr;
+      if (chunk == nullptr) return false;
+      next_slot[0] = reinterpret_cast<std::uint64_t>(chunk) + static_cast<std::uint64_t>(event_kind::continued);
+      chunk_last = chunk + chunk_slots - 1;
+      publish(chunk);
+    }
+    auto const free_slots = static_cast<std::uint64_t>(chunk_last - next_slot);
+    room_end = free_slots < spare ? nullptr : chunk_last - spare;
+    return true;
+  }
+
+  std::uint64_t* take_chunk() noexcept {
+    std::uint64_t* chunk = __atomic_load_n(&free_chunks, __ATOMIC_ACQUIRE);
+    while (chunk != nullptr) {
+      auto* const below = reinterpret_cast<std::uint64_t*>(chunk[0]);
+      if (__atomic_compare_exchange_n(&free_chunks, &chunk, below, true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) return chunk;
+    }
+    if (static_cast<std::uint64_t>(slots + slot_count - never_used) < chunk_slots) return nullptr;
+    chunk = never_used;
+    never_used += chunk_slots;
+    return chunk;
+  }
+
+  static constexpr std::uint64_t spare = known_depth + 4;
 };
 
 }  // namespace profkit::detail

@@ -26,10 +26,10 @@ inline constexpr std::array<char const*, idle_causes> idle_cause_keys{"launch_bo
 inline constexpr std::size_t starving_shown = 10;
 inline constexpr std::size_t starving_named = 5;
 
-/// Of times over all measured steps: what they are for one step.
+/// Of times over all steps of the budget: what they are for one step.
 class per_step {
  public:
-  explicit per_step(summary const& of) : steps_{std::max<double>(1.0, static_cast<double>(of.steps.host.count))} {}
+  explicit per_step(summary const& of) : steps_{std::max<double>(1.0, static_cast<double>(of.budget ? of.budget->steps : 0))} {}
   [[nodiscard]] milliseconds operator()(milliseconds all) const { return all / steps_; }
   [[nodiscard]] std::string text(milliseconds all) const { return format_ms((*this)(all)); }
 
@@ -135,7 +135,7 @@ inline void write_causes(json_writer& json, std::array<milliseconds, idle_causes
   for (std::size_t cause = 0; cause < idle_causes; ++cause) json.member(idle_cause_keys[cause], of[cause].count());
 }
 
-/// Times over all measured steps, as everywhere in report.json.
+/// Times over all steps in which kernels were collected, as everywhere in report.json.
 inline void write_budget(json_writer& json, std::optional<budget_summary> const& of) {
   json.key("budget");
   if (!of) {
@@ -144,6 +144,7 @@ inline void write_budget(json_writer& json, std::optional<budget_summary> const&
   }
   auto const share = [&](milliseconds part) { return of->wall.count() > 0.0 ? std::optional{part / of->wall} : std::nullopt; };
   json.begin_object();
+  json.member("steps", of->steps);
   json.member("wall_ms", of->wall.count());
   json.member("gpu_busy_ms", of->busy.count());
   json.key("gpu_idle");

@@ -96,6 +96,7 @@ inline void write_gpu(json_writer& json, std::optional<gpu_summary> const& of) {
     return;
   }
   json.begin_object();
+  json.member("steps", of->steps);
   write_gpu_work(json, of->all);
   write_gpu_idle(json, of->idle);
   json.end_object();

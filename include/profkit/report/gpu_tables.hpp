@@ -142,14 +142,28 @@ inline table empty_kernel_table() {
   return result;
 }
 
+/// "in 3 of 30 measured steps"; empty where kernels were collected in all of them, or not at all.
+[[nodiscard]] inline std::string collected_steps_text(summary const& of) {
+  if (!of.gpu || !of.covers_steps || of.gpu->steps == of.steps.host.count) return {};
+  return fmt::format("in {} of {} measured steps", of.gpu->steps, of.steps.host.count);
+}
+
+/// What stands by tables with figures of the GPU where kernels were collected in some of the measured steps only.
+[[nodiscard]] inline std::string collected_steps_note(summary const& of) {
+  std::string const text = collected_steps_text(of);
+  return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle are of these\n";
+}
+
 /// What the table of scopes says of the time in which nothing ran.
 [[nodiscard]] inline std::string idle_note(summary const& of) {
   if (!of.gpu || !of.gpu->idle) return "idle: n/a, no step was made\n";
   gpu_idle_summary const& idle = *of.gpu->idle;
-  milliseconds const steps = of.steps.host.total;
+  milliseconds const steps = of.budget ? of.budget->wall : of.steps.host.total;
   std::string text = fmt::format("idle: nothing ran on any device for {} ms", detail::format_ms(idle.inclusive));
   if (steps.count() > 0.0) {
-    text += fmt::format(", {} of the measured steps' {} ms", detail::format_share(idle.inclusive / steps), detail::format_ms(steps));
+    bool const is_of_all = collected_steps_text(of).empty();
+    text += fmt::format(", {} of the {} steps' {} ms", detail::format_share(idle.inclusive / steps), is_of_all ? "measured" : "collected",
+                        detail::format_ms(steps));
   }
   text += "; charged to the innermost scope open meanwhile on the steps' thread, or working for it on another";
   if (idle.self.count() > 0.0) text += fmt::format(", {} ms to none", detail::format_ms(idle.self));

@@ -34,6 +34,7 @@ void write_per_step_object(json_writer& json, std::optional<PerStep> const& of, 
 inline void write_per_step(json_writer& json, std::optional<scope_per_step> const& of) {
   write_per_step_object(json, of, [&](scope_per_step const& known) {
     write_per_step_figures(json, "host", &known.host);
+    json.member("gpu_steps", known.gpu ? std::optional{known.gpu_steps} : std::nullopt);
     write_per_step_figures(json, "gpu", known.gpu ? &*known.gpu : nullptr);
     json.member("gpu_host_copies_mean_ms", known.host_copies ? std::optional{known.host_copies->count()} : std::nullopt);
   });

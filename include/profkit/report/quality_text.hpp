@@ -10,6 +10,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/time.hpp"
+#include "gpu_tables.hpp"
 
 namespace profkit {
 
@@ -57,7 +58,8 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {
-    text += fmt::format("{}: {}{}\n", each.name, each.status, each.reason.empty() ? "" : " (" + each.reason + ")");
+    std::string const reason = each.name == "kernels" && each.reason.empty() ? collected_steps_text(of) : each.reason;
+    text += fmt::format("{}: {}{}\n", each.name, each.status, reason.empty() ? "" : " (" + reason + ")");
   }
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
   text += fmt::format("own cost: {:.1f} ns per scope on this machine", ns_per_scope);

@@ -3,205 +3,227 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <array>
+#include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <iterator>
-#include <map>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "../analyze/attribution.hpp"
-#include "../analyze/memory_changes.hpp"
-#include "../analyze/path_tree.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
 #include "json_writer.hpp"
-#include "trace_tracks.hpp"
+#include "trace_content.hpp"
+#include "trace_output.hpp"
 
 namespace profkit {
 
 namespace detail {
 
-/// Microseconds with three decimals: exact, and with the begin of the profile as 0 a double holds them.
-inline std::string trace_time(std::chrono::nanoseconds time) {
-  std::uint64_t const ns = static_cast<std::uint64_t>(time.count() < 0 ? -time.count() : time.count());
-  return fmt::format("{}{}.{:03}", time.count() < 0 ? "-" : "", ns / 1000, ns % 1000);
-}
-
-/// Writes the events of a trace, one a line.
-class trace_writer {
+/// A short text that is put together on the stack: appending to a string costs more than a copy.
+class short_text {
  public:
-  trace_writer(profile const& of, attribution const& launched, std::uint64_t steps)
-      : of_{of}, launched_{launched}, tracks_{make_trace_tracks(of, launched, steps)} {
-    for (path_record const& path : of.paths) {
-      scope_names_.push_back(shown_name(path));
-      bool const is_root = path.parent == path_record::no_parent;
-      scope_paths_.push_back(is_root ? scope_names_.back() : scope_paths_[path.parent] + "/" + scope_names_.back());
-    }
-    if (of.environment.process_id != 0) host_ = of.environment.process_id;
+  template <std::size_t Size>
+  short_text& operator<<(char const (&literal)[Size]) {
+    std::memcpy(end_, literal, Size - 1);
+    end_ += Size - 1;
+    return *this;
   }
 
-  [[nodiscard]] std::string text() && {
-    text_ = fmt::format("{{\"displayTimeUnit\": \"ms\", \"otherData\": {{\"profkit\": {}, \"begin_unix_ns\": \"{}\"}}, \"traceEvents\": [",
-                        json_string(version), of_.time.begin.time_since_epoch().count());
-    process(host_, "host " + of_.environment.host, 0);
-    threads();
-    steps();
-    counters();
-    streams();
-    return std::move(text_) + "\n]}\n";
+  template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
+  short_text& operator<<(Integer number) {
+    end_ = std::to_chars(end_, std::end(text_), number).ptr;
+    return *this;
+  }
+
+  /// Microseconds with three decimals: exact, and with the begin of the profile as 0 a double holds them.
+  short_text& operator<<(std::chrono::nanoseconds time) {
+    auto ns = static_cast<std::uint64_t>(time.count());
+    if (time.count() < 0) {
+      *this << "-";
+      ns = 0 - ns;
+    }
+    auto const rest = static_cast<unsigned>(ns % 1000);
+    *this << ns / 1000;
+    *end_++ = '.';
+    *end_++ = static_cast<char>('0' + rest / 100);
+    *end_++ = static_cast<char>('0' + rest / 10 % 10);
+    *end_++ = static_cast<char>('0' + rest % 10);
+    return *this;
+  }
+
+  short_text& operator<<(std::array<std::uint32_t, 3> const& numbers) {
+    return *this << numbers[0] << "," << numbers[1] << "," << numbers[2];
+  }
+
+  void append_to(std::string& text) const { text.append(text_, static_cast<std::size_t>(end_ - text_)); }
+
+ private:
+  char text_[512];  // all that is put here comes from a few numbers, of 20 digits at most
+  char* end_ = text_;
+};
+
+/// Writes the events of a trace, one a line. What many events share is made once, as text.
+class json_trace_format {
+ public:
+  json_trace_format(trace_content const& content, trace_output& to) : content_{content}, of_{content.of()}, to_{to}, text_{to.text()} {
+    for (std::string const& name : content.scope_names()) {
+      scope_ends_.push_back(fmt::format(R"(,"cat":"scope","name":{}}})", json_string(name)));
+    }
+    for (std::string const& path : content.scope_paths()) scope_arguments_.push_back(R"(,"scope":)" + json_string(path));
+    for (std::string const& name : of_.api_names) {
+      call_ends_.push_back(fmt::format(R"(,"cat":"api","name":{},"args":{{"correlation":)", json_string(name)));
+    }
+    for (gpu_name_record const& each : of_.gpu_names) gpu_names_.push_back(json_string(each.name));
+    text_ += fmt::format(R"({{"displayTimeUnit": "ms", "otherData": {{"profkit": {}, "begin_unix_ns": "{}"}}, "traceEvents": [)",
+                         json_string(version), of_.time.begin.time_since_epoch().count());
+    process(content.host(), "host " + of_.environment.host, 0);
+  }
+
+  void finish() { text_ += "\n]}\n"; }
+
+  void thread(std::uint64_t number, std::string_view name, std::size_t rank, timestamp) { track(content_.host(), number, name, rank); }
+  void steps(std::uint64_t number, timestamp) { track(content_.host(), number, "measured steps", 0); }
+
+  void device(std::int32_t number) {
+    device_ = content_.host() + 1 + static_cast<std::uint64_t>(number);
+    process(device_, fmt::format("GPU {}", number), static_cast<std::size_t>(number) + 1);
+  }
+
+  void stream(std::string const& name, std::size_t rank, timestamp) {
+    stream_ = rank;
+    track(device_, rank, name, rank);
+  }
+
+  void scope(interval const& time, std::uint32_t path) {
+    begin_slice(time).append_to(text_);
+    text_ += scope_ends_[path];
+    to_.pass_on();
+  }
+
+  void call(interval const& time, std::uint32_t position) {
+    api_call_record const& call = of_.api_calls[position];
+    begin_slice(time).append_to(text_);
+    text_ += call_ends_[call.name];
+    (short_text{} << call.correlation << "}}").append_to(text_);
+    to_.pass_on();
+  }
+
+  void step(step_record const& step) {
+    (begin_slice(step.time) << R"(,"cat":"step","name":"step )" << step.index << R"(","args":{"items":)" << step.items << "}}")
+        .append_to(text_);
+    to_.pass_on();
+  }
+
+  void counter(counter_track const& track) {
+    std::string const begin = fmt::format(R"(,{}{{"ph":"C","pid":{},"ts":)", '\n', content_.host());
+    std::string const middle = fmt::format(R"(,"name":{},"args":{{"{}":)", json_string(track.name), track.is_bytes ? "bytes" : "value");
+    for (auto const& [time, value] : track.values) {
+      text_ += begin;
+      (short_text{} << time - of_.time.begin).append_to(text_);
+      text_ += middle;
+      fmt::format_to(std::back_inserter(text_), "{}}}}}", value);
+      to_.pass_on();
+    }
+  }
+
+  void operation(std::uint32_t position, launch_arrow const* from) {
+    gpu_operation_record const& operation = of_.gpu_operations[position];
+    short_text times = begin_slice(operation.time);
+    switch (operation.kind) {
+      case gpu_operation_kind::kernel:
+        times << R"(,"cat":"kernel","name":)";
+        break;
+      case gpu_operation_kind::copy:
+        times << R"(,"cat":"copy","name":)";
+        break;
+      case gpu_operation_kind::set:
+        times << R"(,"cat":"memset","name":)";
+        break;
+    }
+    times.append_to(text_);
+    text_ += gpu_names_[operation.name];
+    short_text numbers;
+    numbers << R"(,"args":{"correlation":)" << operation.correlation;
+    if (operation.kind == gpu_operation_kind::kernel) {
+      numbers << R"(,"grid":[)" << operation.grid << R"(],"block":[)" << operation.block << "]";
+    } else {
+      numbers << R"(,"bytes":)" << operation.bytes;
+    }
+    numbers.append_to(text_);
+    std::uint32_t const path = content_.scope_path_of(position);
+    if (path != attribution::none) text_ += scope_arguments_[path];
+    text_ += "}}";
+    if (from != nullptr) arrow(position, *from, operation.time.begin);
+    to_.pass_on();
   }
 
  private:
-  template <class... Arguments>
-  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  void line(std::string_view what) {
     text_ += is_first_ ? "\n" : ",\n";
     is_first_ = false;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += what;
   }
 
-  void process(std::uint64_t number, std::string const& name, std::size_t position) {
-    line(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", number, json_string(name));
-    line(R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})", number, position);
+  void process(std::uint64_t number, std::string const& name, std::size_t rank) {
+    line(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", number, json_string(name)));
+    line(fmt::format(R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})", number, rank));
   }
 
-  void track(std::uint64_t process, std::uint64_t number, std::string const& name, std::size_t position) {
-    line(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process, number, json_string(name));
-    line(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", process, number, position);
+  void track(std::uint64_t process, std::uint64_t number, std::string_view name, std::size_t rank) {
+    line(fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", process, number, json_string(name)));
+    line(fmt::format(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", process, number, rank));
+    slice_begin_ = fmt::format(R"(,{}{{"ph":"X","pid":{},"tid":{},"ts":)", '\n', process, number);
   }
 
-  /// @param arguments a JSON object.
-  void slice(std::uint64_t process, std::uint64_t track, interval const& time, char const* category, std::string_view name,
-             std::string const& arguments) {
-    line(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"cat":"{}","name":{},"args":{}}})", process, track, moment(time.begin),
-         trace_time(time.duration()), category, json_string(name), arguments);
+  /// On the latest track.
+  [[nodiscard]] short_text begin_slice(interval const& time) {
+    text_ += slice_begin_;
+    short_text times;
+    times << time.begin - of_.time.begin << R"(,"dur":)" << time.duration();
+    return times;
   }
 
-  void counter(timestamp time, std::string const& name, char const* unit, double value) {
-    if (!std::isfinite(value)) return;
-    line(R"({{"ph":"C","pid":{},"ts":{},"name":{},"args":{{"{}":{}}}}})", host_, moment(time), json_string(name), unit, value);
+  void arrow(std::uint32_t id, launch_arrow const& from, timestamp to) {
+    short_text both;
+    both << ",\n"
+         << R"({"ph":"s","id":)" << id << R"(,"pid":)" << content_.host() << R"(,"tid":)" << from.thread << R"(,"ts":)"
+         << from.begin - of_.time.begin << R"(,"cat":"launch","name":"launch"})";
+    both << ",\n"
+         << R"({"ph":"f","bp":"e","id":)" << id << R"(,"pid":)" << device_ << R"(,"tid":)" << stream_ << R"(,"ts":)" << to - of_.time.begin
+         << R"(,"cat":"launch","name":"launch"})";
+    both.append_to(text_);
   }
 
-  [[nodiscard]] std::string moment(timestamp time) const { return trace_time(time - of_.time.begin); }
-
-  void threads() {
-    std::map<std::uint64_t, std::string> names;
-    for (thread_record const& thread : of_.threads) names[thread.system_id] = thread.name;
-    std::size_t position = 1;
-    for (auto const& [thread, slices] : tracks_.threads) {
-      track(host_, thread, names[thread], position++);
-      for (host_slice const& each : slices) {
-        if (each.is_call) {
-          api_call_record const& call = of_.api_calls[each.record];
-          calls_shown_[each.record] = each.time.begin;
-          slice(host_, thread, each.time, "api", of_.api_names[call.name], fmt::format(R"({{"correlation":{}}})", call.correlation));
-        } else {
-          std::uint32_t const path = of_.scopes[each.record].path;
-          slice(host_, thread, each.time, "scope", scope_names_[path], fmt::format(R"({{"path":{}}})", json_string(scope_paths_[path])));
-        }
-      }
-    }
-  }
-
-  void steps() {
-    if (tracks_.steps.empty()) return;
-    std::uint64_t number = 0;  // no thread's
-    for (thread_record const& thread : of_.threads) number = std::max(number, thread.system_id);
-    track(host_, ++number, "measured steps", 0);
-    for (step_record const& step : tracks_.steps) {
-      slice(host_, number, step.time, "step", fmt::format("step {}", step.index), fmt::format(R"({{"items":{}}})", step.items));
-    }
-  }
-
-  void counters() {
-    profile shown;
-    shown.steps = tracks_.steps;
-    if (!of_.steps.empty() && shown.steps.empty()) return;
-    measured_time const when{shown};
-    for (counter_record const& each : of_.counters) {
-      if (when.contains(each.time)) counter(each.time, of_.counter_names[each.counter], "value", each.value);
-    }
-    std::map<std::uint64_t, timestamp> ends;
-    for (step_record const& step : tracks_.steps) ends[step.index] = step.time.end;
-    for (memory_record const& each : of_.memory) {
-      auto const end = ends.find(each.step);
-      if (end == ends.end()) continue;
-      counter(end->second, "memory: " + each.source + " " + each.quantity, "bytes", static_cast<double>(each.current_bytes));
-    }
-    allocators(when);
-  }
-
-  void allocators(measured_time const& when) {
-    std::vector<allocator_changes> const changes = find_memory_changes(of_);
-    for (std::size_t i = 0; i < changes.size(); ++i) {
-      std::uint64_t total = of_.allocators[i].bytes_at_start;
-      for (memory_change const& each : changes[i].in_order) {
-        total += each.difference();
-        if (!when.contains(each.time)) continue;
-        counter(each.time, "memory: " + of_.allocators[i].name, "bytes", static_cast<double>(static_cast<std::int64_t>(total)));
-      }
-    }
-  }
-
-  void streams() {
-    std::int32_t device = -1;
-    std::uint64_t process_number = 0;
-    std::size_t position = 0;
-    for (auto const& [stream, tracks] : tracks_.streams) {
-      if (stream.first != device || position == 0) {
-        device = stream.first;
-        process_number = host_ + 1 + static_cast<std::uint64_t>(device);
-        process(process_number, fmt::format("GPU {}", device), static_cast<std::size_t>(device) + 1);
-        position = 0;
-      }
-      for (std::size_t i = 0; i < tracks.size(); ++i) {
-        ++position;
-        track(process_number, position, fmt::format("stream {}{}", stream.second, i == 0 ? "" : ", overlapping"), position);
-        for (std::uint32_t const operation : tracks[i]) gpu_operation(process_number, position, operation);
-      }
-    }
-  }
-
-  void gpu_operation(std::uint64_t process, std::uint64_t track, std::uint32_t position) {
-    gpu_operation_record const& operation = of_.gpu_operations[position];
-    bool const is_kernel = operation.kind == gpu_operation_kind::kernel;
-    std::string arguments = fmt::format(R"({{"correlation":{})", operation.correlation);
-    if (is_kernel) {
-      arguments += fmt::format(R"(,"grid":[{},{},{}],"block":[{},{},{}])", operation.grid[0], operation.grid[1], operation.grid[2],
-                               operation.block[0], operation.block[1], operation.block[2]);
-    } else {
-      arguments += fmt::format(R"(,"bytes":{})", operation.bytes);
-    }
-    std::uint32_t const scope = launched_.scope_of[position];
-    if (scope != attribution::none) arguments += R"(,"scope":)" + json_string(scope_paths_[of_.scopes[scope].path]);
-    char const* const category = is_kernel ? "kernel" : operation.kind == gpu_operation_kind::copy ? "copy" : "memset";
-    slice(process, track, operation.time, category, of_.gpu_names[operation.name].name, arguments + "}");
-
-    std::uint32_t const launch = launched_.launch_of[position];
-    auto const call = calls_shown_.find(launch);
-    if (launch == attribution::none || call == calls_shown_.end()) return;
-    line(R"({{"ph":"s","id":{},"pid":{},"tid":{},"ts":{},"cat":"launch","name":"launch"}})", position, host_,
-         of_.threads[of_.api_calls[launch].thread].system_id, moment(call->second));
-    line(R"({{"ph":"f","bp":"e","id":{},"pid":{},"tid":{},"ts":{},"cat":"launch","name":"launch"}})", position, process, track,
-         moment(operation.time.begin));
-  }
-
+  trace_content const& content_;
   profile const& of_;
-  attribution const& launched_;
-  trace_tracks tracks_;
-  std::vector<std::string> scope_names_;  ///< by path
-  std::vector<std::string> scope_paths_;
-  std::unordered_map<std::uint32_t, timestamp> calls_shown_;  ///< with their begin on the track
-  std::uint64_t host_ = 1;                                    ///< process of the host; the devices' follow it
-  std::string text_;
+  trace_output& to_;
+  std::string& text_;
+  std::vector<std::string> scope_ends_;       ///< by path: how its slices end
+  std::vector<std::string> scope_arguments_;  ///< by path: what operations launched in it say of it
+  std::vector<std::string> call_ends_;        ///< by name: how their slices go on after the times
+  std::vector<std::string> gpu_names_;        ///< in JSON
+  std::string slice_begin_;                   ///< of the latest track
+  std::uint64_t device_ = 0;                  ///< process of the latest one
+  std::uint64_t stream_ = 0;                  ///< number of the latest one
   bool is_first_ = true;
 };
+
+inline void put_trace_json(profile const& of, attribution const& launched, std::uint64_t steps, trace_output& to) {
+  trace_content const content{of, launched, steps};
+  json_trace_format format{content, to};
+  content.write_to(format);
+  format.finish();
+}
 
 }  // namespace detail
 
@@ -211,9 +233,19 @@ class trace_writer {
 /// Source: "Trace Event Format", the Chromium project.
 /// @param launched `attribute(of)`.
 [[nodiscard]] inline std::string trace_json(profile const& of, attribution const& launched, std::uint64_t steps) {
-  return detail::trace_writer{of, launched, steps}.text();
+  detail::trace_output text;
+  detail::put_trace_json(of, launched, steps, text);
+  return std::move(text).take();
 }
 
 [[nodiscard]] inline std::string trace_json(profile const& of, std::uint64_t steps = 3) { return trace_json(of, attribute(of), steps); }
+
+/// Writes the same into a file, in pieces.
+/// @throws profkit::error that names the file.
+inline void write_trace_json(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
+  detail::trace_output file{path};
+  detail::put_trace_json(of, launched, steps, file);
+  file.close();
+}
 
 }  // namespace profkit

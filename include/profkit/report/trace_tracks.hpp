@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "../analyze/attribution.hpp"
+#include "../analyze/bucket_order.hpp"
 #include "../analyze/counted_operations.hpp"
 #include "../analyze/measured_time.hpp"
 #include "../profile/profile.hpp"
@@ -62,10 +64,41 @@ inline void make_calls_fit(std::vector<host_slice>& slices) {
   }
 }
 
+/// Whether a slice stands before another on its track: outer ones before inner ones.
+inline bool stands_before(host_slice const& a, host_slice const& b) {
+  if (a.time.begin != b.time.begin) return a.time.begin < b.time.begin;
+  if (a.time.end != b.time.end) return a.time.end > b.time.end;
+  if (a.is_call != b.is_call) return b.is_call;
+  return a.is_call ? a.record < b.record : a.record > b.record;  // of two scopes, the outer one ended later
+}
+
+/// Slices come mostly in the order in which they ended, which sorts slowly. In buckets by time, from the last to the first, they come out
+/// right but for rare cases.
+inline void sort_slices(std::vector<host_slice>& slices) {
+  if (std::is_sorted(slices.begin(), slices.end(), stands_before)) return;
+  std::vector<std::uint64_t> begins;
+  begins.reserve(slices.size());
+  std::reverse(slices.begin(), slices.end());
+  for (host_slice const& each : slices) {
+    // With the sign bit the other way round, the order is that of signed numbers.
+    begins.push_back(static_cast<std::uint64_t>(each.time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U));
+  }
+  std::vector<host_slice> sorted;
+  sorted.reserve(slices.size());
+  bucket_order const order{begins};
+  for (std::uint32_t const position : order.positions()) sorted.push_back(slices[position]);
+  slices = std::move(sorted);
+  if (!std::is_sorted(slices.begin(), slices.end(), stands_before)) std::sort(slices.begin(), slices.end(), stands_before);
+}
+
 /// @param operations of one stream.
 inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& of, std::vector<std::uint32_t> operations) {
-  std::stable_sort(operations.begin(), operations.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return of.gpu_operations[a].time.begin < of.gpu_operations[b].time.begin; });
+  auto const begins_before = [&](std::uint32_t a, std::uint32_t b) {
+    return of.gpu_operations[a].time.begin < of.gpu_operations[b].time.begin;
+  };
+  if (!std::is_sorted(operations.begin(), operations.end(), begins_before)) {
+    std::stable_sort(operations.begin(), operations.end(), begins_before);
+  }
   std::vector<std::vector<std::uint32_t>> tracks;
   for (std::uint32_t const operation : operations) {
     auto const free = std::find_if(tracks.begin(), tracks.end(), [&](std::vector<std::uint32_t> const& track) {
@@ -74,6 +107,14 @@ inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& of
     (free == tracks.end() ? tracks.emplace_back() : *free).push_back(operation);
   }
   return tracks;
+}
+
+/// The tracks of the threads, by position in `profile::threads`: several may be one thread of the system. References stay valid.
+inline std::vector<std::vector<host_slice>*> tracks_by_thread(profile const& of, trace_tracks& tracks) {
+  std::vector<std::vector<host_slice>*> result;
+  result.reserve(of.threads.size());
+  for (thread_record const& each : of.threads) result.push_back(&tracks.threads[each.system_id]);
+  return result;
 }
 
 /// @param launched of the profile.
@@ -87,38 +128,42 @@ inline trace_tracks make_trace_tracks(profile const& of, attribution const& laun
     if (!step.warmup) result.steps.push_back(step);
   }
 
+  std::vector<std::vector<host_slice>*> const thread_tracks = tracks_by_thread(of, result);
+  measured_time_cursor in{when};
   for (std::size_t i = 0; i < of.scopes.size(); ++i) {
     scope_record const& scope = of.scopes[i];
-    if (!when.contains(scope.time.begin)) continue;
-    result.threads[of.threads[scope.thread].system_id].push_back({scope.time, static_cast<std::uint32_t>(i), false});
+    if (in.contains(scope.time.begin)) thread_tracks[scope.thread]->push_back({scope.time, static_cast<std::uint32_t>(i), false});
   }
   std::vector<std::uint32_t> scope_of_call(of.api_calls.size(), attribution::none);
   std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::uint32_t>> streams;
+  std::pair<std::int32_t, std::uint32_t> last{};
+  std::vector<std::uint32_t>* operations_of_last = nullptr;
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
     gpu_operation_record const& operation = of.gpu_operations[i];
     std::uint32_t const launch = launched.launch_of[i];
     if (launch != attribution::none) scope_of_call[launch] = launched.scope_of[i];
-    if (!when.contains(launch_moment(of, launched, i))) continue;
-    streams[{operation.device, operation.stream}].push_back(static_cast<std::uint32_t>(i));
+    if (!in.contains(launch_moment(of, launched, i))) continue;
+    std::pair const stream{operation.device, operation.stream};
+    if (operations_of_last == nullptr || stream != last) {
+      last = stream;
+      operations_of_last = &streams[stream];
+    }
+    operations_of_last->push_back(static_cast<std::uint32_t>(i));
   }
   for (auto& [stream, operations] : streams) result.streams[stream] = without_overlap(of, std::move(operations));
   for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
     host_slice call{of.api_calls[i].time, static_cast<std::uint32_t>(i), true};
-    if (!when.contains(middle_of(call.time))) continue;
+    if (!in.contains(middle_of(call.time))) continue;
     if (scope_of_call[i] != attribution::none) {
       interval const& scope = of.scopes[scope_of_call[i]].time;
       call.time = {std::max(call.time.begin, scope.begin), std::min(call.time.end, scope.end)};
     }
-    result.threads[of.threads[of.api_calls[i].thread].system_id].push_back(call);
+    thread_tracks[of.api_calls[i].thread]->push_back(call);
   }
-  for (auto& [thread, slices] : result.threads) {
-    std::sort(slices.begin(), slices.end(), [](host_slice const& a, host_slice const& b) {
-      if (a.time.begin != b.time.begin) return a.time.begin < b.time.begin;
-      if (a.time.end != b.time.end) return a.time.end > b.time.end;
-      if (a.is_call != b.is_call) return b.is_call;
-      return a.is_call ? a.record < b.record : a.record > b.record;  // of two scopes, the outer one ended later
-    });
-    make_calls_fit(slices);
+  for (auto thread = result.threads.begin(); thread != result.threads.end();) {
+    sort_slices(thread->second);
+    make_calls_fit(thread->second);
+    thread = thread->second.empty() ? result.threads.erase(thread) : std::next(thread);
   }
   return result;
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_session.hpp"
+
+#include <profkit/profkit.hpp>
+
+#include <mutex>
+
+namespace bench {
+
+struct recording::state {
+  profkit::session session;
+};
+
+namespace {
+
+profkit::options options_of(std::uint64_t log_bytes) {
+  profkit::options result;
+  if (log_bytes != 0) result.log_slots_per_thread = log_bytes / sizeof *profkit::detail::thread_log{}.slots;
+  return result;
+}
+
+}  // namespace
+
+recording::recording(std::uint64_t log_bytes) : state_{new state{profkit::session{options_of(log_bytes)}}} {
+  // Where the processor does not say that its counter ticks evenly (valgrind's), times are wrong from here on: they are not looked at, and
+  // what is measured is the path with a counter.
+  __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::use_system_clock, __ATOMIC_RELAXED);
+}
+
+recording::~recording() = default;
+
+void recording::step() { profkit::step const one{state_->session}; }
+
+recording::result recording::end() {
+  profkit::profile const& profile = state_->session.report().profile();
+  auto const steps = profile.steps.size();
+  return {profile.scopes.size() - steps, profile.quality.dropped_events};
+}
+
+std::uint64_t log_position() {
+  profkit::detail::thread_log const* const log = profkit::detail::this_thread_log;
+  return log == nullptr ? 0 : static_cast<std::uint64_t>(log->next_slot - log->slots) * sizeof *log->slots;
+}
+
+void forget_recorded() {
+  static std::mutex one_reader;
+  std::lock_guard<std::mutex> const lock{one_reader};
+  profkit::detail::log_reader const skips_what_was_recorded;
+}
+
+}  // namespace bench

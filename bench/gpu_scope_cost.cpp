@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a PROF_GPU_SCOPE costs the host, beside the two CUDA events that it cannot do without. The variants take turns in one process.
+// Prints a JSON object for each round, with ns for each of them; and first what the first GPU scope of the process takes.
+//
+// usage: gpu_scope_cost [ROUNDS]
+#include <profkit/cuda.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using time_source = std::chrono::steady_clock;
+using nanoseconds = std::chrono::duration<double, std::nano>;
+
+constexpr std::size_t scopes_a_round = 400;
+constexpr int discarded_rounds = 5;  // in which the events are made that later rounds use again
+
+void check(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "%s\n", cudaGetErrorString(status));
+  std::exit(2);
+}
+
+struct bench {
+  bench() {
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (cudaEvent_t& each : events) check(cudaEventCreate(&each));
+  }
+
+  void record_two(std::size_t i) const {
+    static_cast<void>(cudaEventRecord(events[2 * i], stream));
+    static_cast<void>(cudaEventRecord(events[2 * i + 1], stream));
+  }
+
+  cudaStream_t stream = nullptr;
+  std::array<cudaEvent_t, 2 * scopes_a_round> events{};
+};
+
+/// Runs in a step of its own, with a device that has nothing left to do; long enough after the one before that its logs are drained.
+template <class Body>
+double ns_each(profkit::session& session, bench const& with, Body&& body) {
+  check(cudaStreamSynchronize(with.stream));
+  std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  profkit::step const step{session};
+  auto const begin = time_source::now();
+  for (std::size_t i = 0; i < scopes_a_round; ++i) body(i);
+  return nanoseconds{time_source::now() - begin}.count() / static_cast<double>(scopes_a_round);
+}
+
+double ns_of_first_scope(bench const& with) {
+  auto const begin = time_source::now();
+  { PROF_GPU_SCOPE("first", with.stream); }
+  return nanoseconds{time_source::now() - begin}.count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int const rounds = argc > 1 ? std::atoi(argv[1]) : 30;
+  bench const with;
+  profkit::options options;
+  options.enabled = false;
+  profkit::session off{options};
+  options = {};
+  options.warmup_steps = 0;
+  options.measured_steps = 1'000'000;
+
+  auto const two_events = [&](std::size_t i) { with.record_two(i); };
+  auto const two_events_and_questions = [&](std::size_t i) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    int device = 0;
+    static_cast<void>(cudaStreamIsCapturing(with.stream, &status));
+    static_cast<void>(cudaGetDevice(&device));
+    static_cast<void>(cudaEventRecord(with.events[2 * i], with.stream));
+    static_cast<void>(cudaStreamIsCapturing(with.stream, &status));
+    static_cast<void>(cudaEventRecord(with.events[2 * i + 1], with.stream));
+  };
+  auto const gpu_scope = [&](std::size_t) { PROF_GPU_SCOPE("scope", with.stream); };
+  auto const host_scope = [](std::size_t) { PROF_SCOPE("scope"); };
+
+  std::vector<double> without_session;
+  for (int round = 0; round < rounds; ++round) without_session.push_back(ns_each(off, with, gpu_scope));
+  profkit::session session{options};
+  std::printf("{\"first_gpu_scope_ns\": %.1f}\n", ns_of_first_scope(with));
+  for (int round = -discarded_rounds; round < rounds; ++round) {
+    std::array<double, 4> ns{};
+    for (std::size_t turn = 0; turn < ns.size(); ++turn) {
+      std::size_t const which = (turn + static_cast<std::size_t>(round + discarded_rounds)) % ns.size();
+      switch (which) {
+        case 0:
+          ns[which] = ns_each(session, with, two_events);
+          break;
+        case 1:
+          ns[which] = ns_each(session, with, two_events_and_questions);
+          break;
+        case 2:
+          ns[which] = ns_each(session, with, gpu_scope);
+          break;
+        default:
+          ns[which] = ns_each(session, with, host_scope);
+      }
+    }
+    if (round < 0) continue;
+    std::printf(
+        "{\"two event records\": %.2f, \"two event records, and what a scope asks CUDA\": %.2f, \"PROF_GPU_SCOPE\": %.2f, "
+        "\"PROF_SCOPE\": %.2f, \"PROF_GPU_SCOPE, no session\": %.3f}\n",
+        ns[0], ns[1], ns[2], ns[3], without_session[static_cast<std::size_t>(round)]);
+    std::fflush(stdout);
+  }
+  profkit::quality_record const quality = session.report().profile().quality;
+  if (quality.untimed_gpu_scopes == 0 && quality.dropped_events == 0) return 0;
+  std::fprintf(stderr, "%llu GPU scopes were not timed, %llu events dropped\n", static_cast<unsigned long long>(quality.untimed_gpu_scopes),
+               static_cast<unsigned long long>(quality.dropped_events));
+  return 1;
+}

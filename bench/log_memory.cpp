@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of a recorded scope, and what becomes of the scopes of a thread whose log is drained while it writes. Prints a line of JSON; exits
+// with 1 if some are neither in the profile nor counted as dropped.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <profkit/scope.hpp>
+#include <thread>
+
+#include "bench_session.hpp"
+#include "bench_support.hpp"
+
+namespace {
+
+constexpr std::uint64_t kept_scopes = 200'000;
+constexpr std::uint64_t drained_scopes = 4'000'000;
+constexpr std::uint64_t burst = 10'000;
+
+/// Of this process, resident now.
+double resident_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0.0;
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  bool const was_read = std::fscanf(file, "%lu %lu", &size, &resident) == 2;
+  std::fclose(file);
+  return was_read ? static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0.0;
+}
+
+__attribute__((noinline)) void scopes(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    PROF_SCOPE("scope");
+    bench::touch_memory();
+  }
+}
+
+__attribute__((noinline)) void indexed_scopes(std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    PROF_SCOPE_INDEXED("scope", i & 7U);
+    bench::touch_memory();
+  }
+}
+
+struct memory {
+  double log_bytes;       ///< of each scope, in the log
+  double indexed_bytes;   ///< the same of an indexed one
+  double resident_bytes;  ///< by which the process grew for each
+};
+
+/// Of scopes that no one drains.
+memory of_kept_scopes() {
+  bench::recording session;
+  memory result{};
+  std::thread{[&result] {
+    scopes(1);
+    std::uint64_t const begin = bench::log_position();
+    double const resident = resident_bytes();
+    scopes(kept_scopes);
+    result.resident_bytes = (resident_bytes() - resident) / kept_scopes;
+    std::uint64_t const end = bench::log_position();
+    indexed_scopes(1000);
+    result.log_bytes = static_cast<double>(end - begin) / kept_scopes;
+    result.indexed_bytes = static_cast<double>(bench::log_position() - end) / 1000;
+  }}.join();
+  return result;
+}
+
+struct drained {
+  std::uint64_t scopes;   ///< in the profile
+  std::uint64_t dropped;  ///< as profkit counts them
+  double writer_ns;       ///< processor time of the writing thread for each scope
+  double reader_ns;       ///< of the thread that drains, for each scope in the profile
+  double scopes_per_s;    ///< that the writer wrote
+};
+
+/// Of a thread that opens scopes, with a pause after each `burst`, while the session drains its log between empty steps.
+drained of_drained_scopes(std::chrono::microseconds pause) {
+  bench::recording session;
+  std::atomic<bool> is_done{false};
+  drained result{};
+  std::thread writer{[&] {
+    double const start = bench::now_ns(CLOCK_MONOTONIC);
+    double ns = 0.0;
+    for (std::uint64_t written = 0; written < drained_scopes; written += burst) {
+      double const begin = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
+      scopes(burst);
+      ns += bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+      if (pause.count() != 0) std::this_thread::sleep_for(pause);
+    }
+    result.writer_ns = ns / drained_scopes;
+    result.scopes_per_s = 1e9 * drained_scopes / (bench::now_ns(CLOCK_MONOTONIC) - start);
+    is_done = true;
+  }};
+  double const begin = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
+  while (!is_done) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    session.step();
+  }
+  writer.join();
+  std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  session.step();  // drains what is left
+  double const reader_ns = bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+  bench::recording::result const found = session.end();
+  result.scopes = found.scopes;
+  result.dropped = found.dropped;
+  result.reader_ns = reader_ns / static_cast<double>(found.scopes == 0 ? 1 : found.scopes);
+  return result;
+}
+
+void print(char const* name, drained const& of) {
+  std::printf(
+      ", \"%s\": {\"opened\": %llu, \"in_profile\": %llu, \"dropped\": %llu, \"writer_ns\": %.2f, \"reader_ns\": %.2f, \"scopes_per_s\": "
+      "%.0f}",
+      name, static_cast<unsigned long long>(drained_scopes), static_cast<unsigned long long>(of.scopes),
+      static_cast<unsigned long long>(of.dropped), of.writer_ns, of.reader_ns, of.scopes_per_s);
+}
+
+}  // namespace
+
+int main() {
+  memory const kept = of_kept_scopes();
+  drained const busy = of_drained_scopes(std::chrono::milliseconds{5});
+  drained const without_end = of_drained_scopes({});
+  std::printf("{\"log_bytes\": %.2f, \"indexed_log_bytes\": %.2f, \"resident_bytes\": %.2f", kept.log_bytes, kept.indexed_bytes,
+              kept.resident_bytes);
+  print("with_pauses", busy);
+  print("without_pause", without_end);
+  std::puts("}");
+  bool const all_known = busy.scopes + busy.dropped == drained_scopes && without_end.scopes + without_end.dropped == drained_scopes;
+  return all_known ? 0 : 1;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// The code of sessions and reports, for a program of many translation units: one includes this header, all others define
+/// `PROFKIT_CODE_ELSEWHERE`, and compile several times as fast.
+
+#include "report/make_report.hpp"
+#include "report/report_code.hpp"
+#include "running_session.hpp"
+#include "session_code.hpp"
+
+template struct profkit::detail::report_code<void>;
+template struct profkit::detail::session_code<void>;

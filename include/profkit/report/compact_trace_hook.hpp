@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "../analyze/attribution.hpp"
+#include "../profile/profile.hpp"
+
+namespace profkit::detail {
+
+using compact_trace_writer = void(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path);
+
+/// What writes `trace.pftrace` beside `trace.json`. `<profkit/perfetto.hpp>` installs it before `main`; null in programs that do not
+/// include that, which therefore need neither protozero nor zlib.
+__attribute__((visibility("default"))) inline compact_trace_writer* write_compact_trace = nullptr;
+
+}  // namespace profkit::detail

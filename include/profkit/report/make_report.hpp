@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "../analyze/analyze.hpp"
+#include "../analyze/attribution.hpp"
+#include "../analyze/nsys_summary.hpp"
+#include "../analyze/summary.hpp"
+#include "../profile/error.hpp"
+#include "../profile/profile.hpp"
+#include "adopted_table.hpp"
+#include "budget_table.hpp"
+#include "compact_trace_hook.hpp"
+#include "gpu_tables.hpp"
+#include "memory_table.hpp"
+#include "nsys_csv.hpp"
+#include "quality_text.hpp"
+#include "report_code.hpp"
+#include "report_json.hpp"
+#include "tables.hpp"
+#include "trace_json.hpp"
+#include "verdict_text.hpp"
+#include "work_table.hpp"
+
+namespace profkit::detail {
+
+/// Tables one below the other, as text or as Markdown.
+class report_sections {
+ public:
+  explicit report_sections(bool is_markdown) : is_markdown_{is_markdown} {}
+
+  [[nodiscard]] std::string title(char const* name) const { return fmt::format("{}{}\n\n", is_markdown_ ? "## " : "", name); }
+
+  [[nodiscard]] std::string operator()(char const* name, table const& content, char const* if_empty) const {
+    std::string const body = is_markdown_ ? content.to_markdown() : content.to_text();
+    return title(name) + (content.empty() ? std::string{if_empty} + "\n" : body) + "\n";
+  }
+
+  /// Lines as they are, in both.
+  [[nodiscard]] std::string lines(std::string const& content) const {
+    return is_markdown_ ? "```\n" + content + "```\n\n" : content + "\n";
+  }
+
+ private:
+  bool is_markdown_;
+};
+
+inline std::string budget_text(summary const& of, report_sections const& section) {
+  std::string text = section("Where the step went", budget_table(of), "") + collected_steps_note(of) + budget_verdict(of) + "\n";
+  if (!of.budget->starving.empty()) text += section("What the GPU waits for", starving_table(of), "");
+  return text;
+}
+
+inline std::string gpu_text(summary const& of, report_sections const& section) {
+  gpu_summary const& gpu = *of.gpu;
+  std::string text = section("GPU work by scope", gpu_scope_table(of), "no scope was recorded") +
+                     "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
+                     collected_steps_note(of) + idle_note(of) + "\n";
+  text += section("Kernels", top_kernel_table(gpu), "no kernel ran") + kernel_note(gpu) + "\n";
+  if (!gpu.classes.empty()) text += section("Kernel classes", class_table(gpu), "");
+  if (!gpu.copies.empty()) text += section("Copies and memsets", copy_table(gpu), "");
+  if (gpu.api) text += section("API calls", api_table(gpu), "no API call was made");
+  return text;
+}
+
+inline std::string work_text(summary const& of, report_sections const& section) {
+  if (!has_work(of)) return {};
+  return section("Work and limits", work_table(of), "") + work_note(of) + collected_steps_note(of) + "\n" + section("Work by name", work_name_table(of), "");
+}
+
+inline std::string memory_text(summary const& of, report_sections const& section) {
+  return section("Memory by scope", scope_memory_table(of), "no scope had any") + scope_memory_note +
+         (has_polled_memory(of) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(of), "");
+}
+
+inline std::string throughput_text(step_summary const& of) {
+  std::string text = fmt::format("{} warm-up steps excluded; std is of the sample (n - 1)", of.warmup);
+  if (of.items_per_second) {
+    text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), of.item_name, of.items_per_second_basis);
+  }
+  return text + "\n\n";
+}
+
+inline void write_file(std::filesystem::path const& path, std::string const& content) {
+  std::ofstream file{path, std::ios::binary};
+  file << content;
+  file.close();
+  if (!file) throw error{"cannot write " + path.string()};
+}
+
+template <class Unused>
+std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& of) {
+  return std::make_shared<summary const>(analyze(of));
+}
+
+template <class Unused>
+std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
+  report_sections const section{as_markdown};
+  std::string text;
+  if (!what.covers_steps) text += "No step was made (profkit::step): everything below covers the whole session.\n\n";
+  text += section("Steps", step_table(what), "") + throughput_text(what.steps) + model_text(what);
+  if (what.covers_steps) text += section.lines(verdict_text(what));
+  if (what.budget) text += budget_text(what, section);
+  text += section("Scopes", scope_table(what), "no scope was recorded");
+  if (!what.names.empty()) {
+    std::string const note = collected_steps_note(what);
+    text += section("By name", name_table(what), "") + note + (note.empty() ? "" : "\n");
+  }
+  if (!what.adopted.empty()) text += section("Work done for scopes elsewhere", adopted_table(what), "") + adopted_note + collected_steps_note(what) + "\n";
+  text += work_text(what, section);
+  if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
+  if (!what.allocators.empty()) text += memory_text(what, section);
+  if (!what.counters.empty()) text += section("Counters", counter_table(what), "");
+  text += what.gpu
+              ? gpu_text(what, section)
+              : section.title("Kernels") + fmt::format("not collected ({})\n\n", why_not_collected(what, "kernels", "no reason was given"));
+  return text + section.title("Data quality") + quality_text(what);
+}
+
+/// `trace.json`, and `trace.pftrace` beside it where the program has what writes that.
+inline void write_traces(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
+  write_trace_json(of, launched, steps, path);
+  if (write_compact_trace != nullptr) write_compact_trace(of, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace"));
+}
+
+template <class Unused>
+void report_code<Unused>::write(profile const& of, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
+  std::filesystem::path const folder = directory;
+  std::error_code failure;
+  std::filesystem::create_directories(folder, failure);
+  if (failure) throw error{"cannot make the directory " + directory + ": " + failure.message(), failure.value()};
+  write_file(folder / "report.json", report_json(what));
+  write_file(folder / "report.md", text(what, true));
+  write_file(folder / "scopes.csv", scope_table(what).to_csv());
+  if (!what.allocators.empty()) write_file(folder / "scope_memory.csv", scope_memory_table(what).to_csv());
+  write_file(folder / "steps.csv", step_table(what).to_csv());
+  if (what.gpu) write_file(folder / "kernels.csv", kernel_table(*what.gpu).to_csv());
+  attribution const launched = attribute(of);
+  for (named_csv const& each : nsys_csv(summarize_like_nsys(of, launched), what.gpu.has_value())) {
+    write_file(folder / each.name, each.content);
+  }
+  write_traces(of, launched, trace_steps, folder / "trace.json");
+}
+
+template <class Unused>
+void report_code<Unused>::write_trace(profile const& of, std::string const& path, std::uint64_t steps) {
+  write_traces(of, attribute(of), steps, path);
+}
+
+}  // namespace profkit::detail

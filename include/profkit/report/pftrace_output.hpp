@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "deflate.hpp"
+#include "pftrace_fields.hpp"
+#include "trace_output.hpp"
+
+namespace profkit {
+
+/// How the packets of a compact trace lie in its file. Perfetto opens both.
+enum class pftrace_packing {
+  compressed,  ///< in pieces, each deflated and in a packet of its own (`TracePacket.compressed_packets`)
+  plain        ///< one after the other, for readers that do not know of compressed ones
+};
+
+namespace detail {
+
+/// Takes packets, and packs them.
+class pftrace_output {
+ public:
+  pftrace_output(trace_output& to, pftrace_packing packing) : to_{to}, is_compressed_{packing == pftrace_packing::compressed} {
+    if (is_compressed_) waiting_.reserve(piece_bytes + piece_bytes / 4);
+  }
+
+  /// What comes next is appended here: `Trace.packet` fields.
+  [[nodiscard]] std::string& bytes() noexcept { return is_compressed_ ? waiting_ : to_.text(); }
+
+  /// Call it between packets, now and then.
+  void pass_on() {
+    if (waiting_.size() >= piece_bytes) compress();
+    to_.pass_on();
+  }
+
+  void finish() {
+    if (!waiting_.empty()) compress();
+  }
+
+ private:
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
+
+  void compress() {
+    deflater_->compress(waiting_, compressed_);
+    {
+      protozero::pbf_writer trace{to_.text()};
+      protozero::pbf_writer packet{trace, pftrace::trace_packets};
+      packet.add_bytes(pftrace::packet_compressed_packets, compressed_);
+    }
+    waiting_.clear();
+    compressed_.clear();
+  }
+
+  trace_output& to_;
+  bool is_compressed_;
+  std::string waiting_;  ///< packets for the next piece
+  std::string compressed_;
+  std::unique_ptr<deflater> deflater_ = std::make_unique<deflater>();  // large for a stack
+};
+
+}  // namespace detail
+}  // namespace profkit

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <protozero/pbf_writer.hpp>
+#include <protozero/varint.hpp>
+
+#include "../profile/time.hpp"
+#include "json_writer.hpp"
+#include "pftrace_fields.hpp"
+#include "pftrace_output.hpp"
+
+namespace profkit::detail {
+
+/// The text with U+FFFD for each byte that is not UTF-8, which protobuf does not take.
+inline std::string as_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    std::size_t const length = utf8_sequence(text);
+    result += length == 0 ? std::string_view{"\xef\xbf\xbd"} : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result;
+}
+
+inline void append_varint(std::string& bytes, std::uint64_t number) { protozero::add_varint_to_buffer(&bytes, number); }
+
+/// A number in a field of a message.
+inline void append_field(std::string& bytes, std::uint32_t field, std::uint64_t number) {
+  append_varint(bytes, field << 3U);
+  append_varint(bytes, number);
+}
+
+/// The events of one track. Each track has a packet sequence of its own, so that what all its events share stands once, before the first of
+/// them: the track and the clock, which makes times differences to the event before. Names have numbers, which are the sequence's own, too.
+///
+/// Events do not say that they need what was said before (`SEQ_NEEDS_INCREMENTAL_STATE`): that is for readers of traces from which packets
+/// are lost, and would take 2 bytes of each.
+class pftrace_sequence {
+ public:
+  static constexpr std::uint32_t length_delimited = 2;  ///< the wire type
+
+  /// Puts a tag and a number, and gives where they end.
+  static char* put(char* to, std::uint32_t tag, std::uint64_t number) {
+    to += protozero::add_varint_to_buffer(to, tag);
+    return to + protozero::add_varint_to_buffer(to, number);
+  }
+
+  /// What has numbers.
+  enum kind : std::size_t { category, event_name, annotation_name, annotation_string };
+
+  /// @param id another one for each sequence, from 1.
+  /// @param begin of the profile or of the first event, whatever is earlier.
+  pftrace_sequence(pftrace_output& to, std::uint32_t id, std::uint64_t track, timestamp begin) : to_{&to}, id_{id}, now_{begin} {
+    protozero::pbf_writer trace{to_->bytes()};
+    protozero::pbf_writer packet{trace, pftrace::trace_packets};
+    packet.add_uint32(pftrace::packet_sequence_id, id_);
+    packet.add_uint32(pftrace::packet_sequence_flags, pftrace::incremental_state_cleared);
+    {
+      protozero::pbf_writer defaults{packet, pftrace::packet_defaults};
+      defaults.add_uint32(pftrace::defaults_clock_id, pftrace::sequence_clock);
+      protozero::pbf_writer event{defaults, pftrace::defaults_track_event};
+      event.add_uint64(pftrace::event_track, track);
+    }
+    protozero::pbf_writer snapshot{packet, pftrace::packet_clock_snapshot};
+    auto const unix_ns = static_cast<std::uint64_t>(begin.time_since_epoch().count());
+    {
+      protozero::pbf_writer clock{snapshot, pftrace::snapshot_clocks};
+      clock.add_uint32(pftrace::clock_id, pftrace::sequence_clock);
+      clock.add_uint64(pftrace::clock_timestamp, unix_ns);
+      clock.add_bool(pftrace::clock_is_incremental, true);
+      clock.add_uint64(pftrace::clock_unit_ns, 1);
+    }
+    {
+      protozero::pbf_writer clock{snapshot, pftrace::snapshot_clocks};
+      clock.add_uint32(pftrace::clock_id, pftrace::realtime_clock);
+      clock.add_uint64(pftrace::clock_timestamp, unix_ns);
+    }
+    snapshot.add_uint32(pftrace::snapshot_primary_clock, pftrace::realtime_clock);
+  }
+
+  /// The number of a text on this sequence.
+  std::uint64_t number_of(kind what, std::string const& text) {
+    auto const [known, is_new] = numbers_[what].try_emplace(text, numbers_[what].size() + 1);
+    if (is_new) {
+      constexpr std::array<std::uint32_t, 4> fields{pftrace::interned_categories, pftrace::interned_event_names,
+                                                    pftrace::interned_annotation_names, pftrace::interned_annotation_strings};
+      protozero::pbf_writer trace{to_->bytes()};
+      protozero::pbf_writer packet{trace, pftrace::trace_packets};
+      packet.add_uint32(pftrace::packet_sequence_id, id_);
+      protozero::pbf_writer data{packet, pftrace::packet_interned_data};
+      protozero::pbf_writer entry{data, fields[what]};
+      entry.add_uint64(pftrace::interned_id, known->second);
+      entry.add_string(pftrace::interned_text, as_utf8(text));
+    }
+    return known->second;
+  }
+
+  /// @param event a `TrackEvent`.
+  /// @param time not before the event before.
+  void add(timestamp time, std::string_view event) {
+    auto const difference = static_cast<std::uint64_t>((time - now_).count());
+    now_ = time;
+    // Put together on the stack from the end of its first fields on: their length stands before them.
+    char head[longest_head + short_event];
+    char* const fields = head + longest_prefix;
+    char* end = put(fields, pftrace::packet_timestamp << 3U, difference);
+    end = put(end, pftrace::packet_sequence_id << 3U, id_);
+    end = put(end, (pftrace::packet_track_event << 3U) | length_delimited, event.size());
+    std::size_t const length = static_cast<std::size_t>(end - fields) + event.size();
+    char* const begin = fields - 1 - protozero::length_of_varint(length);
+    put(begin, (pftrace::trace_packets << 3U) | length_delimited, length);
+    std::string& bytes = to_->bytes();
+    if (event.size() <= short_event) {
+      std::memcpy(end, event.data(), event.size());
+      bytes.append(begin, static_cast<std::size_t>(end - begin) + event.size());
+    } else {
+      bytes.append(begin, static_cast<std::size_t>(end - begin));
+      bytes.append(event);
+    }
+    to_->pass_on();
+  }
+
+  /// Ends slices that end before the new one begins.
+  void begin_slice(interval const& time, std::string_view event) {
+    end_slices(time.begin);
+    timestamp const end = open_.empty() || time.end <= open_.back() ? time.end : open_.back();  // a slice cannot outlast the one around it
+    open_.push_back(end);
+    add(time.begin, event);
+  }
+
+  void end_slices(timestamp until = timestamp::max()) {
+    static constexpr char end_event[] = {static_cast<char>(pftrace::event_type << 3U), static_cast<char>(pftrace::slice_end)};
+    while (!open_.empty() && open_.back() <= until) {
+      add(open_.back(), {end_event, sizeof end_event});
+      open_.pop_back();
+    }
+  }
+
+ private:
+  static constexpr std::size_t longest_prefix = 1 + protozero::max_varint_length;
+  static constexpr std::size_t short_event = 32;
+  static constexpr std::size_t longest_head = longest_prefix + 3 * (1 + protozero::max_varint_length);
+
+  pftrace_output* to_;
+  std::uint32_t id_;
+  timestamp now_;                ///< of the latest event
+  std::vector<timestamp> open_;  ///< ends of the slices that are open
+  std::array<std::unordered_map<std::string, std::uint64_t>, 4> numbers_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "../analyze/summary.hpp"
+#include "../profile/profile.hpp"
+
+namespace profkit::detail {
+
+/// The code behind a report, declared; `make_report.hpp` has it. A template, so that a unit compiles it only if it uses it, and so that a
+/// program of many units can compile it in one: that one includes `profkit/code.hpp`, the others define `PROFKIT_CODE_ELSEWHERE`.
+template <class>
+struct report_code {
+  static std::shared_ptr<summary const> summarize(profile const& of);
+  static std::string text(summary const& of, bool as_markdown);
+  static void write(profile const& of, summary const& what, std::string const& directory, std::uint64_t trace_steps);
+  static void write_trace(profile const& of, std::string const& path, std::uint64_t steps);
+};
+
+#ifdef PROFKIT_CODE_ELSEWHERE
+extern template struct report_code<void>;
+#endif
+
+}  // namespace profkit::detail

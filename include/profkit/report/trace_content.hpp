@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../analyze/attribution.hpp"
+#include "../analyze/measured_time.hpp"
+#include "../analyze/memory_changes.hpp"
+#include "../analyze/path_tree.hpp"
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+#include "trace_tracks.hpp"
+
+namespace profkit::detail {
+
+/// A number over time. Its values are finite, in the order of time.
+struct counter_track {
+  std::string name;
+  bool is_bytes = false;
+  std::vector<std::pair<timestamp, double>> values{};
+};
+
+/// Where an arrow to a GPU operation begins: at the call that launched it, as it is shown.
+struct launch_arrow {
+  timestamp begin;
+  std::uint64_t thread = 0;  ///< the system's number
+};
+
+/// Positions in `profile::gpu_operations`.
+struct operation_list {
+  std::uint32_t const* first = nullptr;
+  std::uint32_t const* last = nullptr;
+  [[nodiscard]] std::uint32_t const* begin() const noexcept { return first; }
+  [[nodiscard]] std::uint32_t const* end() const noexcept { return last; }
+};
+
+/// All that a trace shows, for formats to write: so that they show the same.
+class trace_content {
+ public:
+  trace_content(profile const& of, attribution const& launched, std::uint64_t steps)
+      : of_{of}, launched_{launched}, tracks_{make_trace_tracks(of, launched, steps)} {
+    for (path_record const& path : of.paths) {
+      scope_names_.push_back(shown_name(path));
+      bool const is_root = path.parent == path_record::no_parent;
+      scope_paths_.push_back(is_root ? scope_names_.back() : scope_paths_[path.parent] + "/" + scope_names_.back());
+    }
+    if (of.environment.process_id != 0) host_ = of.environment.process_id;
+    find_arrows();
+  }
+
+  [[nodiscard]] profile const& of() const noexcept { return of_; }
+  [[nodiscard]] std::uint64_t host() const noexcept { return host_; }                                  ///< number of the process
+  [[nodiscard]] std::vector<std::string> const& scope_names() const noexcept { return scope_names_; }  ///< by path
+  [[nodiscard]] std::vector<std::string> const& scope_paths() const noexcept { return scope_paths_; }  ///< by path
+
+  /// The path of the scope that launched the operation; `attribution::none` outside any scope.
+  [[nodiscard]] std::uint32_t scope_path_of(std::uint32_t operation) const {
+    std::uint32_t const scope = launched_.scope_of[operation];
+    return scope == attribution::none ? attribution::none : of_.scopes[scope].path;
+  }
+
+  /// The operations shown that the call launched.
+  [[nodiscard]] operation_list launched_by(std::uint32_t call) const {
+    if (first_launched_.empty()) return {};
+    return {arrows_.data() + first_launched_[call], arrows_.data() + first_launched_[call + 1]};
+  }
+
+  /// Calls the format for each track and then for each thing on it, in the order of their begin, outer slices before inner ones. The
+  /// tracks of the process come first, then those of the devices.
+  template <class Format>
+  void write_to(Format& format) const {
+    write_threads(format);
+    write_steps(format);
+    for (counter_track const& each : counters()) format.counter(each);
+    write_streams(format);
+  }
+
+ private:
+  static constexpr timestamp not_shown = timestamp::max();
+
+  void find_arrows() {
+    call_begins_.assign(of_.gpu_operations.empty() ? 0 : of_.api_calls.size(), not_shown);
+    if (call_begins_.empty()) return;
+    for (auto const& [thread, slices] : tracks_.threads) {
+      for (host_slice const& each : slices) {
+        if (each.is_call) call_begins_[each.record] = each.time.begin;
+      }
+    }
+    first_launched_.assign(of_.api_calls.size() + 1, 0);
+    auto const for_each_arrow = [&](auto const& call) {
+      for (auto const& [stream, tracks] : tracks_.streams) {
+        for (std::vector<std::uint32_t> const& track : tracks) {
+          for (std::uint32_t const operation : track) {
+            if (is_call_shown(operation)) call(launched_.launch_of[operation], operation);
+          }
+        }
+      }
+    };
+    for_each_arrow([&](std::uint32_t call, std::uint32_t) { ++first_launched_[call + 1]; });
+    for (std::size_t i = 1; i < first_launched_.size(); ++i) first_launched_[i] += first_launched_[i - 1];
+    arrows_.resize(first_launched_.back());
+    std::vector<std::uint32_t> next = first_launched_;
+    for_each_arrow([&](std::uint32_t call, std::uint32_t operation) { arrows_[next[call]++] = operation; });
+  }
+
+  [[nodiscard]] bool is_call_shown(std::uint32_t operation) const {
+    std::uint32_t const launch = launched_.launch_of[operation];
+    return launch != attribution::none && call_begins_[launch] != not_shown;
+  }
+
+  template <class Format>
+  void write_threads(Format& format) const {
+    std::unordered_map<std::uint64_t, std::string_view> names;
+    for (thread_record const& thread : of_.threads) names[thread.system_id] = thread.name;
+    std::size_t rank = 1;
+    for (auto const& [thread, slices] : tracks_.threads) {
+      format.thread(thread, names[thread], rank++, slices.front().time.begin);
+      for (host_slice const& each : slices) {
+        if (each.is_call) {
+          format.call(each.time, each.record);
+        } else {
+          format.scope(each.time, of_.scopes[each.record].path);
+        }
+      }
+    }
+  }
+
+  template <class Format>
+  void write_steps(Format& format) const {
+    if (tracks_.steps.empty()) return;
+    std::uint64_t number = 0;  // no thread's
+    for (thread_record const& thread : of_.threads) number = std::max(number, thread.system_id);
+    format.steps(number + 1, tracks_.steps.front().time.begin);
+    for (step_record const& step : tracks_.steps) format.step(step);
+  }
+
+  template <class Format>
+  void write_streams(Format& format) const {
+    std::int32_t device = -1;
+    std::size_t rank = 0;
+    for (auto const& [stream, tracks] : tracks_.streams) {
+      if (stream.first != device || rank == 0) {
+        device = stream.first;
+        format.device(device);
+        rank = 0;
+      }
+      for (std::vector<std::uint32_t> const& track : tracks) {
+        bool const is_first = &track == &tracks.front();
+        format.stream("stream " + std::to_string(stream.second) + (is_first ? "" : ", overlapping"), ++rank,
+                      of_.gpu_operations[track.front()].time.begin);
+        for (std::uint32_t const operation : track) {
+          if (is_call_shown(operation)) {
+            std::uint32_t const call = launched_.launch_of[operation];
+            launch_arrow const from{call_begins_[call], of_.threads[of_.api_calls[call].thread].system_id};
+            format.operation(operation, &from);
+          } else {
+            format.operation(operation, nullptr);
+          }
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<counter_track> counters() const {
+    profile shown;
+    shown.steps = tracks_.steps;
+    if (!of_.steps.empty() && shown.steps.empty()) return {};
+    measured_time const when{shown};
+    std::vector<counter_track> result;
+    for (std::string const& name : of_.counter_names) result.push_back({name, false});
+    for (counter_record const& each : of_.counters) {
+      if (when.contains(each.time)) result[each.counter].values.emplace_back(each.time, each.value);
+    }
+    add_memory(result);
+    std::vector<allocator_changes> const changes = find_memory_changes(of_);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      std::uint64_t total = of_.allocators[i].bytes_at_start;
+      counter_track& track = result.emplace_back(counter_track{"memory: " + of_.allocators[i].name, true});
+      for (memory_change const& each : changes[i].in_order) {
+        total += each.difference();
+        if (when.contains(each.time)) track.values.emplace_back(each.time, static_cast<double>(static_cast<std::int64_t>(total)));
+      }
+    }
+    for (counter_track& each : result) tidy(each);
+    result.erase(std::remove_if(result.begin(), result.end(), [](counter_track const& each) { return each.values.empty(); }), result.end());
+    return result;
+  }
+
+  void add_memory(std::vector<counter_track>& to) const {
+    std::unordered_map<std::uint64_t, timestamp> ends;
+    for (step_record const& step : tracks_.steps) ends[step.index] = step.time.end;
+    std::map<std::string, std::size_t> known;
+    for (memory_record const& each : of_.memory) {
+      auto const end = ends.find(each.step);
+      if (end == ends.end()) continue;
+      std::string const name = "memory: " + each.source + " " + each.quantity;
+      auto const [track, is_new] = known.try_emplace(name, to.size());
+      if (is_new) to.push_back({name, true});
+      to[track->second].values.emplace_back(end->second, static_cast<double>(each.current_bytes));
+    }
+  }
+
+  static void tidy(counter_track& track) {
+    auto& values = track.values;
+    values.erase(std::remove_if(values.begin(), values.end(), [](auto const& each) { return !std::isfinite(each.second); }), values.end());
+    std::stable_sort(values.begin(), values.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  }
+
+  profile const& of_;
+  attribution const& launched_;
+  trace_tracks tracks_;
+  std::vector<std::string> scope_names_;
+  std::vector<std::string> scope_paths_;
+  std::vector<timestamp> call_begins_;         ///< by API call, as it is shown
+  std::vector<std::uint32_t> first_launched_;  ///< by API call: where its operations begin in `arrows_`, and one more for the end
+  std::vector<std::uint32_t> arrows_;
+  std::uint64_t host_ = 1;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "analyze/stop_rule.hpp"
+#include "collect/collector.hpp"
+#include "collect/gpu_lag.hpp"
+#include "collect/host_environment.hpp"
+#include "options.hpp"
+#include "profile/error.hpp"
+#include "profile/profile.hpp"
+#include "record/log_reader.hpp"
+#include "record/memory_poll.hpp"
+#include "record/overhead.hpp"
+#include "record/step.hpp"
+#include "report/report.hpp"
+#include "session_code.hpp"
+
+namespace profkit::detail {
+
+/// What `session` promises. A template, so that only the units that use it compile its functions; one unit of a program that defines
+/// `PROFKIT_CODE_ELSEWHERE`.
+template <class Unused>
+class running_session final : public session_core {
+ public:
+  explicit running_session(options wanted) : options_{std::move(wanted)} {
+    profile_.item_name = options_.item_name;
+    profile_.precision = options_.precision;
+    if (options_.wanted_interval) stop_rule_.emplace(*options_.wanted_interval, options_.warmup_steps, options_.most_steps);
+    if (options_.enabled) start();
+  }
+
+  ~running_session() override {
+    try {
+      bool const has_output = !options_.output_directory.empty();
+      if (options_.enabled && (is_running() || report_) && (options_.print_report || has_output || options_.trace)) {
+        profkit::report const last = report();
+        if (options_.print_report) fmt::print("{}\n", last);
+        if (has_output) last.write(options_.output_directory, options_.trace_steps);
+        if (options_.trace && !has_output) last.write_trace("trace.json", options_.trace_steps);
+      }
+      stop();
+    } catch (std::exception const& failure) {
+      std::fprintf(stderr, "profkit: %s\n", failure.what());
+    }
+  }
+
+  raw_step begin_step() override {
+    if (is_step_open_) throw error{"a profkit::step is open already; steps of one session cannot nest or overlap"};
+    is_step_open_ = true;
+    raw_step next;
+    next.index = next_step_++;
+    next.warmup = next.index < options_.warmup_steps;
+    next.has_kernels = options_.collects_kernels_in(next.index);
+    next.items = options_.items_per_step;
+    next.model_flops = options_.model_flops_per_step;
+    if (!is_running()) return next;
+    // Before the collectors' readings: a tool that records from here on may first take its time.
+    if (!next.warmup) open_measure_loop();
+    std::uint64_t const begin = ticks(clock_flag_);
+    step_record const record{{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels};
+    for_each_collector([&](collector& each) { each.prepare_step(record); });
+    for_each_collector([&](collector& each) { each.before_step(record); });
+    bookkeeping_ticks_ += ticks(clock_flag_) - begin;
+    return next;
+  }
+
+  void end_step(raw_step const& done) noexcept override {
+    is_step_open_ = false;
+    if (!is_running()) return;
+    step_record const record{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels};
+    for_each_collector([&](collector& each) { each.after_step(record); });
+    try {
+      if (done.is_abandoned) {
+        ++profile_.quality.abandoned_steps;
+      } else {
+        finished_steps_.push_back(done);
+      }
+      auto const now = static_cast<std::int64_t>(system_clock_ticks());
+      if (now - clock_->newest().ns >= shortest_drain_interval.count()) drain(false);
+      if (stop_rule_ && !done.warmup && !done.is_abandoned) look_whether_enough(done);
+    } catch (std::exception const& failure) {
+      std::fprintf(stderr, "profkit: step %llu is lost: %s\n", static_cast<unsigned long long>(done.index), failure.what());
+    }
+    bookkeeping_ticks_ += ticks(clock_flag_) - done.end_ticks;
+  }
+
+  void take(std::unique_ptr<collector> taken) override {
+    collectors_.push_back(std::move(taken));
+    collector& latest = *collectors_.back();
+    if (!options_.enabled) {
+      latest.fail("profkit is off");
+    } else if (report_ || !is_running()) {
+      latest.fail("the session has ended");
+    } else if (latest.name() == "kernels" && !options_.kernels) {
+      latest.fail("switched off by kernels=off");
+    } else {
+      guarded(latest, [&](collector& each) { each.start(profile_); });
+      if (options_.memory_at_scopes && latest.status().works) latest.poll_at_scopes(profile_);
+    }
+  }
+
+  profkit::report report() override {
+    if (report_) return *report_;
+    if (is_step_open_) throw error{"profkit::session::report() was called inside a step; call it when the step has ended"};
+    stop();
+    for (auto const& each : collectors_) {
+      collector_status const& status = each->status();
+      profile_.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason});
+    }
+    report_.emplace(std::make_shared<profile const>(std::move(profile_)));
+    return *report_;
+  }
+
+  [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.warmup_steps + options_.most_measured_steps(); }
+  [[nodiscard]] std::uint64_t next_step() const noexcept override { return next_step_; }
+  [[nodiscard]] bool has_enough() const noexcept override { return has_enough_; }
+
+ private:
+  /// A shorter line between clock anchors would carry their jitter into durations.
+  static constexpr std::chrono::nanoseconds shortest_drain_interval = std::chrono::milliseconds{10};
+
+  [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&recorder.owner, __ATOMIC_ACQUIRE) == this; }
+
+  /// Runs `call` for every collector that works; what it throws ends that collector only.
+  template <class Call>
+  void for_each_collector(Call&& call) noexcept {
+    for (auto const& each : collectors_) {
+      if (each->status().works) guarded(*each, call);
+    }
+  }
+  template <class Call>
+  static void guarded(collector& each, Call&& call) noexcept {
+    try {
+      call(each);
+    } catch (std::exception const& failure) {
+      each.fail(failure.what());
+    }
+  }
+
+  void start() {
+    if (options_.log_slots_per_thread < 16) {
+      throw error{"profkit::options::log_slots_per_thread is " + std::to_string(options_.log_slots_per_thread) +
+                  "; it must be at least 16"};
+    }
+    void const* nobody = nullptr;
+    if (!__atomic_compare_exchange_n(&recorder.owner, &nobody, static_cast<void const*>(this), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+      throw error{"a profkit::session runs already; there can be one per process at a time. End it, or call its report(), first"};
+    }
+    watch_forks();
+    slots_per_log = options_.log_slots_per_thread;
+    recorder.attach_thread = attach_this_thread;
+    install_unusual_scopes();
+    bool const has_counter = counter_is_invariant();
+    clock_flag_ = has_counter ? 0 : use_system_clock;
+    profile_.quality.clock = has_counter ? "time-stamp counter" : "clock_gettime";
+    warm_up_log_of_this_thread();
+    profile_.quality.cost_of_1000_scopes = measure_cost_of_1000_scopes(clock_flag_);
+    profile_.environment = describe_host();
+    __atomic_fetch_add(&recorder.session, 1, __ATOMIC_RELAXED);
+    reader_.emplace();
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
+      side->reset();
+    }
+    clock_anchor const now = read_anchor(clock_flag_);
+    start_ns_ = now.ns;
+    clock_.emplace(now);
+    __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
+  }
+
+  void stop() {
+    if (!is_running()) return;
+    close_measure_loop();
+    stop_polling();
+    __atomic_fetch_and(&recorder.flags, ~(recording | use_system_clock), __ATOMIC_RELEASE);
+    drain(true);
+    for_each_collector([](collector& each) { each.stop(); });
+    profile_.time = {timestamp{std::chrono::nanoseconds{start_ns_}}, timestamp{std::chrono::nanoseconds{clock_->newest().ns}}};
+    if (stop_rule_) profile_.stop = stop_rule_->result();
+    profile_.quality.clock_changes = clock_->times_set();
+    profile_.quality.bookkeeping = clock_->duration(bookkeeping_ticks_);
+    __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
+  }
+
+  void drain(bool last) {
+    clock_->advance(read_anchor(clock_flag_));
+    reader_->drain(profile_, *clock_, last);
+    for (raw_step const& each : finished_steps_) {
+      interval const time{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)};
+      profile_.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels});
+    }
+    finished_steps_.clear();
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
+      side->drain(profile_, last);
+    }
+    for_each_collector([&](collector& each) { each.drain(profile_, last); });
+  }
+
+  void look_whether_enough(raw_step const& done) {
+    bool has_gpu = false;
+    for_each_collector([&](collector const& each) { has_gpu = has_gpu || each.times_steps(); });
+    stop_rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
+    if (has_gpu)
+      gpu_lag_.limit(done.index, profile_, [this] { for_each_collector([&](collector& each) { each.drain(profile_, false); }); });
+    has_enough_ = stop_rule_->look(profile_, has_gpu, milliseconds{clock_->duration(1'000'000'000)} / 1e9);
+  }
+
+  void open_measure_loop() noexcept {
+    if (measure_loop_ || (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) == 0) return;
+    static site where{"measure_loop", __FILE__, __LINE__};
+    measure_loop_ = recorder.nvtx_start(where);
+  }
+
+  void close_measure_loop() noexcept {
+    if (!measure_loop_) return;
+    recorder.nvtx_end(*measure_loop_);
+    measure_loop_.reset();
+  }
+
+  options options_;
+  profile profile_;
+  std::vector<std::unique_ptr<collector>> collectors_;
+  std::optional<log_reader> reader_;
+  std::optional<clock_line> clock_;
+  std::vector<raw_step> finished_steps_;  ///< not converted yet
+  std::uint32_t clock_flag_ = 0;          ///< 0 or `use_system_clock`
+  std::uint64_t next_step_ = 0;
+  std::optional<stop_rule> stop_rule_;  ///< with `steps=auto`
+  bool has_enough_ = false;             ///< as it says
+  gpu_lag gpu_lag_;
+  std::uint64_t bookkeeping_ticks_ = 0;
+  std::int64_t start_ns_ = 0;
+  bool is_step_open_ = false;
+  std::optional<std::uint64_t> measure_loop_;  ///< number of the NVTX range
+  std::optional<profkit::report> report_;
+};
+
+template <class Unused>
+std::unique_ptr<session_core> session_code<Unused>::make(options wanted) {
+  return std::make_unique<running_session<Unused>>(std::move(wanted));
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Measures what profkit costs on this machine, writes docs/results/bench/host.json and the tables of docs/overhead.md. Installs what is
+# missing. Takes 5 to 10 minutes on two cores; other programs should rest meanwhile.
+#   usage: scripts/bench.sh [--check] [--quick] [SECTION]...
+#   sections: scopes instructions nsys memory first_use compile analysis trace (default: all)
+#   --check                compare with bench/recorded.json instead, and exit with 1 if something is worse
+#   --quick                fewer rounds
+#   CXX=g++                the compiler that is measured
+#   NSYS=FILE              Nsight Systems; without it, and none on PATH, its section is left out
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+source "$root/scripts/lib/install.sh"
+
+compiler=${CXX:-g++}
+build=$root/build/bench
+need_packages "$compiler=g++" cmake=cmake ninja=ninja-build python3=python3 valgrind=valgrind strace=strace libfmt-dev libbenchmark-dev zlib1g-dev
+need_cmake
+need_nvtx
+say "NVTX headers in ${nvtx:-no folder: what needs them is left out}"
+
+configure=(cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" -DPROFKIT_BUILD_TESTS=OFF
+  -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_PROGRAM=OFF -DCMAKE_CUDA_COMPILER= "-DPROFKIT_NVTX_INCLUDE=$nvtx")
+! have ccache || configure+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+must_log "configure" "$logs/bench-configure.log" "${configure[@]}"
+must_log "build" "$logs/bench-build.log" cmake --build "$build" -j "$jobs"
+
+exec python3 -B "$root/scripts/lib/bench_run.py" --build "$build" --compiler "$compiler" --nsys "${NSYS:-nsys}" ${nvtx:+--nvtx "$nvtx"} "$@"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares results with what bench/recorded.json says, with an allowance for each quantity."""
+import bench_instructions
+import bench_quantities
+
+# Measured by a check that names no sections: these take about a minute.
+SECTIONS = ("scopes", "instructions", "memory")
+
+# Instructions more than recorded that are no failure: of what the C library does, too.
+DEFAULT_ALLOWANCES = {"four_new_sites": 5, "new_thread": 2000}
+
+
+def failures_of(results, recorded):
+    """What is worse than recorded and allowed. A quantity whose section was not measured is not looked at."""
+    failures = []
+    for name, (value, allowance) in recorded["quantities"].items():
+        measured = bench_quantities.value_of(name, results)
+        if measured is not None and measured > value + allowance:
+            failures.append(f"{name}: {measured:.3f}, recorded is {value} (+ {allowance})")
+    if "instructions" in results:
+        found = results["instructions"]["found"]
+        counts = recorded["instructions"].get(bench_instructions.main_version(found["compiler"]))
+        if counts is not None:
+            failures += bench_instructions.failures_of(found["counts"], counts)
+    return failures
+
+
+def report(results, recorded):
+    """Prints what was found. @return the exit code: 1 if something is worse, or if nothing was compared."""
+    compared = 0
+    for name, (value, allowance) in recorded["quantities"].items():
+        measured = bench_quantities.value_of(name, results)
+        if measured is not None:
+            compared += 1
+            print(f"{name:42} {measured:10.3f}   recorded {value} (+ {allowance})")
+    for name, instructions in results.get("instructions", {"found": {"counts": {}}})["found"]["counts"].items():
+        compared += 1
+        print(f"{name + ', instructions':42} {instructions:10.2f}")
+    failures = failures_of(results, recorded)
+    for failure in failures:
+        print(f"FAIL {failure}")
+    if compared == 0:
+        print("FAIL nothing was measured")
+    return 1 if failures or compared == 0 else 0
+
+
+def renewed(results, recorded):
+    """What was recorded, with the values that were measured now. Allowances stay."""
+    quantities = {}
+    for name, (value, allowance) in recorded["quantities"].items():
+        measured = bench_quantities.value_of(name, results)
+        quantities[name] = [value if measured is None else round(measured, 2), allowance]
+    instructions = dict(recorded["instructions"])
+    if "instructions" in results:
+        found = results["instructions"]["found"]
+        compiler = bench_instructions.main_version(found["compiler"])
+        before = instructions.get(compiler, {})
+        instructions[compiler] = {name: [round(count, 1), before.get(name, [0, DEFAULT_ALLOWANCES.get(name, 0)])[1]]
+                                  for name, count in found["counts"].items() if name != "floor"}
+    return {"instructions": instructions, "quantities": quantities}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sections of the results come down to: one number each, with its target where there is one."""
+import statistics
+
+
+def ratios(found, name, of):
+    """Of each round."""
+    return [a / b for a, b in zip(found["ns"][name], found["ns"][of])]
+
+
+def differences(found, name, less):
+    return [a - b for a, b in zip(found["ns"][name], found["ns"][less])]
+
+
+def median_ratio(name, of):
+    return lambda found: statistics.median(ratios(found, name, of))
+
+
+def compile_differences(found, name):
+    return [a - b for a, b in zip(found[name]["ms"], found["empty"]["ms"])]
+
+
+def compile_ratios(found, name, of):
+    return [a / b for a, b in zip(found[name]["ms"], found[of]["ms"])]
+
+
+def less_clock(found, name):
+    """Median, without what reading the clock takes."""
+    return statistics.median(found["ns"][name]) - statistics.median(found["ns"]["clock"])
+
+
+# Name of the quantity: the section that has it, and how to read it.
+QUANTITIES = {
+    "scope / floor": ("scopes", median_ratio("on", "floor")),
+    "indexed scope / floor": ("scopes", median_ratio("on_indexed", "floor")),
+    "nested scope / floor": ("scopes", median_ratio("on_nested", "floor")),
+    "scope on 2 threads / on 1": ("scopes", median_ratio("on_two_threads", "on")),
+    "off, ns": ("scopes", lambda found: statistics.median(found["ns"]["off"])),
+    "off - empty loop, ns": ("scopes", lambda found: statistics.median(differences(found, "off", "empty"))),
+    "scope under nsys / NVTX range": ("nsys", median_ratio("scope", "nvtx")),
+    "scope under nsys, recorded / NVTX range": ("nsys", median_ratio("scope_in_session", "nvtx_in_session")),
+    "log bytes of a scope": ("memory", lambda found: found["log_bytes"]),
+    "dropped while drained": ("memory", lambda found: found["with_pauses"]["dropped"]),
+    "new thread, us": ("first_use", lambda found: less_clock(found, "new_thread") / 1000),
+    "thread with a used log, us": ("first_use", lambda found: less_clock(found, "reused_log") / 1000),
+    "new site, us": ("first_use", lambda found: less_clock(found, "new_site") / 1000),
+    "scope.hpp, ms over an empty file": ("compile", lambda found: statistics.median(compile_differences(found, "scope.hpp"))),
+    "object of one scope, bytes": ("compile", lambda found: found["scope.hpp, one scope"]["object_bytes"]),
+    "profkit.hpp / (nvtx3.hpp + fmt/format.h)":
+        ("compile", lambda found: statistics.median(compile_ratios(found, "profkit.hpp", "nvtx3.hpp and fmt/format.h"))),
+}
+
+
+def value_of(name, results):
+    """None where it was not measured."""
+    section, read = QUANTITIES[name]
+    if section not in results:
+        return None
+    try:
+        return read(results[section]["found"])
+    except KeyError:
+        return None
+
+
+# What, the quantity, the most that it may be, and its format.
+TARGETS = [
+    ("one `PROF_SCOPE`, recording, over the floor", "scope / floor", 1.15, "{:.2f}"),
+    ("the same on 2 threads, per thread, over 1 thread", "scope on 2 threads / on 1", 1.15, "{:.2f}"),
+    ("off, ns; the loop is in it", "off, ns", 1.0, "{:.2f}"),
+    ("under nsys, over a plain registered NVTX range", "scope under nsys / NVTX range", 1.05, "{:.2f}"),
+    ("memory of a recorded scope, bytes", "log bytes of a scope", 24, "{:.1f}"),
+    ("scopes dropped while a session drains a thread that goes on", "dropped while drained", 0, "{:.0f}"),
+    ("first scope of a new thread, us", "new thread, us", 5, "{:.1f}"),
+    ("first scope of a site, us", "new site, us", 5, "{:.2f}"),
+    ("`scope.hpp` over an empty file, ms", "scope.hpp, ms over an empty file", 60, "{:.0f}"),
+    ("object of a file with one scope, bytes", "object of one scope, bytes", 4096, "{:.0f}"),
+    ("`profkit.hpp` over `nvtx3.hpp` + `fmt/format.h`", "profkit.hpp / (nvtx3.hpp + fmt/format.h)", 1.0, "{:.2f}"),
+]

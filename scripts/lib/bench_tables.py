@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as Markdown tables, and these in docs/overhead.md, between `<!-- table: NAME -->` and `<!-- end -->`."""
+import json
+import re
+import statistics
+
+from bench_quantities import TARGETS, compile_differences, differences, ratios, value_of
+
+SCOPES = [("empty", "empty loop"), ("off", "`PROF_SCOPE`, no session"), ("off_indexed", "`PROF_SCOPE_INDEXED`, no session"),
+          ("nvtx_no_tool", "`NVTX3_FUNC_RANGE_IN`, no tool"), ("two_readings", "two `rdtsc`"), ("floor", "**floor**"),
+          ("on", "`PROF_SCOPE`, recording"), ("on_nested", "the same, four deep"), ("on_indexed", "`PROF_SCOPE_INDEXED`, recording"),
+          ("floor_two_threads", "floor, 2 threads, each"), ("on_two_threads", "`PROF_SCOPE`, 2 threads, each"),
+          ("floor_first_written", "floor, memory never written before"), ("on_first_written", "`PROF_SCOPE`, log never written before")]
+FLOOR_OF = {"floor_two_threads": "floor", "on_two_threads": "floor_two_threads", "floor_first_written": "floor",
+            "on_first_written": "floor_first_written"}
+COUNTS = [("floor", "floor"), ("off", "off"), ("off_indexed", "off, indexed"), ("on", "recording"), ("on_nested", "recording, four deep"),
+          ("on_indexed", "recording, indexed"), ("four_new_sites", "first scope of a site"), ("new_thread", "first scope of a thread")]
+# What, and over what.
+NSYS = [("nvtx", "`NVTX3_FUNC_RANGE_IN`", None), ("nvtx_payload", "C interface, registered name, payload", "nvtx"),
+        ("scope", "`PROF_SCOPE`, no session", "nvtx"), ("nvtx_in_session", "`NVTX3_FUNC_RANGE_IN`, in a session", None),
+        ("nvtx_payload_in_session", "C interface, in a session", "nvtx_in_session"),
+        ("scope_in_session", "`PROF_SCOPE`, recorded as well", "nvtx_in_session")]
+FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second", "its second"), ("reused_log", "first scope of a thread, log of an ended one"),
+         ("reused_log_second", "its second"), ("new_site", "first scope of a site"), ("new_site_second", "its second"), ("clock", "reading the clock, which is in all of them")]
+
+
+# Other tools, all in one run of 8 interleaved repeats on another machine of the same kind (see docs/overhead.md): name, ns of a zone while it
+# records on 1 thread and on 2, ns while it does not (None: it was not measured), and bytes of a zone in memory.
+FLOOR_OF_OTHERS = 19.5
+OTHERS = [("spall.h, into a file", 36.6, 35.1, None, "24"), ("Tracy 0.14, captured", 46.4, 114, 2.15, "64"),
+          ("easy_profiler 2.1", 140, 154, 80.0, "23"), ("LTTng-UST 2.13, two tracepoints", 389, 363, 0.84, "per-CPU buffers; 20 on disk"),
+          ("Perfetto SDK 53", 448, 581, 1.45, "40"), ("Caliper 2.15, event trace", 479, 620, 136, "30"),
+          ("NVTX under Nsight Systems 2023.4", 765, 1357, 2.67, "390")]
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def spread(values, form="{:.2f}"):
+    """Median and quartiles."""
+    low, middle, high = statistics.quantiles(values, n=4) if len(values) > 1 else (values[0],) * 3
+    return [form.format(middle), f"{form.format(low)} to {form.format(high)}"]
+
+
+def scopes(found):
+    rows = []
+    for name, words in SCOPES:
+        if name not in found["ns"]:
+            continue
+        row = [words, *spread(found["ns"][name]), f"{min(found['ns'][name]):.2f}"]
+        base = FLOOR_OF.get(name, "floor")
+        row += spread(ratios(found, name, base)) if name not in ("empty", "off", "off_indexed", "nvtx_no_tool", "floor") else ["", ""]
+        rows.append(row)
+    off = spread(differences(found, "off", "empty"))
+    rows.insert(2, ["`PROF_SCOPE`, no session, less the empty loop of the round", *off, f"{min(differences(found, 'off', 'empty')):.2f}", "", ""])
+    return table(["ns", "median", "quartiles", "least", "over its floor: median", "quartiles"], rows)
+
+
+def instructions(found):
+    counts = found["counts"]
+    return table([f"instructions a scope, {found['compiler']} -O2", "", "over the floor's"],
+                 [[words, f"{counts[name]:.0f}", f"{counts[name] - counts['floor']:+.0f}" if name.startswith("on") else ""]
+                  for name, words in COUNTS if name in counts])
+
+
+def nsys(found):
+    return table([f"ns, {found['version'].replace('NVIDIA ', '')}", "median", "quartiles", "over `NVTX3_FUNC_RANGE_IN`: median", "quartiles"],
+                 [[words, *spread(found["ns"][name], "{:.0f}"), *(spread(ratios(found, name, of)) if of else ["", ""])] for name, words, of in NSYS])
+
+
+def memory(found):
+    rows = [["log, a scope", f"{found['log_bytes']:.1f} bytes"], ["log, an indexed scope", f"{found['indexed_log_bytes']:.1f} bytes"],
+            ["growth of the process, a scope that is not drained yet", f"{found['resident_bytes']:.1f} bytes"]]
+    for name, words in (("with_pauses", "10,000 scopes, then a pause of 5 ms, and so on"), ("without_pause", "without a pause")):
+        each = found[name]
+        rows.append([f"drained while written, {words}: scopes a second", f"{each['scopes_per_s'] / 1e6:.1f} million"])
+        rows.append(["of these in the profile; dropped, and counted", f"{each['in_profile']:,}; {each['dropped']:,}"])
+        rows.append(["processor time of the writer; of the drain, for each scope", f"{each['writer_ns']:.0f} ns; {each['reader_ns']:.0f} ns"])
+    return table(["", ""], rows)
+
+
+def first_use(found):
+    text = table(["ns", "median", "quartiles", "least"],
+                 [[words, *spread(found["ns"][name], "{:,.0f}"), f"{min(found['ns'][name]):,.0f}"] for name, words in FIRST])
+    calls = found.get("system_calls")
+    if calls:
+        text += f"\n\nSystem calls of a new thread's first scope: {', '.join(calls['first']) or 'none'}; of its second: {', '.join(calls['second']) or 'none'}."
+    return text
+
+
+def compile_time(found):
+    rows = []
+    for name, each in found.items():
+        over = spread(compile_differences(found, name), "{:.0f}") if name != "empty" else ["", ""]
+        rows.append([f"`{name}`" if name.endswith("pp") else name, *spread(each["ms"], "{:.0f}"), *over, f"{each['object_bytes']:,}"])
+    return table(["ms of processor time, -O2 -c", "median", "quartiles", "over an empty file: median", "quartiles", "object, bytes"], rows)
+
+
+def plain(found):
+    """The numbers of a program that says what they are."""
+    rows = [[name.replace("_", " "), f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)]
+            for name, value in found.items() if not isinstance(value, (dict, list))]
+    return table(["", ""], rows)
+
+
+def trace(found):
+    rows = [[each["format"], each["profile"], f"{each['events_per_second'] / 1e6:.1f}", f"{each['bytes_per_scope']:.1f}", f"{each['bytes_per_event']:.1f}"]
+            for each in found["trace_cost"]]
+    return table(["format", "of", "million events/s", "bytes a scope", "bytes an event"], rows)
+
+
+def targets(results):
+    rows = []
+    for words, name, most, form in TARGETS:
+        value = value_of(name, results)
+        verdict = "" if value is None else "met" if float(form.format(value)) <= most else "missed"
+        rows.append([words, f"at most {most:,}", "n/a" if value is None else form.format(value), verdict])
+    counts = results.get("instructions", {}).get("found", {}).get("counts")
+    if counts:
+        rows.insert(3, ["off, instructions of both sides; a load and a branch on each are 4", "at most 8", f"{counts['off']:.0f}",
+                        "met" if counts["off"] <= 8 else "missed"])
+    return table(["what", "target", "measured", ""], rows)
+
+
+def others(results):
+    """Each over the floor of its own run."""
+    rows = [[name, f"{one:.4g}", f"{one / FLOOR_OF_OTHERS:.2f}", f"{two / one:.2f}", "n/a" if off is None else f"{off:.4g}", size]
+            for name, one, two, off, size in OTHERS]
+    if "scopes" in results:
+        ns = {name: statistics.median(values) for name, values in results["scopes"]["found"]["ns"].items()}
+        size = value_of("log bytes of a scope", results)
+        rows.insert(0, ["**profkit** (this run)", f"{ns['on']:.1f}", f"{value_of('scope / floor', results):.2f}",
+                        f"{value_of('scope on 2 threads / on 1', results):.2f}", f"{ns['off']:.2f}", "n/a" if size is None else f"{size:.0f}"])
+    return table(["one zone", "recording, ns", "over the floor of its run", "2 threads over 1, each", "off, ns", "bytes"], rows)
+
+
+def machines(results):
+    """Where and when; the same for most sections."""
+    lines = {}
+    for name, each in results.items():
+        at = each["machine"]
+        words = f"{at['cpus']} x {at['cpu']}, Linux {at['kernel']}, clocksource {at['clocksource']}, {at['compiler']}"
+        lines.setdefault(words, []).append((name.replace("_", " "), each["date"], each["load"]))
+    text = []
+    for words, sections in lines.items():
+        text.append(f"{words}: " + ", ".join(f"{name} ({date}, load {load})" for name, date, load in sections) + ".")
+    return "\n\n".join(text)
+
+
+OF_SECTION = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "memory": memory, "first_use": first_use,
+              "compile": compile_time, "analysis": plain, "trace": trace}
+
+
+def tables_of(results):
+    made = {name: make(results[name]["found"]) for name, make in OF_SECTION.items() if name in results}
+    made["targets"] = targets(results)
+    made["others"] = others(results)
+    made["machines"] = machines(results)
+    return made
+
+
+def all_tables(results):
+    return "\n\n".join(f"{name}\n\n{text}" for name, text in tables_of(results).items())
+
+
+def with_tables(document, tables):
+    """The document with each table in its place."""
+    def put(mark):
+        text = tables.get(mark[1])
+        return mark[0] if text is None else f"<!-- table: {mark[1]} -->\n{text}\n<!-- end -->"
+    return re.sub(r"<!-- table: (\w+) -->\n.*?<!-- end -->", put, document, flags=re.DOTALL)
+
+
+def renew(file, results):
+    file.write_text(with_tables(file.read_text(), tables_of(results)))
+
+
+def packed_json(results):
+    """JSON with each list of numbers on a line."""
+    text = json.dumps(results, indent=1)
+    return re.sub(r"\[\s*(-?[\d.e+-]+(?:,\s*-?[\d.e+-]+)*)\s*\]", lambda found: "[" + re.sub(r",\s+", ",", found[1]) + "]", text) + "\n"

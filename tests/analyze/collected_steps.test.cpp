@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that were collected in some of the measured steps only (`kernels=every:N`).
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/kernels_of_scope.hpp>
+#include <profkit/analyze/nsys_summary.hpp>
+#include <profkit/report/budget_table.hpp>
+#include <profkit/report/gpu_tables.hpp>
+#include <profkit/report/report.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/made_gpu_profile.hpp"
+#include "../support/made_work_profile.hpp"
+#include "../support/profile_of.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// What a session leaves of a profile if kernels are not collected in a step.
+void forget_kernels_of(profkit::profile& of, std::size_t step) {
+  of.steps[step].has_kernels = false;
+  profkit::interval const time = of.steps[step].time;
+  auto const is_inside = [&](auto const& each) { return time.begin <= each.time.begin && each.time.begin < time.end; };
+  of.gpu_operations.erase(std::remove_if(of.gpu_operations.begin(), of.gpu_operations.end(), is_inside), of.gpu_operations.end());
+  of.api_calls.erase(std::remove_if(of.api_calls.begin(), of.api_calls.end(), is_inside), of.api_calls.end());
+}
+
+/// The same steps, of which only those are measured in which kernels were collected.
+profkit::profile only_collected(profkit::profile of) {
+  for (profkit::step_record& step : of.steps) step.warmup = step.warmup || !step.has_kernels;
+  return of;
+}
+
+/// The made profile, whose second measured step has no kernels.
+profkit::profile half_collected() {
+  profkit::profile result = made_gpu_profile(true);
+  forget_kernels_of(result, 2);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("what the GPU did is that of the steps in which kernels were collected", "[collected_steps]") {
+  profkit::summary const some = profkit::analyze(half_collected());
+  profkit::summary const those = profkit::analyze(only_collected(half_collected()));
+  CHECK(some.steps.host.count == 2);
+  CHECK(some.gpu->steps == 1);
+  CHECK(those.gpu->steps == 1);
+  CHECK(profkit::kernel_table(*some.gpu).to_csv() == profkit::kernel_table(*those.gpu).to_csv());
+  CHECK(profkit::copy_table(*some.gpu).to_csv() == profkit::copy_table(*those.gpu).to_csv());
+  CHECK(profkit::api_table(*some.gpu).to_csv() == profkit::api_table(*those.gpu).to_csv());
+  CHECK(profkit::gpu_scope_table(some).to_csv() == profkit::gpu_scope_table(those).to_csv());
+  CHECK(some.gpu->all.busy == those.gpu->all.busy);
+  CHECK(some.gpu->idle->inclusive == those.gpu->idle->inclusive);
+  CHECK(some.gpu->unknown_launches == 0);
+  REQUIRE(some.gpu->kernels.size() == those.gpu->kernels.size());
+  for (std::size_t i = 0; i < some.gpu->kernels.size(); ++i) {
+    CHECK(some.gpu->kernels[i].per_step->steps == 1);
+    CHECK(some.gpu->kernels[i].per_step->gpu.mean == those.gpu->kernels[i].per_step->gpu.mean);
+  }
+}
+
+TEST_CASE("the budget is of the steps in which kernels were collected, and for one of them", "[collected_steps]") {
+  profkit::summary const some = profkit::analyze(half_collected());
+  profkit::summary const those = profkit::analyze(only_collected(half_collected()));
+  CHECK(some.budget->steps == 1);
+  CHECK(some.budget->wall == profkit::milliseconds{10.0});
+  CHECK(profkit::budget_table(some).to_csv() == profkit::budget_table(those).to_csv());
+  CHECK(profkit::starving_table(some).to_csv() == profkit::starving_table(those).to_csv());
+  CHECK(profkit::budget_verdict(some) == profkit::budget_verdict(those));
+}
+
+TEST_CASE("host times are of all measured steps, GPU times for one step of the collected ones", "[collected_steps]") {
+  profkit::summary const all = profkit::analyze(made_gpu_profile());
+  profkit::summary const some = profkit::analyze(half_collected());
+  profkit::scope_summary const& before = *find_row(all, "step/forward");
+  profkit::scope_summary const& forward = *find_row(some, "step/forward");
+  CHECK(forward.host.count == 2);
+  CHECK(forward.per_step->steps == 2);
+  CHECK(forward.per_step->host.mean == before.per_step->host.mean);
+  CHECK(forward.per_step->gpu_steps == 1);
+  CHECK(before.per_step->gpu_steps == 2);
+  CHECK(forward.gpu->kernel_time.count() == Approx(before.gpu->kernel_time.count() / 2.0));
+  CHECK(forward.per_step->gpu->mean.count() == Approx(before.per_step->gpu->mean.count()));
+}
+
+TEST_CASE("rates are over the time of the steps in which kernels were collected", "[collected_steps]") {
+  profkit::profile profile = made_work_profile{}.profile;
+  profkit::summary const all = profkit::analyze(profile);
+  forget_kernels_of(profile, 1);
+  profkit::summary const some = profkit::analyze(profile);
+  profkit::work_summary const& before = *find_row(all, "step/forward/scores")->work;
+  profkit::work_summary const& scores = *find_row(some, "step/forward/scores")->work;
+  CHECK(scores.flops == Approx(before.flops / 2.0));
+  CHECK(scores.flops_per_second.value() == Approx(before.flops_per_second.value()));
+  CHECK(some.model->flops_per_step == Approx(all.model->flops_per_step));
+}
+
+TEST_CASE("the summaries of nsys are of the collected steps, and its ranges of all", "[collected_steps]") {
+  profkit::nsys_summary const all = profkit::summarize_like_nsys(made_gpu_profile(true));
+  profkit::nsys_summary const some = profkit::summarize_like_nsys(half_collected());
+  profkit::nsys_summary const those = profkit::summarize_like_nsys(only_collected(half_collected()));
+  auto const total = [](std::vector<profkit::nsys_row> const& rows) {
+    std::int64_t sum = 0;
+    for (profkit::nsys_row const& row : rows) sum += row.samples.total;
+    return sum;
+  };
+  CHECK(total(some.ranges) == total(all.ranges));
+  CHECK(total(some.kernels) == total(those.kernels));
+  CHECK(total(some.api.value()) == total(those.api.value()));
+  REQUIRE(some.projections.size() == those.projections.size());
+  for (std::size_t i = 0; i < some.projections.size(); ++i) CHECK(some.projections[i].range_time == those.projections[i].range_time);
+}
+
+TEST_CASE("kernels of a scope are those of the collected steps", "[collected_steps]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.steps[2].has_kernels = false;  // and its operations are there, as between two steps
+  std::vector<profkit::kernel_summary> const rows = profkit::kernels_of_scope(profile, "forward");
+  std::vector<profkit::kernel_summary> const all = profkit::kernels_of_scope(made_gpu_profile(), "forward");
+  REQUIRE(rows.size() == all.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(2 * rows[i].time.count == all[i].time.count);
+}
+
+TEST_CASE("without a collected step there are no figures of kernels, and nothing is divided by 0", "[collected_steps]") {
+  profkit::profile profile = made_gpu_profile();
+  forget_kernels_of(profile, 1);
+  forget_kernels_of(profile, 2);
+  profkit::summary const none = profkit::analyze(profile);
+  CHECK(none.gpu->steps == 0);
+  CHECK(none.gpu->kernels.empty());
+  CHECK_FALSE(find_row(none, "step/forward")->per_step->gpu);
+  CHECK(none.budget->rows.empty());
+  profkit::report const report{std::make_shared<profkit::profile const>(std::move(profile))};
+  CHECK_THAT(report.text(), ContainsSubstring("in 0 of 2 measured steps") && !ContainsSubstring("nan") && !ContainsSubstring("inf "));
+}
+
+TEST_CASE("the report says in how many steps kernels were collected, unless it was in all", "[collected_steps]") {
+  profkit::report const some{std::make_shared<profkit::profile const>(half_collected())};
+  CHECK_THAT(some.text(),
+             ContainsSubstring("kernels were collected in 1 of 2 measured steps: figures of operations, GPU and idle are of these") &&
+                 ContainsSubstring("kernels: collected (in 1 of 2 measured steps)") &&
+                 ContainsSubstring("of the collected steps' 10.000 ms"));
+  profkit::report const all{std::make_shared<profkit::profile const>(made_gpu_profile())};
+  CHECK_THAT(all.text(), !ContainsSubstring("of 2 measured steps") && ContainsSubstring("kernels: collected\n"));
+}

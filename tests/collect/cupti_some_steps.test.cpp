@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels in some of the steps only (`kernels=every:N`), on an imitated driver and CUPTI that the test finds where a program finds the real
+// ones.
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/cupti.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+#include "fake_cupti.hpp"
+
+namespace {
+
+int waits_for_devices() { return *static_cast<int*>(::dlsym(::dlopen("libcuda.so.1", RTLD_NOW), "fake_cuda_synchronisations")); }
+
+profkit::options every(std::uint64_t n, std::uint64_t warmup, std::uint64_t measured) {
+  profkit::options result = plain_options(warmup, measured);
+  result.kernels_every = n;
+  return result;
+}
+
+/// The numbers of the steps in which kernels were collected.
+std::vector<std::uint64_t> collected_steps(profkit::profile const& of) {
+  std::vector<std::uint64_t> result;
+  for (profkit::step_record const& step : of.steps) {
+    if (step.has_kernels) result.push_back(step.index);
+  }
+  return result;
+}
+
+/// By step: operations that were recorded, whose launches were at that moment on some grid: the tests launch one as large as the number of
+/// the step, and one.
+std::vector<std::uint64_t> steps_launched_in(profkit::profile const& of) {
+  std::vector<std::uint64_t> result;
+  for (profkit::gpu_operation_record const& each : of.gpu_operations) result.push_back(each.grid[0] - 1U);
+  return result;
+}
+
+void launch(std::uint64_t step) {
+  PROF_SCOPE("forward");
+  fake_cupti().kernel("_Z1av", static_cast<std::uint32_t>(step) + 1, 100, 200);
+}
+
+}  // namespace
+
+TEST_CASE("kernels are recorded in every N-th measured step, and in the last one of the warm-up", "[cupti]") {
+  profkit::session session{every(3, 2, 10)};
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step const step : session) launch(step.index());
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
+  std::vector<std::uint64_t> const expected{1, 4, 7, 10};
+  CHECK(collected_steps(profile) == expected);
+  CHECK(steps_launched_in(profile) == expected);
+  CHECK(profile.api_calls.size() == expected.size());
+  CHECK(profile.steps.size() == 12);
+  CHECK(report.summary().gpu->steps == 3);
+  CHECK(report.summary().gpu->all.kernels == 3);
+  CHECK(report.summary().gpu->unattributed_kernels == 0);
+  CHECK(find_row(report.summary(), "step/forward")->host.count == 10);
+  CHECK_THAT(report.text(), Catch::Matchers::ContainsSubstring("kernels: collected (in 3 of 10 measured steps)"));
+}
+
+TEST_CASE("where fewer steps are measured than N, kernels are recorded in the last one", "[cupti]") {
+  profkit::session session{every(10, 0, 4)};
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step const step : session) launch(step.index());
+  CHECK(collected_steps(session.report().profile()) == std::vector<std::uint64_t>{3});
+  CHECK(steps_launched_in(session.report().profile()) == std::vector<std::uint64_t>{3});
+}
+
+TEST_CASE("with N = 1 all steps are collected and the devices are not waited for between them", "[cupti]") {
+  profkit::session session{every(1, 1, 3)};
+  session.collect(profkit::cupti_kernels());
+  int const before = waits_for_devices();
+  for (profkit::step const step : session) launch(step.index());
+  CHECK(waits_for_devices() == before);
+  CHECK(steps_launched_in(session.report().profile()).size() == 4);
+}
+
+TEST_CASE("the devices are waited for before and after a collected step, and not inside steps", "[cupti]") {
+  profkit::session session{every(4, 2, 8)};
+  session.collect(profkit::cupti_kernels());
+  std::vector<int> waits;  // before each step, and at the end
+  for (profkit::step const step : session) {
+    int const at_begin = waits_for_devices();
+    waits.push_back(at_begin);
+    launch(step.index());
+    CHECK(waits_for_devices() == at_begin);
+  }
+  for (std::size_t i = waits.size(); i-- > 1;) waits[i] -= waits[i - 1];
+  // Step 0: recording stops. Steps 1 (warm-up), 5, 9: it begins, and stops before the one after.
+  CHECK(std::vector<int>(waits.begin() + 1, waits.end()) == std::vector<int>{1, 1, 0, 0, 1, 1, 0, 0, 1});
+}
+
+TEST_CASE("a step without kernels calls nothing around its launches, from the second one on", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{every(5, 1, 10)};
+  session.collect(profkit::cupti_kernels());
+  std::vector<std::uint64_t> callbacks;
+  for (profkit::step const step : session) {
+    std::uint64_t const before = fake.callbacks;
+    launch(step.index());
+    callbacks.push_back(fake.callbacks - before);
+  }
+  // Collected: 0 (warm-up), 5, 10. The step after each lets go what may still be under way.
+  CHECK(callbacks == std::vector<std::uint64_t>{2, 2, 0, 0, 0, 2, 2, 0, 0, 0, 2});
+}
+
+TEST_CASE("a call that is under way when recording stops is recorded to its end", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  std::atomic<int> stage{0};
+  profkit::session session{every(2, 0, 6)};
+  session.collect(profkit::cupti_kernels());
+  std::thread other{[&] {
+    while (stage.load() != 1) std::this_thread::yield();
+    for (int i = 0; i < 1000; ++i) {
+      PROF_SCOPE("other");
+      fake.set(8, 100, 200);
+      fake.wait();
+    }
+    stage = 2;
+  }};
+  for (profkit::step const step : session) {
+    if (step.index() == 1) stage = 1;
+    for (int i = 0; i < 50; ++i) launch(step.index());
+    if (step.index() == 5) {
+      while (stage.load() != 2) std::this_thread::yield();
+    }
+  }
+  other.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "other") == 1000);
+  CHECK(profile.quality.open_scopes == 0);
+  CHECK(count_scopes(profile, "step/forward") == 300);
+  for (profkit::api_call_record const& call : profile.api_calls) CHECK(call.time.begin <= call.time.end);
+}
+
+TEST_CASE("graphs that are captured in a step without kernels are known in one with them", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{every(3, 0, 3)};
+  session.collect(profkit::cupti_kernels());
+  fake_graph_node node{0, fake_graph_node::kind::kernel};
+  for (profkit::step const step : session) {
+    if (step.index() == 1) {
+      PROF_SCOPE("forward");
+      node.number = fake.clone(fake.capture(7001), 7002);
+    }
+    PROF_SCOPE("replay");
+    if (step.index() > 0) fake.replay(&node, 1, 100);
+  }
+  profkit::report const report = session.report();
+  REQUIRE(report.profile().gpu_operations.size() == 1);
+  CHECK(report.summary().gpu->operations_of_unknown_graphs == 0);
+  CHECK(find_row(report.summary(), "step/forward")->gpu->kernels == 1);
+}
+
+TEST_CASE("memory that the driver gives is recorded in all steps", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{every(4, 0, 4)};
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step const step : session) fake.allocate(0x1000 * (step.index() + 1), 4096, false);
+  CHECK(session.report().profile().allocations.size() == 4);
+}
+
+TEST_CASE("calls of the runtime are recorded in the collected steps only, where all API calls are asked for", "[cupti]") {
+  fake_cupti_controls& fake = fake_cupti();
+  profkit::session session{every(2, 0, 4)};
+  session.collect(profkit::cupti_kernels({true}));
+  for ([[maybe_unused]] profkit::step const step : session) fake.call();
+  CHECK(session.report().profile().api_calls.size() == 2);
+}
+
+TEST_CASE("without steps kernels are recorded all along", "[cupti]") {
+  profkit::session session{every(10, 0, 30)};
+  session.collect(profkit::cupti_kernels());
+  launch(0);
+  launch(1);
+  CHECK(session.report().profile().gpu_operations.size() == 2);
+  CHECK(session.report().summary().gpu->all.kernels == 2);
+}
+
+TEST_CASE("a failure to switch recording ends the collection with its reason, and the program runs on", "[cupti]") {
+  for (std::string const call : {"cuptiActivityDisable", "cuptiEnableCallback", "cuptiActivityEnable"}) {
+    INFO(call);
+    profkit::session session{every(4, 1, 8)};
+    auto const& collector = session.collect(profkit::cupti_kernels());
+    REQUIRE(collector.status().works);
+    for (profkit::step const step : session) {
+      if (step.index() == 3) ::setenv("FAKE_CUPTI", (call + "=999").c_str(), 1);
+      launch(step.index());
+    }
+    ::unsetenv("FAKE_CUPTI");
+    profkit::report const report = session.report();
+    CHECK_FALSE(collector.status().works);
+    CHECK_THAT(collector.status().reason, Catch::Matchers::ContainsSubstring(call));
+    CHECK_FALSE(report.summary().gpu);
+    CHECK(report.summary().steps.host.count == 8);
+  }
+}

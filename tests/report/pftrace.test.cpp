@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/perfetto.hpp>
+#include <profkit/profile/error.hpp>
+#include <profkit/report/trace_json.hpp>
+
+#include <unistd.h>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <protozero/pbf_reader.hpp>
+#include <string>
+#include <vector>
+
+#include "../support/made_gpu_profile.hpp"
+
+namespace {
+
+std::filesystem::path folder() { return std::filesystem::temp_directory_path() / ("profkit-pftrace-" + std::to_string(::getpid())); }
+
+std::string content_of(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+std::string plain(profkit::profile const& of, std::uint64_t steps = 100) {
+  return profkit::trace_pftrace(of, profkit::attribute(of), steps, profkit::pftrace_packing::plain);
+}
+
+/// Begins are 1, ends -1, in the order of the packets.
+std::vector<int> begins_and_ends(std::string const& trace) {
+  std::vector<int> result;
+  for (protozero::pbf_reader packets{trace}; packets.next(profkit::detail::pftrace::trace_packets);) {
+    protozero::pbf_reader packet = packets.get_message();
+    if (!packet.next(profkit::detail::pftrace::packet_track_event)) continue;
+    protozero::pbf_reader event = packet.get_message();
+    if (event.next(profkit::detail::pftrace::event_type)) result.push_back(event.get_uint32() == 1 ? 1 : -1);
+  }
+  return result;
+}
+
+/// Scopes of one thread, 6 deep, some hundred nanoseconds apart.
+profkit::profile many_scopes(std::size_t count) {
+  profkit::profile made;
+  made.threads.push_back({1, "train"});
+  for (std::uint32_t i = 0; i < 6; ++i) made.paths.push_back({i == 0 ? profkit::path_record::no_parent : i - 1, "name", i, "made.cpp", 1});
+  std::int64_t now = 1'790'000'000'000'000'000;
+  std::uint64_t random = 1;
+  auto const moment = [&] {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    now += 200 + static_cast<std::int64_t>(random >> 54U);
+    return profkit::timestamp{std::chrono::nanoseconds{now}};
+  };
+  made.time.begin = moment();
+  while (made.scopes.size() < count) {
+    std::vector<profkit::timestamp> begins;
+    for (int i = 0; i < 6; ++i) begins.push_back(moment());
+    for (std::uint32_t depth = 6; depth-- > 0;) made.scopes.push_back({{begins[depth], moment()}, depth, 0});
+  }
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("where perfetto.hpp is in the program, trace.pftrace is written beside trace.json", "[pftrace]") {
+  profkit::profile const profile = made_gpu_profile();
+  profkit::report const report{std::make_shared<profkit::profile const>(profile)};
+  report.write(folder().string(), 2);
+  CHECK(content_of(folder() / "trace.pftrace") == profkit::trace_pftrace(profile, 2));
+  CHECK(content_of(folder() / "trace.json") == profkit::trace_json(profile, 2));
+  report.write_trace((folder() / "alone.json").string(), 1);
+  CHECK(content_of(folder() / "alone.pftrace") == profkit::trace_pftrace(profile, 1));
+  profkit::write_pftrace(report, folder() / "called.pftrace", 1);
+  CHECK(content_of(folder() / "called.pftrace") == content_of(folder() / "alone.pftrace"));
+  std::filesystem::remove_all(folder());
+}
+
+TEST_CASE("a trace that cannot be written is an error that names the file", "[pftrace]") {
+  using Catch::Matchers::ContainsSubstring;
+  CHECK_THROWS_WITH(profkit::write_pftrace(made_gpu_profile(), "/nowhere/a.pftrace"), ContainsSubstring("/nowhere/a.pftrace"));
+  if (std::filesystem::exists("/dev/full")) {
+    CHECK_THROWS_WITH(profkit::write_pftrace(made_gpu_profile(), "/dev/full"), ContainsSubstring("/dev/full"));
+  }
+}
+
+TEST_CASE("a scope takes at most 16 bytes of a compact trace", "[pftrace]") {
+  profkit::profile const profile = many_scopes(60'000);
+  std::size_t const bytes = profkit::trace_pftrace(profile).size();
+  CHECK(bytes <= 16 * profile.scopes.size());
+  CHECK(begins_and_ends(plain(profile)).size() == 2 * profile.scopes.size());
+}
+
+TEST_CASE("every slice ends, and none outlasts the one around it", "[pftrace]") {
+  profkit::profile profile;
+  profile.threads.push_back({1, "train"});
+  profile.paths = {{profkit::path_record::no_parent, "a", {}, "made.cpp", 1}, {profkit::path_record::no_parent, "b", {}, "made.cpp", 1}};
+  auto const at = [](int ns) { return profkit::timestamp{std::chrono::nanoseconds{ns}}; };
+  profile.scopes = {{{at(0), at(10)}, 0, 0}, {{at(5), at(20)}, 1, 0}, {{at(20), at(20)}, 0, 0}};  // as no session records them
+  CHECK(begins_and_ends(plain(profile)) == std::vector<int>{1, 1, -1, -1, 1, -1});
+}
+
+TEST_CASE("an empty profile makes a trace without slices", "[pftrace]") {
+  CHECK_FALSE(profkit::trace_pftrace({}).empty());
+  CHECK(begins_and_ends(plain({})).empty());
+  profkit::profile warm_up_only = made_gpu_profile();
+  for (profkit::step_record& step : warm_up_only.steps) step.warmup = true;
+  CHECK(begins_and_ends(plain(warm_up_only)).empty());
+}
