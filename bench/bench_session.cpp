@@ -2,6 +2,7 @@
 #include "bench_session.hpp"
 
 #include <profkit/profkit.hpp>
+#include <profkit/record/log_reader.hpp>
 
 #include <mutex>
 

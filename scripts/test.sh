@@ -78,7 +78,7 @@ stage() {
   count "$name" $counts "$((SECONDS - begin)) s"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils clang++=clang libclang-rt-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang libclang-rt-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 need_cmake
 need_catch2
 prefixes=$catch2
