@@ -13,7 +13,6 @@ import pathlib
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
 import gpu_programs
@@ -139,16 +138,7 @@ class Turns:
         self.process.wait()
 
     def measure(self, timeout):
-        timer = threading.Timer(timeout, self.process.kill)
-        timer.start()
-        try:
-            self.process.stdin.write("\n")
-            self.process.stdin.flush()
-            line = next((line for line in iter(self.process.stdout.readline, "") if line.startswith("{")), None)
-        except BrokenPipeError:
-            line = None
-        finally:
-            timer.cancel()
+        line = gpu_programs.line_of_a_turn(self.process, timeout)
         if line is None:
             raise RuntimeError(f"{self.shown}: it ended early, or took longer than {timeout:.0f} s")
         return json.loads(line)

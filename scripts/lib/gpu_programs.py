@@ -121,6 +121,21 @@ def loop_ms(printed):
     return float(re.search(r"^measured loop: (\S+) ms a step", printed, re.MULTILINE)[1])
 
 
+def line_of_a_turn(process, seconds):
+    """Gives a program that stays one line, upon which it measures once. The line of JSON that it prints; None if it ends instead, or takes
+    longer: then it is killed."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        process.stdin.write("\n")
+        process.stdin.flush()
+        return next((line for line in iter(process.stdout.readline, "") if line.startswith("{")), None)
+    except BrokenPipeError:
+        return None
+    finally:
+        timer.cancel()
+
+
 class PyTorch:
     """The same model in PyTorch eager, in a process that stays: it starts with the first turn and measures once for each."""
 
@@ -149,16 +164,7 @@ class PyTorch:
         with open(self.log, "a", encoding="utf-8") as log:
             if self.process is None:
                 self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
-            timer = threading.Timer(180, self.process.kill)
-            timer.start()
-            try:
-                self.process.stdin.write("\n")
-                self.process.stdin.flush()
-                line = next((line for line in iter(self.process.stdout.readline, "") if line.startswith("{")), None)
-            except BrokenPipeError:
-                line = None
-            finally:
-                timer.cancel()
+            line = line_of_a_turn(self.process, 180)
             log.write(f"$ {shown}\n{line}\n")
         result = json.loads(line) if line else {}
         if result.get("status") != "ok":

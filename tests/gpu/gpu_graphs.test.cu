@@ -34,14 +34,6 @@ struct device_memory {
   char* bytes = nullptr;
 };
 
-struct stream {
-  stream() { check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
-  ~stream() { cudaStreamDestroy(handle); }
-  stream(stream const&) = delete;
-  stream& operator=(stream const&) = delete;
-  cudaStream_t handle = nullptr;
-};
-
 struct graph {
   graph() = default;
   ~graph() { cudaGraphDestroy(handle); }
@@ -83,11 +75,6 @@ struct fixture {
   device_memory memory;
   stream on;
 };
-
-void need_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
-}
 
 /// Adds a kernel, a copy and a memset to a graph, without a stream. @return the last of them.
 cudaGraphNode_t build(graph& into, device_memory const& memory, unsigned number) {

@@ -31,11 +31,6 @@ struct device_memory {
   void* bytes = nullptr;
 };
 
-void need_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
-}
-
 /// What was launched in scopes of a path: "fill<1>(int*)", "[CUDA memset]".
 std::vector<std::string> operations_in(profkit::profile const& of, std::string_view path) {
   profkit::attribution const charged = profkit::attribute(of);

@@ -22,19 +22,6 @@ constexpr std::uint64_t launches_a_step = 50;
 
 __global__ void nothing() {}
 
-void need_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
-}
-
-struct stream {
-  stream() { check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
-  ~stream() { cudaStreamDestroy(handle); }
-  stream(stream const&) = delete;
-  stream& operator=(stream const&) = delete;
-  cudaStream_t handle = nullptr;
-};
-
 profkit::options every_third(std::uint64_t measured) {
   profkit::options result = plain_options(2, measured);
   result.kernels_every = 3;

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <stdexcept>
 
@@ -19,3 +20,16 @@ static __global__ void busy(std::uint64_t ns) {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   } while (now - begin < ns);
 }
+
+inline void need_gpu() {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
+}
+
+struct stream {
+  stream() { check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
+  ~stream() { cudaStreamDestroy(handle); }
+  stream(stream const&) = delete;
+  stream& operator=(stream const&) = delete;
+  cudaStream_t handle = nullptr;
+};

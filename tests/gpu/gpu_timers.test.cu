@@ -28,17 +28,8 @@ void launch_slowly(cudaStream_t stream) {
   std::this_thread::sleep_for(std::chrono::milliseconds{11});
 }
 
-struct stream {
-  stream() { check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking)); }
-  ~stream() { cudaStreamDestroy(handle); }
-  stream(stream const&) = delete;
-  stream& operator=(stream const&) = delete;
-  cudaStream_t handle = nullptr;
-};
-
-void need_gpu() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");
+void need_running_gpu() {
+  need_gpu();
   check(cudaFree(nullptr));
 }
 
@@ -51,7 +42,7 @@ double gpu_ms(profkit::summary const& of, char const* path) {
 }  // namespace
 
 TEST_CASE("a kernel is seen in the scope on its stream and not in that on another", "[gpu]") {
-  need_gpu();
+  need_running_gpu();
   stream const busy_stream;
   stream const idle_stream;
   launch_busy(1, busy_stream.handle);
@@ -69,7 +60,7 @@ TEST_CASE("a kernel is seen in the scope on its stream and not in that on anothe
 }
 
 TEST_CASE("recording never waits for the device", "[gpu]") {
-  need_gpu();
+  need_running_gpu();
   stream const work;
   profkit::session session{plain_options(0, 10)};
   session.collect(profkit::cuda_step_timer{work.handle});
@@ -88,7 +79,7 @@ TEST_CASE("recording never waits for the device", "[gpu]") {
 }
 
 TEST_CASE("a capture goes on undisturbed, and what is captured has no time", "[gpu]") {
-  need_gpu();
+  need_running_gpu();
   stream const work;
   stream const captured;
   profkit::session session{plain_options(0, 4)};
@@ -122,7 +113,7 @@ TEST_CASE("a capture goes on undisturbed, and what is captured has no time", "[g
 }
 
 TEST_CASE("device memory grows by an allocation", "[gpu]") {
-  need_gpu();
+  need_running_gpu();
   constexpr std::size_t bytes = 256U << 20U;
   profkit::session session{plain_options(0, 2)};
   session.collect(profkit::cuda_memory{});
@@ -138,7 +129,7 @@ TEST_CASE("device memory grows by an allocation", "[gpu]") {
 }
 
 TEST_CASE("an error of the program is still there after a step", "[gpu]") {
-  need_gpu();
+  need_running_gpu();
   stream const work;
   profkit::session session{plain_options(0, 3)};
   session.collect(profkit::cuda_step_timer{work.handle});
@@ -156,7 +147,7 @@ TEST_CASE("an error of the program is still there after a step", "[gpu]") {
 }
 
 TEST_CASE("a device that works says what its clocks run at, and what it draws", "[gpu]") {
-  need_gpu();
+  need_running_gpu();
   stream const work_stream;
   profkit::session session{plain_options(1, 10)};
   session.collect(profkit::cuda_step_timer{work_stream.handle});

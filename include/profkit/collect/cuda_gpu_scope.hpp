@@ -46,12 +46,7 @@ class gpu_scope : private scope {
       begin(flags, where);
       return;
     }
-    auto const note = reinterpret_cast<std::uint64_t>(static_cast<detail::scope_note*>(timing));
-    detail::thread_log* const log = detail::this_thread_log;
-    bool const is_usual =
-        flags == detail::recording && log != nullptr && log->enter(detail::tagged(where, detail::event_kind::enter_noted), note);
-    begun(is_usual ? reinterpret_cast<detail::open_scope_word>(log)
-                   : detail::recorder.enter(flags, where, detail::event_kind::enter_noted, note, nullptr));
+    begin(flags, where, detail::event_kind::enter_noted, reinterpret_cast<std::uint64_t>(static_cast<detail::scope_note*>(timing)));
     if (!is_recorded()) {
       detail::give_back_gpu_timing(*timing);
       return;

@@ -176,9 +176,10 @@ inline void push_nvtx_node(scope_node& where) noexcept {
 }
 
 /// `recorder_state::enter` where a tool listens.
-inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload, std::int64_t const* index) noexcept {
+inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
   tell_listeners(flags, 0);
-  push_nvtx_range(where, index);
+  auto const index = static_cast<std::int64_t>(payload);
+  push_nvtx_range(where, kind == event_kind::enter_indexed ? &index : nullptr);
   return record_enter(flags, tagged(where, kind), payload) | (flags & flags_for_end);
 }
 

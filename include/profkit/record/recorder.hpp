@@ -43,14 +43,14 @@ struct recorder_state {
   std::uint64_t unlogged;  ///< events of threads that have no log: no memory for it, or the thread was about to end
 
   /// A scope begins while `flags` is neither 0 nor `recording` alone, or while its log may be full or is not there.
-  /// @param payload of the event, if its kind has one. @param index of an indexed scope, else null.
-  open_scope_word (*enter)(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload, std::int64_t const* index) noexcept;
+  /// @param payload of the event, if its kind has one.
+  open_scope_word (*enter)(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept;
   /// A scope ends while `flags` is not `recording` alone. @param now in ticks; 0: read the clock.
   void (*leave)(open_scope_word open, std::uint64_t now) noexcept;
 
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
   void (*nvtx_push_node)(scope_node& where) noexcept;  ///< the range of a scope that was adopted
-  std::uint64_t (*nvtx_start)(site& where) noexcept;  ///< a range of the process, not of a thread; gives its number
+  std::uint64_t (*nvtx_start)(site& where) noexcept;   ///< a range of the process, not of a thread; gives its number
   void (*nvtx_end)(std::uint64_t number) noexcept;
   void (*before_change)() noexcept;                 ///< a scope of this thread is about to begin or to end
   void (*poll_memory)(std::uint64_t now) noexcept;  ///< the same, later; `now`: when the scope ended, 0: it is about to begin

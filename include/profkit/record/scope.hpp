@@ -33,7 +33,7 @@ class scope {
   /// @param index shown behind the name, as in `layer_3`; kept as a number.
   scope(site& where, std::int64_t index) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    begin(flags, where, index);
+    begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index));
   }
 
   /// @param done what the scope has to do.
@@ -68,19 +68,19 @@ class scope {
         return;
       }
     }
-    if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, detail::event_kind::enter, 0, nullptr);
+    if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, detail::event_kind::enter, 0);
   }
 
-  void begin(std::uint32_t flags, site& where, std::int64_t index) noexcept {
-    auto const payload = static_cast<std::uint64_t>(index);
+  /// @param kind one that has a payload.
+  void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread_log;
-      if (__builtin_expect(log != nullptr && log->enter(detail::tagged(where, detail::event_kind::enter_indexed), payload), 1)) {
+      if (__builtin_expect(log != nullptr && log->enter(detail::tagged(where, kind), payload), 1)) {
         open_ = reinterpret_cast<detail::open_scope_word>(log);
         return;
       }
     }
-    if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, detail::event_kind::enter_indexed, payload, &index);
+    if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, kind, payload);
   }
 
   void end() noexcept {

@@ -44,8 +44,7 @@ inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std
 }
 
 /// `recorder_state::enter` where no tool listens to NVTX.
-inline open_scope_word enter_unusual(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload,
-                                     std::int64_t const*) noexcept {
+inline open_scope_word enter_unusual(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
   tell_listeners(flags, 0);
   return record_enter(flags, tagged(where, kind), payload) | (flags & has_listener);
 }
