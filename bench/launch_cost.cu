@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "bare_cupti.hpp"
+
 namespace {
 
 using time_source = std::chrono::steady_clock;
@@ -88,37 +90,21 @@ double ns_per_node() {
   return median(ns);
 }
 
-/// As in CUPTI's own samples: a fresh buffer when one is asked for, its records looked at and its memory given back when it is full.
-struct bare_cupti {
-  explicit bare_cupti(bool has_calls) {
-    next_record = library.get_next_record;
-    auto const ignore = [](void*, CUpti_CallbackDomain, CUpti_CallbackId, void const*) {};
-    library.check(library.subscribe(&subscriber, ignore, nullptr), "cuptiSubscribe");
-    library.check(library.register_callbacks(request, complete), "cuptiActivityRegisterCallbacks");
-    library.check(library.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");
-    if (has_calls) library.check(library.enable(CUPTI_ACTIVITY_KIND_RUNTIME), "cuptiActivityEnable");
-  }
-  ~bare_cupti() { library.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }
-
-  static void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
-    *size = std::size_t{4} << 20U;
-    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, *size));
-    *most_records = 0;
-  }
-  static void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t used) {
-    CUpti_Activity* record = nullptr;
-    while (next_record(buffer, used, &record) == CUPTI_SUCCESS) ++records;
-    std::free(buffer);
-  }
-  static inline decltype(&::cuptiActivityGetNextRecord) next_record = nullptr;
-  static inline std::uint64_t records = 0;
-  profkit::detail::cupti_library library;
-  CUpti_SubscriberHandle subscriber = nullptr;
-};
+double launches() { return ns_per_launch(plain); }
 
 double with_cupti(bool has_calls, double (*measure)()) {
-  bare_cupti const cupti{has_calls};
+  std::vector<CUpti_ActivityKind> kinds{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
+  if (has_calls) kinds.push_back(CUPTI_ACTIVITY_KIND_RUNTIME);
+  bench::bare_cupti const cupti{kinds};
   return measure();
+}
+
+double with_cupti_switched_off() {
+  bench::bare_cupti cupti{{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}};
+  plain();
+  check(cudaDeviceSynchronize());
+  cupti.switch_off();
+  return launches();
 }
 
 /// @param every as `kernels=every:N`, without warm-up.
@@ -143,7 +129,6 @@ double with_profkit(bool has_kernels, bool has_all_api_calls, double (*measure)(
   return measure();
 }
 
-double launches() { return ns_per_launch(plain); }
 double scoped_launches() { return ns_per_launch(scoped); }
 
 /// In the second step after the session began, neither of which is collected.
@@ -196,6 +181,7 @@ std::vector<variant> const& launch_variants() {
   static std::vector<variant> const all{
       {"nothing", launches},
       {"CUPTI kernel records", [] { return with_cupti(false, launches); }},
+      {"CUPTI records, switched off again", with_cupti_switched_off},
       {"CUPTI kernel and runtime records", [] { return with_cupti(true, launches); }},
       {"profkit kernels", [] { return with_profkit(true, false, launches); }},
       {"profkit kernels, in a step without them", launches_in_a_step_without_kernels},

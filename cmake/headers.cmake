@@ -137,6 +137,7 @@ set(PROFKIT_CUDA_HEADERS
     profkit/collect/cuda_environment.hpp
     profkit/collect/cuda_error.hpp
     profkit/collect/cuda_event_pair.hpp
+    profkit/collect/cuda_stream_calls.hpp
     profkit/collect/cuda_gpu_clocks.hpp
     profkit/collect/cuda_gpu_scope.hpp
     profkit/collect/cuda_memory.hpp

@@ -166,6 +166,7 @@ class running_session final : public session_core {
     clock_flag_ = has_counter ? 0 : use_system_clock;
     profile_.quality.clock = has_counter ? "time-stamp counter" : "clock_gettime";
     warm_up_log_of_this_thread();
+    keep_spare_logs();
     profile_.quality.cost_of_1000_scopes = measure_cost_of_1000_scopes(clock_flag_);
     profile_.environment = describe_host();
     __atomic_fetch_add(&recorder.session, 1, __ATOMIC_RELAXED);
@@ -196,6 +197,7 @@ class running_session final : public session_core {
   void drain(bool last) {
     clock_->advance(read_anchor(clock_flag_));
     reader_->drain(profile_, *clock_, last);
+    if (!last) keep_spare_logs();
     for (raw_step const& each : finished_steps_) {
       interval const time{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)};
       profile_.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels});

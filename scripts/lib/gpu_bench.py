@@ -21,11 +21,12 @@ import gpu_programs
 Comparison = collections.namedtuple("Comparison", "name of base reference reference_base bar")
 
 LAUNCH = ("nothing", "CUPTI kernel records", "profkit kernels", "profkit kernels, in a step without them", "profkit scopes",
-          "profkit scopes and kernels", "CUPTI kernel and runtime records", "profkit scopes, kernels and all API calls")
+          "profkit scopes and kernels", "CUPTI records, switched off again", "CUPTI kernel and runtime records", "profkit scopes, kernels and all API calls")
 GRAPH = ("graph: nothing", "graph: CUPTI kernel records", "graph: profkit kernels")
 SWITCH = ("switch to a step with kernels", "switch back", "start of the collection")
 TRAINER = {"trainer, no profiler": "off", "trainer, profkit scopes": "kernels=off", "trainer, profkit kernels=every:10": "kernels=every:10",
-           "trainer, profkit kernels": ""}
+           "trainer, profkit kernels": "", "trainer, CUPTI kernel records": "cupti",
+           "trainer, CUPTI kernel records switched off again": "cupti_off"}
 PYTORCH = {"PyTorch eager, no profiler": "none", "PyTorch eager, torch.profiler CUDA": "cuda"}
 STEP_OPTIONS = ["--size", "small", "--ctx", "128", "--batch", "4", "--mode", "train", "--precision", "fp32", "--warmup", "5", "--steps", "30",
                 "--seed", "0"]
@@ -36,17 +37,25 @@ COMPARISONS = {
                    "CUPTI kernel records", "nothing", 1.1),
         Comparison("a launch in a step without kernels, over one that nothing watches", "profkit kernels, in a step without them", None,
                    "nothing", None, None),
+        Comparison("a launch where CUPTI's bare records were switched off again, over one that nothing watches",
+                   "CUPTI records, switched off again", None, "nothing", None, None),
     ],
     "gpu_scope": [
         Comparison("PROF_GPU_SCOPE, over two bare event records", "PROF_GPU_SCOPE", None, "two event records", None, 1.1),
-        Comparison("the same two records with what a scope asks CUDA, over the bare ones", "two event records, and what a scope asks CUDA",
-                   None, "two event records", None, None),
+        Comparison("two event records of the driver, over two of the runtime", "two event records of the driver", None, "two event records",
+                   None, None),
     ],
     "step": [
         Comparison("a step: what profkit's kernels add, over what torch.profiler CUDA adds to PyTorch's", "trainer, profkit kernels",
                    "trainer, no profiler", "PyTorch eager, torch.profiler CUDA", "PyTorch eager, no profiler", 0.5),
+        Comparison("a step: what profkit's kernels add, over what CUPTI's bare kernel records add", "trainer, profkit kernels",
+                   "trainer, no profiler", "trainer, CUPTI kernel records", "trainer, no profiler", None),
+        Comparison("a typical step: with kernels=every:10, over scopes alone", "trainer, profkit kernels=every:10, typical", None,
+                   "trainer, profkit scopes, typical", None, 1.01),
+        Comparison("a typical step: where CUPTI's bare records were switched off again, over no profiler",
+                   "trainer, CUPTI kernel records switched off again, typical", None, "trainer, no profiler, typical", None, None),
         Comparison("a step: with kernels=every:10, over scopes alone", "trainer, profkit kernels=every:10", None, "trainer, profkit scopes",
-                   None, 1.01),
+                   None, None),
         Comparison("a step: with kernels=every:10, over no profiler", "trainer, profkit kernels=every:10", None, "trainer, no profiler", None,
                    None),
         Comparison("a step: with scopes, over no profiler", "trainer, profkit scopes", None, "trainer, no profiler", None, None),
@@ -63,6 +72,15 @@ COMPARISONS = {
 UNITS = {"launch": "ns a launch", "gpu_scope": "ns a scope", "step": "ms a step", "graph": "ns a node", "switch": "us each"}
 # Shares of the time there is, and the most rounds.
 SHARES = {"launch": (0.22, 15), "gpu_scope": (0.06, 60), "step": (0.50, 25), "graph": (0.14, 15), "switch": (0.08, 7)}
+
+
+CYCLE = 10  # of kernels=every:10
+
+
+def typical(steps_ms):
+    """ms a step, without what happens to a step now and then, such as other programs: the mean over the places in a cycle of ten steps, of which
+    one may be collected, of the median of the steps at this place."""
+    return statistics.fmean(statistics.median(steps_ms[place::CYCLE]) for place in range(CYCLE))
 
 
 class Deadline:
@@ -165,6 +183,8 @@ def rounds_of_step(build, facts):
                 for name in order(programs, number):
                     result = programs[name].measure(60)
                     values[name] = result["loop_ms"]
+                    if "steps_ms" in result:
+                        values[f"{name}, typical"] = typical(result["steps_ms"])
                     if "collected_steps" in result:
                         facts[f"{name}: steps with kernels, operations in them"] = [result["collected_steps"], result["operations"]]
                 yield values

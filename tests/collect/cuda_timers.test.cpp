@@ -195,6 +195,28 @@ TEST_CASE("what is not complete when the session ends is counted", "[cuda]") {
   CHECK(fake.last_error == cudaErrorLaunchFailure);
 }
 
+TEST_CASE("a thread without a CUDA context gets one, without harm to a capture elsewhere", "[cuda]") {
+  fake = {};
+  profkit::session session{plain_options()};
+  fake.has_context = false;
+  { PROF_GPU_SCOPE("work", stream); }
+  CHECK(fake.has_context);
+  CHECK(fake.unsafe_queries == 0);
+  CHECK(find_row(session.report().summary(), "work")->gpu_events);
+}
+
+TEST_CASE("an event that cannot be recorded leaves the scope without a time and CUDA without an error", "[cuda]") {
+  fake = {};
+  fake.record_status = CUDA_ERROR_INVALID_HANDLE;  // a stream of another device
+  profkit::session session{plain_options()};
+  { PROF_GPU_SCOPE("work", stream); }
+  CHECK(fake.last_error == cudaSuccess);
+  profkit::summary const summary = session.report().summary();
+  CHECK(find_row(summary, "work")->host.count == 1);
+  CHECK_FALSE(find_row(summary, "work")->gpu_events);
+  CHECK(summary.quality.untimed_gpu_scopes == 1);
+}
+
 TEST_CASE("each thread and device has events of its own, which later threads use again", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(0, 2)};

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fake_cudart.hpp"
 
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
-// The functions of the CUDA runtime that profkit calls, with a clock that the test moves by hand. Work on a stream is complete when the
-// test says so. Device `device` exists; nothing else of a GPU is imitated.
+// The functions of the CUDA runtime that profkit calls, and those of the driver that it asks the runtime for, with a clock that the test
+// moves by hand. Work on a stream is complete when the test says so. Device `device` exists; nothing else of a GPU is imitated.
 
 fake_cuda fake{};
 
@@ -20,6 +22,21 @@ namespace {
 cudaError_t returned(cudaError_t status) {
   if (status != cudaSuccess) fake.last_error = status;
   return status;
+}
+
+CUresult record_event(CUevent event, CUstream) {
+  if (fake.is_capturing) ++fake.records_in_capture;
+  ++fake.records;
+  *event = {fake.now_ms, fake.now_ms + fake.lag_ms, true};
+  return fake.record_status;
+}
+CUresult ask_capturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = fake.is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return fake.has_device ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+CUresult get_current_context(CUcontext* context) {
+  *context = fake.has_context ? reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(fake.device) + 1) : nullptr;
+  return fake.has_device ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 }  // namespace
@@ -59,9 +76,19 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   std::swap(*mode, fake.capture_mode);
   return cudaSuccess;
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
-  *status = fake.is_capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+cudaError_t cudaFree(void*) {
+  fake.has_context = fake.has_device;
+  if (fake.capture_mode != cudaStreamCaptureModeRelaxed) ++fake.unsafe_queries;
   return returned(fake.has_device ? cudaSuccess : cudaErrorNoDevice);
+}
+cudaError_t cudaGetDriverEntryPointByVersion(char const* name, void** function, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult* found) {
+  std::string_view const wanted{name};
+  if (wanted == "cuEventRecord") *function = reinterpret_cast<void*>(record_event);
+  if (wanted == "cuStreamIsCapturing") *function = reinterpret_cast<void*>(ask_capturing);
+  if (wanted == "cuCtxGetCurrent") *function = reinterpret_cast<void*>(get_current_context);
+  *found = *function == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -72,12 +99,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   delete event;
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  if (fake.is_capturing) ++fake.records_in_capture;
-  ++fake.records;
-  *event = {fake.now_ms, fake.now_ms + fake.lag_ms, true};
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {

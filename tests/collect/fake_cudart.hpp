@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 /// The state of the imitated CUDA runtime.
 struct fake_cuda {
   bool has_device = true;
+  bool has_context = true;  ///< the thread that asks; a call of the runtime gives it one
+  CUresult record_status = CUDA_SUCCESS;
   int device = 0;
   double now_ms = 0.0;
   double lag_ms = 0.0;  ///< from recording an event to its completion

@@ -19,6 +19,12 @@ void nest(int depth) {
   if (depth > 1) nest(depth - 1);
 }
 
+int count_logs() {
+  int count = 0;
+  for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) ++count;
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
@@ -181,12 +187,27 @@ TEST_CASE("a small log that goes round many times loses and mixes nothing", "[lo
   for (int step = 0; step < steps; ++step) CHECK(profile.counters[static_cast<std::size_t>(step)].value == step);
 }
 
+TEST_CASE("new threads find logs that a session made for them, and it makes more", "[log]") {
+  profkit::session session{plain_options(0, 50)};
+  for (profkit::step const step : session) {
+    if (step.index() == 2) break;
+    int const before = count_logs();
+    std::vector<std::thread> living;  // at the same time
+    std::atomic<int> recorded{0};
+    for (int i = 0; i < 4; ++i) {
+      living.emplace_back([&recorded] {
+        { PROF_SCOPE("work"); }
+        for (++recorded; recorded < 4;) std::this_thread::yield();
+      });
+    }
+    for (std::thread& each : living) each.join();
+    CHECK(count_logs() == before);
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  }
+  CHECK(count_scopes(session.report().profile(), "work") == 8);
+}
+
 TEST_CASE("threads that come and go use the same memory again", "[log]") {
-  auto const count_logs = [] {
-    int count = 0;
-    for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) ++count;
-    return count;
-  };
   profkit::session session{plain_options(0, 50)};
   int after_first = 0;
   std::uint64_t joined = 0;

@@ -2,11 +2,16 @@
 //
 // What profkit costs a training step on a GPU: small, context 128. Measures once for each line on stdin, so that programs which are given
 // different options can take turns without starting again, and prints a JSON object with ms a step: of the measured loop between CUDA
-// events that do not depend on profkit.
+// events that do not depend on profkit, and of each measured step from its beginning to the next, on the host.
 //
 // usage: step_cost PROFKIT        as in the environment variable, such as "kernels=every:10" or "off"
+//        step_cost cupti          CUPTI's bare records of kernels instead of profkit
+//        step_cost cupti_off      the same, switched off again before the measured steps
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -14,6 +19,7 @@
 #include <optional>
 #include <profkit/profkit.hpp>
 #include <string>
+#include <vector>
 
 #include "config.hpp"
 #include "device.hpp"
@@ -23,12 +29,17 @@
 #if TRAINER_WITH_CUDA
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
+
+#include "bare_cupti.hpp"
 #endif
 
 namespace {
 
+using time_source = std::chrono::steady_clock;
+
 struct turn {
   double loop_ms;
+  std::vector<double> steps_ms;
   std::uint64_t collected_steps;
   std::uint64_t operations;
 };
@@ -40,22 +51,53 @@ turn measure(trainer::training& trained, trainer::compute_device const& device, 
   session.collect(profkit::cupti_kernels());
 #endif
   trainer::loop_timer timer{device};
+  std::vector<time_source::time_point> beginnings;
+  beginnings.reserve(options.measured_steps + 1);
   for (profkit::step const step : session) {
     if (step.index() == options.warmup_steps) timer.begin();
+    if (step.index() >= options.warmup_steps) beginnings.push_back(time_source::now());
     trained.step();
     // In the last step of the warm-up, so that the measured ones begin with an idle device.
     if (step.index() + 1 == options.warmup_steps) device.synchronize();
   }
+  beginnings.push_back(time_source::now());
   timer.end();
   device.synchronize();
+  std::vector<double> steps_ms;
+  for (std::size_t i = 1; i < beginnings.size(); ++i)
+    steps_ms.push_back(std::chrono::duration<double, std::milli>{beginnings[i] - beginnings[i - 1]}.count());
   profkit::report const report = session.report();
   std::optional<profkit::gpu_summary> const& gpu = report.summary().gpu;
   double const loop = timer.elapsed().value().count();
-  return {loop / static_cast<double>(options.measured_steps), gpu ? gpu->steps : 0, gpu ? gpu->all.operations : 0};
+  return {loop / static_cast<double>(options.measured_steps), steps_ms, gpu ? gpu->steps : 0, gpu ? gpu->all.operations : 0};
+}
+
+turn measure_bare_cupti(trainer::training& trained, trainer::compute_device const& device, profkit::options const& off,
+                        bool is_switched_off) {
+#if TRAINER_WITH_CUDA
+  std::uint64_t const before = bench::bare_cupti::records();
+  std::vector<CUpti_ActivityKind> const kinds{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL};
+  turn result;
+  {
+    bench::bare_cupti cupti{kinds};
+    if (is_switched_off) {
+      trained.step();
+      device.synchronize();
+      cupti.switch_off();
+    }
+    result = measure(trained, device, off);
+  }
+  result.operations = bench::bare_cupti::records() - before;
+  return result;
+#else
+  static_cast<void>(is_switched_off);
+  return measure(trained, device, off);
+#endif
 }
 
 int run(std::string const& profkit) {
-  profkit::options const options = profkit::options::parse("warmup=5,steps=60," + profkit);
+  bool const is_bare = profkit == "cupti" || profkit == "cupti_off";
+  profkit::options const options = profkit::options::parse("warmup=5,steps=60," + (is_bare ? "off" : profkit));
   trainer::run_config config;
   config.ctx = 128;
   config.bridge = options.enabled;  // without scopes it would only cost
@@ -66,8 +108,9 @@ int run(std::string const& profkit) {
   }
   trainer::training trained{config, device, std::nullopt, 0};
   for (std::string line; std::getline(std::cin, line);) {
-    turn const now = measure(trained, device, options);
-    fmt::print("{{\"loop_ms\": {:.5f}, \"collected_steps\": {}, \"operations\": {}}}\n", now.loop_ms, now.collected_steps, now.operations);
+    turn const now = is_bare ? measure_bare_cupti(trained, device, options, profkit == "cupti_off") : measure(trained, device, options);
+    fmt::print("{{\"loop_ms\": {:.5f}, \"steps_ms\": [{:.4f}], \"collected_steps\": {}, \"operations\": {}}}\n", now.loop_ms,
+               fmt::join(now.steps_ms, ", "), now.collected_steps, now.operations);
     std::fflush(stdout);
   }
   return 0;

@@ -16,14 +16,6 @@ inline void cuda_check(cudaError_t status, char const* call) {
   throw error{std::string{call} + ": " + ::cudaGetErrorString(status) + " (" + ::cudaGetErrorName(status) + ")", static_cast<int>(status)};
 }
 
-/// Whether work on the stream is being captured into a graph, so that it does not run now. A stream that cannot be asked counts.
-inline bool is_capturing(cudaStream_t stream) noexcept {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
-  if (::cudaStreamIsCapturing(stream, &status) == cudaSuccess) return status != cudaStreamCaptureStatusNone;
-  static_cast<void>(::cudaGetLastError());
-  return true;
-}
-
 /// Whether the program has an error of its own that it has not looked at yet. A failing call of ours, or one that is merely not
 /// ready, would take its place.
 inline bool has_unseen_cuda_error() noexcept {

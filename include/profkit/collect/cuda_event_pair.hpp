@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cuda_error.hpp"
+#include "cuda_stream_calls.hpp"
 
 namespace profkit::detail {
 
@@ -16,7 +17,10 @@ namespace profkit::detail {
 class cuda_event {
  public:
   /// @throws profkit::error
-  cuda_event() { cuda_check(::cudaEventCreateWithFlags(&event_, cudaEventDefault), "cudaEventCreateWithFlags"); }
+  cuda_event() {
+    find_stream_calls();
+    cuda_check(::cudaEventCreateWithFlags(&event_, cudaEventDefault), "cudaEventCreateWithFlags");
+  }
   cuda_event(cuda_event&& other) noexcept : event_{std::exchange(other.event_, nullptr)} {}
   cuda_event& operator=(cuda_event&& other) noexcept {
     std::swap(event_, other.event_);
@@ -31,9 +35,7 @@ class cuda_event {
 
   /// @return whether it could be recorded.
   [[nodiscard]] bool record(cudaStream_t stream) const noexcept {
-    if (::cudaEventRecord(event_, stream) == cudaSuccess) return true;
-    static_cast<void>(::cudaGetLastError());
-    return false;
+    return stream_calls.record_event != nullptr && stream_calls.record_event(event_, stream) == CUDA_SUCCESS;
   }
 
  private:

@@ -17,9 +17,10 @@ namespace profkit::detail {
 
 struct gpu_timing_log;
 
-/// The events of one GPU scope, used again for the next one on the same thread and device.
+/// The events of one GPU scope, used again for the next one on the same thread in the same CUDA context.
 struct gpu_timing : scope_note {
   cuda_event_pair events;
+  CUcontext context = nullptr;
   int device = 0;
   std::uint32_t session = 0;
   bool is_timed = false;  ///< both events were recorded
@@ -84,6 +85,7 @@ inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
   };
   static thread_local ownership mine;
   if (mine.log != nullptr) return mine.log;
+  find_stream_calls();
   list_gpu_timings();
   for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
     if (!__atomic_exchange_n(&log->is_owned, true, __ATOMIC_ACQ_REL)) return mine.log = log;
@@ -99,11 +101,11 @@ inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
 /// Back to the thread that made it.
 inline void give_back_gpu_timing(gpu_timing& timing) noexcept { timing.owner->returned.push(timing); }
 
-inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, int device) noexcept {
+inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) noexcept {
   if (log.free == nullptr) log.free = log.returned.take_all();
   for (gpu_timing** link = &log.free; *link != nullptr; link = &(*link)->next) {
     gpu_timing* const timing = *link;
-    if (timing->device != device) continue;
+    if (timing->context != context) continue;
     *link = timing->next;
     return timing;
   }
@@ -111,12 +113,18 @@ inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, int device) noexcep
 }
 
 /// Makes several at once, so that a device that lags behind the host finds enough of them after warm-up.
-inline void make_gpu_timings(gpu_timing_log& log, int device) noexcept {
+inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
   constexpr int batch = 64;
+  int device = 0;
+  if (::cudaGetDevice(&device) != cudaSuccess) {
+    static_cast<void>(::cudaGetLastError());
+    return;
+  }
   relaxed_capture_mode const relaxed;
   for (int i = 0; i < batch; ++i) {
     try {
       auto* const timing = new gpu_timing;
+      timing->context = context;
       timing->device = device;
       timing->owner = &log;
       timing->next = log.free;
@@ -130,18 +138,13 @@ inline void make_gpu_timings(gpu_timing_log& log, int device) noexcept {
 /// @return null if work on this stream cannot be timed now; that is counted.
 inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
   gpu_timing_log* const log = gpu_timing_log_of_this_thread();
-  int device = 0;
-  bool can_time = log != nullptr && !is_capturing(stream);
-  if (can_time && ::cudaGetDevice(&device) != cudaSuccess) {
-    static_cast<void>(::cudaGetLastError());
-    can_time = false;
-  }
+  CUcontext const context = log == nullptr ? nullptr : current_cuda_context();
   gpu_timing* timing = nullptr;
-  if (can_time) {
-    timing = take_free_gpu_timing(*log, device);
+  if (context != nullptr && !is_capturing(stream)) {
+    timing = take_free_gpu_timing(*log, context);
     if (timing == nullptr) {
-      make_gpu_timings(*log, device);
-      timing = take_free_gpu_timing(*log, device);
+      make_gpu_timings(*log, context);
+      timing = take_free_gpu_timing(*log, context);
     }
   }
   if (timing == nullptr) {

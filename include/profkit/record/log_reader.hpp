@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -38,6 +39,7 @@ class log_reader {
   /// Moves events into the profile, up to the newest anchor of the clock; all of them if it is the `last` time.
   void drain(profile& into, clock_line const& clock, bool last) {
     paths_.forget_recent();
+    recent_calls_.fill({});
     // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
     std::vector<thread_log*> logs;
     for_each_log([&](thread_log& log) { logs.push_back(&log); });
@@ -207,16 +209,26 @@ class log_reader {
   }
 
   /// The scope or call that was begun last ends; if there is none, its beginning belongs to an earlier session.
-  static void leave(reading& at, profile& into, timestamp time) {
+  void leave(reading& at, profile& into, timestamp time) {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
     interval const when{done.begin, std::max(done.begin, time)};
     if (done.call == nullptr) {
       into.scopes.push_back({when, done.path, *at.thread});
     } else {
-      into.api_calls.push_back({when, done.correlation, position_of(done.call->name, into.api_names), *at.thread});
+      into.api_calls.push_back({when, done.correlation, name_of_call(*done.call, into), *at.thread});
     }
     at.open.pop_back();
+  }
+
+  /// Position in `profile::api_names`.
+  std::uint32_t name_of_call(site const& call, profile& into) {
+    auto& [known, name] = recent_calls_[reinterpret_cast<std::uintptr_t>(&call) / sizeof(site) % recent_calls_.size()];
+    if (known != &call) {
+      name = position_of(call.name, into.api_names);
+      known = &call;
+    }
+    return name;
   }
 
   void take_rest(scope_node const& rest, reading& at, profile& into) {
@@ -263,6 +275,7 @@ class log_reader {
 
   std::unordered_map<thread_log*, reading> readings_;
   path_finder paths_;
+  std::array<std::pair<site const*, std::uint32_t>, 64> recent_calls_;
   std::uint64_t unlogged_before_ = 0;
 };
 

@@ -34,7 +34,7 @@ inline constexpr std::uintptr_t large_page = std::uintptr_t{2} << 20U;
 inline constexpr std::uintptr_t small_page = 4096;
 
 /// In one mapping, the log before its slots: a thread's first scope takes one page of memory and no part in malloc.
-inline thread_log* make_log() noexcept {
+inline thread_log* make_log(log_state state) noexcept {
   constexpr std::uint64_t header_bytes = (sizeof(thread_log) + alignof(thread_log) - 1) / alignof(thread_log) * alignof(thread_log);
   std::uint64_t const bytes = header_bytes + slots_per_log * sizeof(std::uint64_t);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,11 +44,23 @@ inline thread_log* make_log() noexcept {
   if (small_end < begin + bytes) ::madvise(reinterpret_cast<void*>(small_end), begin + bytes - small_end, MADV_HUGEPAGE);
   auto* const log = new (memory) thread_log;
   log->use(reinterpret_cast<std::uint64_t*>(begin + header_bytes), slots_per_log);
-  log->state = log_owned;
+  log->state = state;
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&recorder.logs, &log->next, log, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
   }
   return log;
+}
+
+/// Makes logs until this many wait for new threads, whose first scopes then map nothing. Of each the first pages are touched.
+inline void keep_spare_logs() noexcept {
+  constexpr int wanted = 4;
+  int spare = 0;
+  for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
+    spare += log->slot_count == slots_per_log && __atomic_load_n(&log->state, __ATOMIC_RELAXED) == log_free ? 1 : 0;
+  }
+  for (; spare < wanted; ++spare) {
+    if (make_log(log_free) == nullptr) return;
+  }
 }
 
 /// Whether this thread has ended but for what its last functions do: scopes there are counted and not recorded.
@@ -107,7 +119,7 @@ inline ::pthread_key_t log_key() noexcept {
 inline thread_log* attach_this_thread() noexcept {
   if (!has_left_log()) {
     thread_log* log = reuse_log();
-    if (log == nullptr) log = make_log();
+    if (log == nullptr) log = make_log(log_owned);
     if (log != nullptr) {
       log->open = 0;
       log->rest = nullptr;
