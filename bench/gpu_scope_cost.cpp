@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
 
   auto const two_events = [&](std::size_t i) { with.record_two(i); };
   auto const two_events_of_driver = [&](std::size_t i) {
-    static_cast<void>(profkit::detail::stream_calls.record_event(with.events[2 * i], with.stream));
-    static_cast<void>(profkit::detail::stream_calls.record_event(with.events[2 * i + 1], with.stream));
+    static_cast<void>(profkit::detail::cuda.event_record(with.events[2 * i], with.stream));
+    static_cast<void>(profkit::detail::cuda.event_record(with.events[2 * i + 1], with.stream));
   };
   auto const gpu_scope = [&](std::size_t) { PROF_GPU_SCOPE("scope", with.stream); };
   auto const host_scope = [](std::size_t) { PROF_SCOPE("scope"); };

@@ -135,6 +135,7 @@ set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
     profkit/collect/cuda_driver.hpp
     profkit/collect/cuda_environment.hpp
+    profkit/collect/cuda_calls.hpp
     profkit/collect/cuda_error.hpp
     profkit/collect/cuda_event_pair.hpp
     profkit/collect/cuda_stream_calls.hpp

@@ -101,7 +101,10 @@ set_tests_properties(nsys_parity PROPERTIES LABELS cpu TIMEOUT ${profkit_test_ti
 if(TARGET CUDA::cudart)
   # The GPU timers, on an imitated CUDA runtime: no GPU is needed, and no real libcudart is linked.
   profkit_add_unit_tests(cuda SOURCES collect/cuda_timers.test.cpp collect/fake_cudart.cpp)
-  target_include_directories(profkit_cuda_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  profkit_add_unit_tests(cuda_faults SOURCES collect/cuda_faults.test.cpp collect/fake_cudart.cpp)
+  foreach(test IN ITEMS cuda cuda_faults)
+    target_include_directories(profkit_${test}_tests SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  endforeach()
 
   # The collection of kernels, on an imitated driver and CUPTI that lie first on the path of libraries.
   set(fake_dir "${CMAKE_CURRENT_BINARY_DIR}/fake")

@@ -282,29 +282,62 @@ TEST_CASE("what is missing is said: a driver, a device, permission, a newer libc
   }
 }
 
-TEST_CASE("whatever call fails, the program runs on and the next session collects", "[cupti]") {
+TEST_CASE("whatever call fails, with whatever code, at whatever time, the program runs on and the next session collects", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
-  for (std::string const call :
-       {"cuptiGetVersion", "cuptiSubscribe", "cuptiSetThreadIdType", "cuptiActivitySetAttribute", "cuptiActivityRegisterCallbacks",
-        "cuptiActivityEnable", "cuptiEnableCallback", "cuptiActivityDisable", "cuptiActivityFlushAll", "cuptiActivityGetNumDroppedRecords",
-        "cuptiUnsubscribe", "cuptiActivityGetNextRecord"}) {
-    INFO(call);
-    {
-      variable const failure{"FAKE_CUPTI", call + "=999"};
-      profkit::session session{plain_options()};
-      session.collect(profkit::cupti_kernels());
-      {
-        PROF_SCOPE("scope");
-        fake.kernel("_Z1av", 1, 100, 200);
+  struct library {
+    char const* variable;
+    std::vector<std::string> calls;
+    std::vector<int> codes;  // all that the manual names for these functions
+  };
+  for (library const& each :
+       {library{
+            "FAKE_CUPTI",
+            {"cuptiGetVersion", "cuptiSubscribe", "cuptiGetCallbackName", "cuptiSetThreadIdType", "cuptiActivitySetAttribute",
+             "cuptiActivityRegisterCallbacks", "cuptiActivityEnable", "cuptiEnableCallback", "cuptiGetGraphNodeId", "cuptiActivityDisable",
+             "cuptiActivityFlushAll", "cuptiActivityGetNumDroppedRecords", "cuptiUnsubscribe", "cuptiActivityGetNextRecord"},
+            {CUPTI_ERROR_INVALID_PARAMETER, CUPTI_ERROR_INVALID_DEVICE, CUPTI_ERROR_INVALID_CONTEXT, CUPTI_ERROR_INVALID_OPERATION,
+             CUPTI_ERROR_OUT_OF_MEMORY, CUPTI_ERROR_MAX_LIMIT_REACHED, CUPTI_ERROR_NOT_READY, CUPTI_ERROR_NOT_COMPATIBLE,
+             CUPTI_ERROR_NOT_INITIALIZED, CUPTI_ERROR_INVALID_KIND, CUPTI_ERROR_DISABLED, CUPTI_ERROR_NOT_SUPPORTED,
+             CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+             CUPTI_ERROR_UNKNOWN}},
+        library{"FAKE_CUDA",
+                {"cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease",
+                 "cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxSynchronize", "cuThreadExchangeStreamCaptureMode"},
+                {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_DEINITIALIZED,
+                 CUDA_ERROR_NO_DEVICE, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+                 CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_UNKNOWN}}}) {
+    for (std::string const& call : each.calls) {
+      for (int const code : each.codes) {
+        for (int const first : {1, 2, 6}) {  // at the start, in the middle, at the end, as often as the function is called
+          INFO(call << " fails with " << code << " from call " << first << " on");
+          {
+            variable const failure{each.variable, call + "=" + std::to_string(code) + "@" + std::to_string(first)};
+            profkit::options options = plain_options(0, 2);
+            options.kernels_every = 2;
+            profkit::session session{options};
+            session.collect(profkit::cupti_kernels());
+            for (profkit::step const step : session) {
+              PROF_SCOPE("scope");
+              fake.kernel("_Z1av", 1, 100, 200);
+              fake.capture(7);
+            }
+            profkit::profile const profile = session.report().profile();
+            REQUIRE(count_scopes(profile, "step/scope") == 2);
+            profkit::collector_record const kernels = kernels_of(session);
+            bool const is_said = !kernels.reason.empty() || profile.quality.dropped_operations + profile.quality.invalid_operations > 0;
+            bool const is_end = call == "cuptiActivityGetNextRecord" &&
+                                (code == CUPTI_ERROR_MAX_LIMIT_REACHED || code == CUPTI_ERROR_INVALID_KIND);  // of the records
+            REQUIRE((is_said || is_end || profile.gpu_operations.size() == 1));
+          }
+          REQUIRE_FALSE(fake.is_subscribed);
+        }
       }
-      CHECK(count_scopes(session.report().profile(), "scope") == 1);
     }
-    CHECK_FALSE(fake.is_subscribed);
-    profkit::session session{plain_options()};
-    session.collect(profkit::cupti_kernels());
-    fake.kernel("_Z1av", 1, 100, 200);
-    CHECK(session.report().profile().gpu_operations.size() == 1);
   }
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  fake.kernel("_Z1av", 1, 100, 200);
+  CHECK(session.report().profile().gpu_operations.size() == 1);
 }
 
 TEST_CASE("the child of a fork leaves CUPTI to its parent", "[cupti]") {

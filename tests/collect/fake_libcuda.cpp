@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the CUDA driver, as libcuda.so.1, in tests that need no GPU. FAKE_CUDA="cuInit=100" makes a function fail.
+// Stands in for the CUDA driver, as libcuda.so.1, in tests that need no GPU. FAKE_CUDA="cuInit=100" makes a function fail, see
+// wanted_status.hpp.
 #include <cuda.h>
 
-#include <cstdlib>
-#include <string>
+#include "wanted_status.hpp"
 
 namespace {
 
-CUresult status_of(char const* function) {
-  char const* const text = std::getenv("FAKE_CUDA");
-  std::string const wanted = std::string{function} + "=";
-  if (text == nullptr || std::string{text}.substr(0, wanted.size()) != wanted) return CUDA_SUCCESS;
-  return static_cast<CUresult>(std::atoi(text + wanted.size()));
-}
+CUresult status_of(char const* function) { return static_cast<CUresult>(wanted_status("FAKE_CUDA", function)); }
 
 }  // namespace
 

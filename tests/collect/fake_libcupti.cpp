@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for CUPTI, as libcupti.so.13, in tests that need no GPU: hands out records of what the test "launches", in buffers, with the
-// callbacks around each call. FAKE_CUPTI="cuptiActivityEnable=35" makes a function fail; "version=18" says so.
+// callbacks around each call. FAKE_CUPTI="cuptiActivityEnable=35" makes a function fail, see wanted_status.hpp; "version=18" says so.
 #include "fake_libcupti.hpp"
 
 #include <cupti.h>
@@ -15,6 +15,8 @@
 #include <set>
 #include <string>
 #include <utility>
+
+#include "wanted_status.hpp"
 
 extern "C" fake_cupti_controls fake_cupti;
 
@@ -53,11 +55,7 @@ std::uint64_t now() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
-CUptiResult status_of(std::string const& function) {
-  char const* const text = std::getenv("FAKE_CUPTI");
-  if (text == nullptr || std::string{text}.substr(0, function.size() + 1) != function + "=") return CUPTI_SUCCESS;
-  return static_cast<CUptiResult>(std::atoi(text + function.size() + 1));
-}
+CUptiResult status_of(std::string const& function) { return static_cast<CUptiResult>(wanted_status("FAKE_CUPTI", function)); }
 
 void give_back() {
   buffer const full = std::exchange(state().current, buffer{});
@@ -285,6 +283,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
 }
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call_id, char const** name) {
   *name = nullptr;
+  if (CUptiResult const status = status_of("cuptiGetCallbackName"); status != CUPTI_SUCCESS) return status;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
     if (call_id == launch) *name = "cuLaunchKernel";
     if (call_id == copying) *name = "cuMemcpyAsync";

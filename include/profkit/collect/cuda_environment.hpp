@@ -23,10 +23,10 @@ inline int describe_cuda(environment_record& into) {
   int driver = 0;
   int runtime = 0;
   cudaDeviceProp properties{};
-  cuda_check(::cudaGetDevice(&device), "cudaGetDevice");
-  cuda_check(::cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  cuda_check(::cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
-  cuda_check(::cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  cuda_check(cuda.get_device(&device), "cudaGetDevice");
+  cuda_check(cuda.get_device_properties(&properties, device), "cudaGetDeviceProperties");
+  cuda_check(cuda.driver_get_version(&driver), "cudaDriverGetVersion");
+  cuda_check(cuda.runtime_get_version(&runtime), "cudaRuntimeGetVersion");
   into.gpu = properties.name;
   into.driver = cuda_version_text(driver);
   into.cuda = cuda_version_text(runtime);
@@ -37,7 +37,7 @@ inline int describe_cuda(environment_record& into) {
 inline std::uint64_t used_device_memory() noexcept {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
-  return ::cudaMemGetInfo(&free_bytes, &total_bytes) == cudaSuccess ? total_bytes - free_bytes : 0;
+  return succeeded(cuda.mem_get_info(&free_bytes, &total_bytes)) ? total_bytes - free_bytes : 0;
 }
 
 }  // namespace profkit::detail

@@ -19,7 +19,7 @@ class cuda_event {
   /// @throws profkit::error
   cuda_event() {
     find_stream_calls();
-    cuda_check(::cudaEventCreateWithFlags(&event_, cudaEventDefault), "cudaEventCreateWithFlags");
+    cuda_check(cuda.event_create_with_flags(&event_, cudaEventDefault), "cudaEventCreateWithFlags");
   }
   cuda_event(cuda_event&& other) noexcept : event_{std::exchange(other.event_, nullptr)} {}
   cuda_event& operator=(cuda_event&& other) noexcept {
@@ -28,14 +28,14 @@ class cuda_event {
   }
   /// Fails quietly once the driver has shut down.
   ~cuda_event() {
-    if (event_ != nullptr && ::cudaEventDestroy(event_) != cudaSuccess) static_cast<void>(::cudaGetLastError());
+    if (event_ != nullptr) static_cast<void>(succeeded(cuda.event_destroy(event_)));
   }
 
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
 
   /// @return whether it could be recorded.
   [[nodiscard]] bool record(cudaStream_t stream) const noexcept {
-    return stream_calls.record_event != nullptr && stream_calls.record_event(event_, stream) == CUDA_SUCCESS;
+    return cuda.event_record != nullptr && cuda.event_record(event_, stream) == CUDA_SUCCESS;
   }
 
  private:
@@ -51,13 +51,13 @@ struct cuda_event_pair {
 
   /// Never blocks. `duration` is set when ready. Resolution about 0.5 microseconds (CUDA runtime API, `cudaEventElapsedTime`).
   [[nodiscard]] state query(std::chrono::nanoseconds& duration) const noexcept {
-    cudaError_t const status = ::cudaEventQuery(end.get());
+    cudaError_t const status = cuda.event_query(end.get());
     float elapsed = 0.0F;
-    if (status == cudaSuccess && ::cudaEventElapsedTime(&elapsed, begin.get(), end.get()) == cudaSuccess) {
+    if (status == cudaSuccess && cuda.event_elapsed_time(&elapsed, begin.get(), end.get()) == cudaSuccess) {
       duration = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>{elapsed});
       return state::ready;
     }
-    static_cast<void>(::cudaGetLastError());  // cudaErrorNotReady is kept as the last error, too
+    static_cast<void>(cuda.get_last_error());  // cudaErrorNotReady is kept as the last error, too
     return status == cudaErrorNotReady ? state::pending : state::failed;
   }
 };

@@ -31,7 +31,7 @@ class gpu_clocks final : public collector {
   void start(profile& into) override {
     device_ = detail::describe_cuda(into.environment);
     char bus_id[32] = {};
-    detail::cuda_check(::cudaDeviceGetPCIBusId(bus_id, static_cast<int>(sizeof bus_id), device_), "cudaDeviceGetPCIBusId");
+    detail::cuda_check(detail::cuda.device_get_pci_bus_id(bus_id, static_cast<int>(sizeof bus_id), device_), "cudaDeviceGetPCIBusId");
     nvml_ = std::make_unique<detail::nvml_library>();
     nvml_->check(nvml_->device_by_pci_bus_id(bus_id, &handle_), "nvmlDeviceGetHandleByPciBusId_v2");
     nvml_->check(nvml_->max_clock_info(handle_, detail::nvml_library::sm_clock, &highest_sm_mhz_), "nvmlDeviceGetMaxClockInfo");

@@ -27,7 +27,7 @@ class cuda_memory final : public memory_source {
   [[nodiscard]] std::vector<memory_reading> read() override {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
-    detail::cuda_check(::cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+    detail::cuda_check(detail::cuda.mem_get_info(&free_bytes, &total_bytes), "cudaMemGetInfo");
     return {{"used (device-wide)", total_bytes - free_bytes, std::nullopt, {}}};
   }
 

@@ -37,6 +37,7 @@ class cuda_step_timer final : public collector {
   }
 
   void before_step(step_record const& step) override {
+    ++untimed_;  // until it is
     if (detail::is_capturing(stream_)) return;
     poll();
     if (free_.empty()) free_.emplace_back();
@@ -62,7 +63,8 @@ class cuda_step_timer final : public collector {
         poll();
         return !pending_.empty();
       });
-      into.quality.unread_gpu_times += pending_.size();
+      into.quality.unread_gpu_times += untimed_;
+      untimed_ = 0;
     }
     into.gpu_steps.insert(into.gpu_steps.end(), records_.begin(), records_.end());
     records_.clear();
@@ -84,7 +86,10 @@ class cuda_step_timer final : public collector {
       std::chrono::nanoseconds duration{};
       auto const state = pending_.front().events.query(duration);
       if (state == detail::cuda_event_pair::state::pending) return;
-      if (state == detail::cuda_event_pair::state::ready) records_.push_back({pending_.front().step, device_, duration});
+      if (state == detail::cuda_event_pair::state::ready) {
+        records_.push_back({pending_.front().step, device_, duration});
+        --untimed_;
+      }
       free_.push_back(std::move(pending_.front().events));
       pending_.pop_front();
     }
@@ -96,6 +101,7 @@ class cuda_step_timer final : public collector {
   std::deque<timed_step> pending_;
   std::vector<gpu_step_record> records_;
   std::optional<timed_step> open_;
+  std::uint64_t untimed_ = 0;  ///< steps that have no time, or none yet
 };
 
 }  // namespace profkit

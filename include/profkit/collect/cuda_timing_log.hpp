@@ -116,10 +116,7 @@ inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) 
 inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
   constexpr int batch = 64;
   int device = 0;
-  if (::cudaGetDevice(&device) != cudaSuccess) {
-    static_cast<void>(::cudaGetLastError());
-    return;
-  }
+  if (!succeeded(cuda.get_device(&device))) return;
   relaxed_capture_mode const relaxed;
   for (int i = 0; i < batch; ++i) {
     try {

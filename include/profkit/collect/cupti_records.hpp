@@ -42,9 +42,12 @@ class cupti_record_reader {
  public:
   explicit cupti_record_reader(cupti_library const& cupti) : cupti_{cupti} {}
 
-  void read(std::uint8_t* bytes, std::size_t used_bytes, cupti_batch& into) {
+  /// @return false if it could not be read to its end.
+  bool read(std::uint8_t* bytes, std::size_t used_bytes, cupti_batch& into) {
     CUpti_Activity* record = nullptr;
-    while (cupti_.get_next_record(bytes, used_bytes, &record) == CUPTI_SUCCESS) read(*record, into);
+    CUptiResult status = CUPTI_SUCCESS;
+    while ((status = cupti_.get_next_record(bytes, used_bytes, &record)) == CUPTI_SUCCESS) read(*record, into);
+    return status == CUPTI_ERROR_MAX_LIMIT_REACHED || status == CUPTI_ERROR_INVALID_KIND;  // the end, or what was never written
   }
 
  private:

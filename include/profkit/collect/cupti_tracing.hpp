@@ -195,7 +195,7 @@ class cupti_tracing {
     while (auto const full = buffers_.take_full()) {
       try {
         cupti_batch batch;
-        reader_.read(full->bytes, full->used_bytes, batch);
+        if (!reader_.read(full->bytes, full->used_bytes, batch)) dropped_ += 1;  // at least
         add(batch);
       } catch (std::exception const&) {  // no memory: it cannot be said how many records
         dropped_ += 1;

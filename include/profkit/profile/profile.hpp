@@ -195,7 +195,7 @@ struct quality_record {
   std::uint64_t dropped_events = 0;      ///< scopes and counters past the bound of a thread's log
   std::uint64_t open_scopes = 0;         ///< scopes still open when the session stopped; they are not in `scopes`
   std::uint64_t abandoned_steps = 0;     ///< steps that an exception left; they are not in `steps`
-  std::uint64_t unread_gpu_times = 0;    ///< of scopes and steps whose events were not complete when the session stopped
+  std::uint64_t unread_gpu_times = 0;    ///< of scopes not complete when the session stopped, of steps that could not be timed
   std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
   std::uint64_t dropped_operations = 0;  ///< records of GPU operations and API calls that CUPTI had no buffer for
   std::uint64_t invalid_operations = 0;  ///< GPU operations without a time, or that end before they begin; they are not in the profile

@@ -37,7 +37,8 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
   count(quality.open_scopes, "scopes were still open at the end and are not in the report");
   count(quality.abandoned_steps, "steps were left by an exception and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
-  count(quality.unread_gpu_times, "GPU times of scopes and steps were not complete at the end and are not in the report");
+  count(quality.unread_gpu_times,
+        "GPU times of scopes and steps could not be read, or were not complete at the end, and are not in the report");
   count(quality.dropped_operations, "records of GPU operations and API calls were dropped: CUPTI had no buffer for them");
   count(quality.invalid_operations, "GPU operations had no valid time and are not in the report");
   if (of.gpu && of.gpu->unattributed_operations > 0) {

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sessions in which one function of CUDA fails, with every code that CUDA's manual names, from its first call on, from the middle or from
+// the last one.
+#include <profkit/cuda.hpp>
+#include <profkit/session.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+#include "fake_cudart.hpp"
+
+namespace {
+
+using profkit::detail::cuda;
+using profkit::detail::cuda_calls;
+
+/// How the function that was put into the table behaves.
+struct fault {
+  int status = 0;
+  int good_calls = 0;  ///< before the first that fails
+  int calls = 0;
+};
+fault now{};
+
+/// A function of the table that counts its calls and fails in time.
+template <auto Member>
+struct faulty;
+
+template <class Status, class... Arguments, Status (*cuda_calls::*Member)(Arguments...)>
+struct faulty<Member> {
+  static inline Status (*real)(Arguments...) = nullptr;
+
+  static Status call(Arguments... arguments) {
+    if (now.calls++ < now.good_calls) return real(arguments...);
+    if constexpr (std::is_same_v<Status, cudaError_t>) fake.last_error = static_cast<cudaError_t>(now.status);  // as the runtime does
+    return static_cast<Status>(now.status);
+  }
+  static void put() {
+    real = cuda.*Member;
+    cuda.*Member = call;
+  }
+  static void take_out() { cuda.*Member = real; }
+};
+
+struct function {
+  char const* name;
+  void (*put)();
+  void (*take_out)();
+  bool is_of_driver;
+};
+
+template <auto Member>
+function named(char const* name, bool is_of_driver = false) {
+  return {name, faulty<Member>::put, faulty<Member>::take_out, is_of_driver};
+}
+
+std::vector<function> functions() {
+  return {named<&cuda_calls::free>("cudaFree"),
+          named<&cuda_calls::get_device>("cudaGetDevice"),
+          named<&cuda_calls::get_device_properties>("cudaGetDeviceProperties"),
+          named<&cuda_calls::device_get_pci_bus_id>("cudaDeviceGetPCIBusId"),
+          named<&cuda_calls::driver_get_version>("cudaDriverGetVersion"),
+          named<&cuda_calls::runtime_get_version>("cudaRuntimeGetVersion"),
+          named<&cuda_calls::mem_get_info>("cudaMemGetInfo"),
+          named<&cuda_calls::event_create_with_flags>("cudaEventCreateWithFlags"),
+          named<&cuda_calls::event_destroy>("cudaEventDestroy"),
+          named<&cuda_calls::event_query>("cudaEventQuery"),
+          named<&cuda_calls::event_elapsed_time>("cudaEventElapsedTime"),
+          named<&cuda_calls::thread_exchange_stream_capture_mode>("cudaThreadExchangeStreamCaptureMode"),
+          named<&cuda_calls::event_record>("cuEventRecord", true),
+          named<&cuda_calls::stream_is_capturing>("cuStreamIsCapturing", true),
+          named<&cuda_calls::ctx_get_current>("cuCtxGetCurrent", true)};
+}
+
+std::vector<int> const runtime_codes{cudaErrorInvalidValue,
+                                     cudaErrorMemoryAllocation,
+                                     cudaErrorInitializationError,
+                                     cudaErrorCudartUnloading,
+                                     cudaErrorInsufficientDriver,
+                                     cudaErrorDevicesUnavailable,
+                                     cudaErrorNoDevice,
+                                     cudaErrorInvalidDevice,
+                                     cudaErrorDeviceUninitialized,
+                                     cudaErrorInvalidResourceHandle,
+                                     cudaErrorIllegalAddress,
+                                     cudaErrorContextIsDestroyed,
+                                     cudaErrorLaunchFailure,
+                                     cudaErrorNotSupported,
+                                     cudaErrorStreamCaptureUnsupported,
+                                     cudaErrorStreamCaptureInvalidated,
+                                     cudaErrorStreamCaptureImplicit,
+                                     cudaErrorUnknown};
+std::vector<int> const driver_codes{CUDA_ERROR_INVALID_VALUE,        CUDA_ERROR_NOT_INITIALIZED,         CUDA_ERROR_DEINITIALIZED,
+                                    CUDA_ERROR_INVALID_CONTEXT,      CUDA_ERROR_INVALID_HANDLE,          CUDA_ERROR_LAUNCH_FAILED,
+                                    CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_UNKNOWN};
+
+constexpr std::uint64_t steps = 4;
+cudaStream_t const stream = nullptr;
+
+/// With all that asks CUDA, on a thread that has no context yet, too. @return what it found.
+profkit::summary run_session() {
+  int const device = fake.device;
+  profkit::session session{plain_options(0, steps)};
+  session.collect(profkit::cuda_step_timer{stream});
+  session.collect(profkit::cuda_memory{});
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step const step : session) {
+    PROF_GPU_SCOPE("forward", stream);
+    std::thread{[&] {
+      fake.device = device + 1000 + static_cast<int>(step.index());  // whose events are to be made
+      fake.has_context = false;
+      PROF_GPU_SCOPE("other", stream);
+    }}.join();
+    fake.device = device;
+    fake.now_ms += 1.0;
+  }
+  return session.report().summary();
+}
+
+std::size_t count_of_times(profkit::summary const& of, char const* path) {
+  profkit::scope_summary const* const row = find_row(of, path);
+  return row == nullptr || !row->gpu_events ? 0 : row->gpu_events->count;
+}
+
+/// What is not there is said to be missing. No test library: this is asked thousands of times.
+std::string complaint(profkit::summary const& of) {
+  for (char const* const path : {"step/forward", "other"}) {
+    profkit::scope_summary const* const row = find_row(of, path);
+    if (row == nullptr || row->host.count != steps) return std::string{"a scope is lost: "} + path;
+  }
+  std::size_t const timed = count_of_times(of, "step/forward") + count_of_times(of, "other");
+  if (timed + of.quality.untimed_gpu_scopes + of.quality.unread_gpu_times < 2 * steps) return "a GPU time is missing, and nothing says so";
+  for (auto const& collector : of.collectors) {
+    if (collector.name == "cuda step timer" && collector.reason.empty() && (!of.steps.gpu || of.steps.gpu->count < steps) &&
+        of.quality.unread_gpu_times == 0)
+      return "the time of a step is missing, and nothing says so";
+    if (collector.name == "cuda device" && collector.reason.empty() && of.memory.empty()) return "memory is missing, and nothing says so";
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("whatever function of CUDA fails, at whatever time, the program runs on and the report says what is missing", "[cuda]") {
+  fake = {};
+  static_cast<void>(run_session());  // finds the functions of the driver
+  int last_device = 0;
+  for (function const& each : functions()) {
+    each.put();
+    now = {0, 1'000'000, 0};
+    fake = {};
+    fake.device = ++last_device;  // events of a device of its own, so that they are made again
+    static_cast<void>(run_session());
+    int const calls = now.calls;
+    for (int const status : each.is_of_driver ? driver_codes : runtime_codes) {
+      for (int const good_calls : {0, calls / 2, calls - 1}) {
+        now = {status, good_calls < 0 ? 0 : good_calls, 0};
+        fake = {};
+        fake.device = ++last_device;
+        INFO(each.name << " fails with " << status << " after " << now.good_calls << " of " << calls << " calls");
+        std::string const wrong = complaint(run_session());
+        REQUIRE(wrong == "");
+        REQUIRE(fake.last_error == cudaSuccess);
+      }
+    }
+    each.take_out();
+  }
+}
