@@ -46,7 +46,7 @@ class scope {
   scope(site& where, detail::no_work) noexcept : scope{where} {}
 
   ~scope() {
-    if (__builtin_expect(open_ != 0, 0)) end();
+    if (__builtin_expect(open_ != 0, 0)) end(open_);
   }
 
   scope(scope const&) = delete;
@@ -83,12 +83,13 @@ class scope {
     if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, kind, payload);
   }
 
-  void end() noexcept {
+  /// By value and always inlined, so that a scope need not be in memory for the way of an exception.
+  __attribute__((always_inline)) static void end(detail::open_scope_word open) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    if (__builtin_expect(flags == detail::recording && (open_ & detail::flags_for_end) == 0, 1)) {
-      reinterpret_cast<detail::thread_log*>(open_)->close(detail::counter_ticks());
+    if (__builtin_expect(flags == detail::recording && (open & detail::flags_for_end) == 0, 1)) {
+      reinterpret_cast<detail::thread_log*>(open)->close(detail::counter_ticks());
     } else {
-      detail::recorder.leave(open_, 0);
+      detail::recorder.leave(open, 0);
     }
   }
 
