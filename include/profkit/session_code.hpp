@@ -14,7 +14,7 @@ namespace profkit::detail {
 /// What a session does, behind it. There is one, `running_session`.
 class session_core : public step_loop {
  public:
-  virtual ~session_core() = default;
+  ~session_core() override = default;
 
   raw_step begin_step() override = 0;
   void end_step(raw_step const& done) noexcept override = 0;

@@ -62,7 +62,7 @@ class correlation_index {
   /// Source of the factor: D. E. Knuth, "The Art of Computer Programming", volume 3, section 6.4 (Fibonacci hashing).
   [[nodiscard]] std::size_t bucket_of(std::uint64_t correlation) const {
     std::uint64_t const high = ((correlation >> bits_) * 0x9e3779b97f4a7c15U) >> (64U - bits_);
-    return static_cast<std::size_t>(correlation ^ high) & (first_.size() - 1);
+    return (correlation ^ high) & (first_.size() - 1);
   }
 
   std::vector<api_call_record> const& calls_;

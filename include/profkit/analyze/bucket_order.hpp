@@ -18,7 +18,7 @@ class bucket_order {
     auto const [least, highest] = std::minmax_element(numbers.begin(), numbers.end());
     unsigned shift = 0;
     while ((*highest - *least) >> shift >= numbers.size()) ++shift;
-    auto const bucket_of = [&, first = *least](std::uint64_t number) { return static_cast<std::size_t>((number - first) >> shift); };
+    auto const bucket_of = [&, first = *least](std::uint64_t number) { return std::size_t{(number - first) >> shift}; };
     std::vector<std::uint32_t> ends(bucket_of(*highest) + 2);  // by bucket
     for (std::uint64_t const number : numbers) ++ends[bucket_of(number) + 1];
     for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];

@@ -79,7 +79,10 @@ class measured_time {
 class measured_time_cursor {
  public:
   explicit measured_time_cursor(measured_time const& in) : in_{in} {
-    if (!in.has_steps_) begin_ = timestamp::min(), end_ = timestamp::max();
+    if (!in.has_steps_) {
+      begin_ = timestamp::min();
+      end_ = timestamp::max();
+    }
   }
 
   [[nodiscard]] bool contains(timestamp moment) { return step_of(moment).has_value(); }

@@ -36,7 +36,7 @@ class scope_work {
       if (!in.contains(each.begin)) continue;
       self_[each.path].add(each.work, of.precision);
       if (each.work.backward > 0.0F) {
-        again_[each.path].add(each.work, of.precision, each.work.backward);
+        again_[each.path].add(each.work, of.precision, static_cast<double>(each.work.backward));
       } else {
         knows_again_[each.path] = false;
       }

@@ -62,7 +62,7 @@ class stop_rule {
     std::vector<double> result;
     for (gpu_step_record const& each : of.gpu_steps) {
       if (each.step < warmup_) continue;
-      auto const position = static_cast<std::size_t>(each.step - warmup_);
+      std::size_t const position = each.step - warmup_;
       if (position >= result.size()) result.resize(position + 1, 0.0);
       result[position] += milliseconds{each.duration}.count();
     }

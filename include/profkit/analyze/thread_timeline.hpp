@@ -59,7 +59,8 @@ class blocking_calls {
 /// The scopes of one thread of the system and those of its calls that can hold it up.
 class thread_timeline {
  public:
-  /// @param scopes, calls in the order in which they ended.
+  /// @param scopes in the order in which they ended.
+  /// @param calls likewise.
   thread_timeline(profile const& of, grouped_positions::range scopes, std::vector<blocking_call> const& calls)
       : of_{of}, scopes_{scopes}, calls_{calls} {}
 

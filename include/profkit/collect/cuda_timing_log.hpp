@@ -198,7 +198,7 @@ inline void read_gpu_timings(profile& into) {
 template <class Condition>
 std::uint64_t count_pending_gpu_timings(Condition&& condition) {
   std::uint64_t count = 0;
-  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next) count += condition(*timing) ? 1 : 0;
+  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next) count += condition(*timing) ? 1U : 0U;
   return count;
 }
 

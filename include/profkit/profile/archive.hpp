@@ -39,7 +39,7 @@ class archive_writer {
     }
   }
   void operator()(std::string const& text) {
-    (*this)(static_cast<std::uint64_t>(text.size()));
+    (*this)(std::uint64_t{text.size()});
     bytes_ += text;
   }
   void operator()(gpu_operation_kind const& value) { (*this)(static_cast<std::uint8_t>(value)); }
@@ -49,8 +49,8 @@ class archive_writer {
   void operator()(std::array<T, N> const& values) {
     for (T const& value : values) (*this)(value);
   }
-  void operator()(timestamp const& value) { (*this)(static_cast<std::int64_t>(value.time_since_epoch().count())); }
-  void operator()(std::chrono::nanoseconds const& value) { (*this)(static_cast<std::int64_t>(value.count())); }
+  void operator()(timestamp const& value) { (*this)(std::int64_t{value.time_since_epoch().count()}); }
+  void operator()(std::chrono::nanoseconds const& value) { (*this)(std::int64_t{value.count()}); }
   template <class T>
   void operator()(std::optional<T> const& value) {
     (*this)(value.has_value());
@@ -161,7 +161,7 @@ class archive_reader {
   /// Good until the next one is taken.
   std::string_view take(std::uint64_t size) {
     if (size > rest_.size()) fetch(size);
-    std::string_view const result = rest_.substr(0, static_cast<std::size_t>(size));
+    std::string_view const result = rest_.substr(0, size);
     rest_.remove_prefix(result.size());
     return result;
   }
@@ -193,7 +193,7 @@ class archive_reader {
     std::uint64_t count = 0;
     (*this)(count);
     if (count > left() / least_bytes_each) throw error{"the profile is cut off"};
-    return static_cast<std::size_t>(count);
+    return count;
   }
 
   std::chrono::nanoseconds ns() {

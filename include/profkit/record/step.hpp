@@ -34,7 +34,7 @@ class step_loop {
   step_loop& operator=(step_loop const&) = delete;
 
  protected:
-  ~step_loop() = default;
+  virtual ~step_loop() = default;
 
  private:
   friend class step;
