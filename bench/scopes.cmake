@@ -12,9 +12,7 @@ target_link_libraries(profkit_bench_session PUBLIC profkit::profkit PRIVATE prof
 if(PROFKIT_NVTX_INCLUDE)
   target_include_directories(profkit_bench_session SYSTEM PUBLIC "${PROFKIT_NVTX_INCLUDE}")
 endif()
-if(TARGET profkit_report_code)  # where the tests are built, the code of reports is theirs
-  target_link_libraries(profkit_bench_session PRIVATE profkit_report_code)
-endif()
+target_link_libraries(profkit_bench_session PRIVATE profkit::code)
 
 function(profkit_add_scope_bench name source)
   add_executable(${name} ${source})

@@ -78,7 +78,7 @@ stage() {
   count "$name" $counts "$((SECONDS - begin)) s"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang libclang-rt-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang libclang-rt-dev pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 need_cmake
 need_catch2
 prefixes=$catch2
@@ -86,6 +86,7 @@ if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_torch
   need_perfetto
   need_nvcc
+  need_conan
   prefixes="$catch2;$libtorch"
 fi
 have nsys || say "no nsys on PATH: its tests are skipped"
@@ -97,7 +98,7 @@ wrapper=()
 
 for stage in "${wanted[@]}"; do
   case $stage in
-    release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" ;;
+    release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan) stage asan-ubsan asan-ubsan ;;
     tsan)
       # Its runtime cannot cope with the address space layout of some kernels.

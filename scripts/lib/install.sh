@@ -4,6 +4,7 @@ torch_version=2.11.0
 catch2_version=3.7.1
 nvtx_version=13.0.85
 perfetto_version=0.59.1
+conan_version=2.34.0
 catch2_suite=trixie # the release of Debian whose source package is Catch2 $catch2_version
 
 as_root() {
@@ -162,6 +163,16 @@ need_perfetto() {
   fi
   logged "installing perfetto $perfetto_version into $venv" "$logs/perfetto.log" \
     "$python" -m pip install --progress-bar off --disable-pip-version-check "perfetto==$perfetto_version" || return 0
+}
+
+# Sets conan: the program, in an environment of its own; empty if it cannot be had, and its test is left out.
+need_conan() {
+  local folder=$cache/conan-$conan_version
+  conan=$folder/bin/conan
+  [ ! -x "$conan" ] || return 0
+  python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages python3-venv
+  python3 -m venv "$folder" && logged "installing conan $conan_version into $folder" "$logs/conan.log" \
+    "$folder/bin/python" -m pip install --progress-bar off --disable-pip-version-check "conan==$conan_version" || conan=
 }
 
 # Sets nvtx: the folder of NVTX's headers, empty if they cannot be had. Those of a CUDA toolkit, or NVIDIA's Python package.

@@ -1,0 +1,36 @@
+# What others find: the target profkit::code, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
+
+# A package's files lie beside each other, in the build folder as where they are installed.
+set(profkit_package_files find_cuda_toolkit.cmake find_protozero.cmake profkit-code.cmake profkit-code.cpp profkit.symbols)
+foreach(file IN LISTS profkit_package_files)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${file}" "${PROJECT_BINARY_DIR}/${file}" COPYONLY)
+endforeach()
+include("${PROJECT_BINARY_DIR}/profkit-code.cmake")
+
+if(NOT PROFKIT_INSTALL)
+  return()
+endif()
+
+set(profkit_component COMPONENT dev)
+install(TARGETS profkit EXPORT profkit-targets FILE_SET HEADERS ${profkit_component})
+foreach(layer IN ITEMS perfetto cuda cupti)
+  install(TARGETS profkit_${layer} EXPORT profkit-${layer}-targets FILE_SET HEADERS ${profkit_component})
+endforeach()
+foreach(export IN ITEMS profkit-targets profkit-perfetto-targets profkit-cuda-targets profkit-cupti-targets)
+  install(EXPORT ${export} NAMESPACE profkit:: DESTINATION ${PROFKIT_INSTALL_CMAKEDIR} ${profkit_component})
+  export(EXPORT ${export} NAMESPACE profkit:: FILE "${PROJECT_BINARY_DIR}/${export}.cmake")
+endforeach()
+
+configure_package_config_file(cmake/profkit-config.cmake.in profkit-config.cmake INSTALL_DESTINATION ${PROFKIT_INSTALL_CMAKEDIR})
+write_basic_package_version_file(profkit-config-version.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+list(APPEND profkit_package_files profkit-config.cmake profkit-config-version.cmake)
+list(TRANSFORM profkit_package_files PREPEND "${PROJECT_BINARY_DIR}/")
+install(FILES ${profkit_package_files} DESTINATION ${PROFKIT_INSTALL_CMAKEDIR} ${profkit_component})
+
+# Paths in profkit.pc are relative to it: an installed tree can be moved.
+set(profkit_pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+file(RELATIVE_PATH profkit_prefix_from_pc "/${profkit_pkgconfig_dir}" "/")
+string(REGEX REPLACE "/$" "" profkit_prefix_from_pc "${profkit_prefix_from_pc}")
+configure_file(cmake/profkit.pc.in profkit.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/profkit.pc" DESTINATION ${profkit_pkgconfig_dir} ${profkit_component})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} ${profkit_component})

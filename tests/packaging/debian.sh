@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes the Debian packages and installs them with dpkg into a folder that is a system of its own, or removes them from it.
+#   usage: debian.sh install BUILD_DIR ROOT CPACK | remove ROOT
+set -euo pipefail
+
+fail() {
+  echo "error: $*" >&2
+  exit 1
+}
+
+PATH=$PATH:/usr/sbin:/sbin
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(fakeroot)
+
+# dpkg without dependencies: what they name is installed outside the folder.
+in_root() {
+  "${as_root[@]}" dpkg --root="$root" --force-depends --log="$root/dpkg.log" "$@"
+}
+
+# install BUILD_DIR CPACK
+install() {
+  local build=$1 cpack=$2 library each package
+  rm -rf "$root"
+  mkdir -p "$root/packages" "$root/system/var/lib/dpkg/updates" "$root/system/var/lib/dpkg/info"
+  touch "$root/system/var/lib/dpkg/status"
+  "${as_root[@]}" "$cpack" --config "$build/CPackConfig.cmake" -G DEB -B "$root/packages"
+  library=$(ls "$root"/packages/libprofkit-dev_*_all.deb) || fail "cpack made no libprofkit-dev for all architectures"
+  dpkg-deb --info "$library"
+  for each in $(dpkg-deb -f "$library" Depends | sed 's/([^)]*)//g; s/[,|]/ /g'); do
+    dpkg-query -W -f '${Status}' "$each" | grep -q 'ok installed' || fail "libprofkit-dev depends on $each, which this machine does not have"
+  done
+  dpkg-deb -c "$library" | awk '{ print $6 }' | grep -qx ./usr/include/profkit/profkit.hpp || fail "libprofkit-dev has no profkit/profkit.hpp"
+  for package in "$root"/packages/*.deb; do
+    dpkg-deb -c "$package" | awk '{ print $2 }' | sort -u | grep -vx root/root && fail "$package: files that are not root's"
+  done
+  root=$root/system
+  in_root --install "$root"/../packages/*.deb
+  if [ -e "$root/../packages/"profkit_*.deb ]; then "$root/usr/bin/profkit" --version; fi
+}
+
+# What dpkg keeps for itself stays.
+remove() {
+  local left
+  root=$root/system
+  # shellcheck disable=SC2046 # names of packages
+  in_root --purge $(dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Package}\n')
+  left=$(find "$root" -not -path "$root/var*" -not -path "$root/dpkg.log" -mindepth 1)
+  [ -z "$left" ] || fail "what the packages installed is still there: $left"
+}
+
+what=$1
+case $what in
+  install)
+    root=$3
+    install "$2" "$4"
+    ;;
+  remove)
+    root=$2
+    remove
+    ;;
+  *) fail "no '$what'; there are install and remove" ;;
+esac
