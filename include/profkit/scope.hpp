@@ -23,7 +23,15 @@
 #define PROFKIT_JOIN_2(a, b) a##b
 #define PROFKIT_JOIN(a, b) PROFKIT_JOIN_2(a, b)
 #define PROFKIT_FIRST(first, ...) first
+
+// clang++ 22 takes exception to __COUNTER__ with -pedantic, where the macro stands.
+#if defined(__clang__) && __clang_major__ >= 22
+#define PROFKIT_VARIABLE                                                                                                              \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc2y-extensions\"") PROFKIT_JOIN(profkit_scope_, __COUNTER__) \
+      _Pragma("clang diagnostic pop")
+#else
 #define PROFKIT_VARIABLE PROFKIT_JOIN(profkit_scope_, __COUNTER__)
+#endif
 
 /// The site of this place: a statement expression, so that each macro is one declaration and `__func__` is the user's function.
 #define PROFKIT_SITE(name)                                         \

@@ -33,6 +33,16 @@ need_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
 }
 
+# want_packages COMMAND=PACKAGE...: the same, of what may be missing: tests that need it are skipped. Installs those that this system offers.
+want_packages() {
+  local each missing=() offered=()
+  for each in "$@"; do have "${each%%=*}" || missing+=("$each"); done
+  ((${#missing[@]} > 0)) && have apt-cache || return 0
+  logged "updating the package lists" "$logs/apt-update.log" as_root apt-get -q -o DPkg::Lock::Timeout=300 update || true
+  for each in "${missing[@]}"; do [ -z "$(apt-cache madison "${each#*=}")" ] || offered+=("$each"); done
+  ((${#offered[@]} == 0)) || (need_packages "${offered[@]}") || say "not installed: ${offered[*]#*=}; their tests are skipped"
+}
+
 need_cmake() {
   local version
   version=$(cmake --version | sed -n 's/^cmake version //p')

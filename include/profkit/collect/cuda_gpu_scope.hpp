@@ -19,13 +19,13 @@ namespace profkit {
 class gpu_scope : private scope {
  public:
   /// @param stream borrowed; work launched on it in between is what is timed.
-  gpu_scope(site& where, cudaStream_t stream) noexcept {
+  [[nodiscard]] gpu_scope(site& where, cudaStream_t stream) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags != 0, 0)) begin_timed(flags, where, stream);
   }
 
   /// @param stream without one it is a plain scope: for programs that also run without a GPU.
-  gpu_scope(site& where, std::optional<cudaStream_t> stream) noexcept {
+  [[nodiscard]] gpu_scope(site& where, std::optional<cudaStream_t> stream) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags == 0, 1)) return;
     if (stream) {

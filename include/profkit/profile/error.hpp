@@ -4,6 +4,10 @@
 #include <stdexcept>
 #include <string>
 
+#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
+#error "profkit: sessions, collectors and reports need exceptions. With -fno-exceptions include <profkit/scope.hpp>, and make the session in a unit with exceptions"
+#endif
+
 namespace profkit {
 
 /// Thrown by constructors and explicit operations. Scopes and destructors never throw.

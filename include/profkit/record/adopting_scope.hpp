@@ -21,7 +21,7 @@ class adopting_scope : private scope {
   /// @param role what the work is to the adopted scope, such as "backward".
   /// @param of the scope that the work is done for. Of none: this is a scope that has the name of the role.
   /// @param under in what to lie if nothing is open on this thread: usually where another thread waits for the work.
-  adopting_scope(site& role, scope_token of, scope_token under = {}) noexcept {
+  [[nodiscard]] adopting_scope(site& role, scope_token of, scope_token under = {}) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags != 0, 0)) begin_adopting(flags, role, of, under);
   }

@@ -25,25 +25,25 @@ struct no_work {};
 /// Stack only: it must end on the thread that began it, in reverse order.
 class scope {
  public:
-  explicit scope(site& where) noexcept {
+  [[nodiscard]] explicit scope(site& where) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     begin(flags, where);
   }
 
   /// @param index shown behind the name, as in `layer_3`; kept as a number.
-  scope(site& where, std::int64_t index) noexcept {
+  [[nodiscard]] scope(site& where, std::int64_t index) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index));
   }
 
   /// @param done what the scope has to do.
-  scope(site& where, work const& done) noexcept {
+  [[nodiscard]] scope(site& where, work const& done) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     begin(flags, where);
     if (is_recorded()) detail::put_work(*detail::this_thread_log, flags, done);
   }
 
-  scope(site& where, detail::no_work) noexcept : scope{where} {}
+  [[nodiscard]] scope(site& where, detail::no_work) noexcept : scope{where} {}
 
   ~scope() {
     if (__builtin_expect(open_ != 0, 0)) end(open_);

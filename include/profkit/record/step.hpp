@@ -49,7 +49,7 @@ class step_loop {
 class step : private scope {
  public:
   /// @throws profkit::error if another step of this loop is open.
-  explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
+  [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
     __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     detail::install_unusual_scopes();

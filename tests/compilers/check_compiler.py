@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library with one compiler, as a consumer uses it: its headers are no system headers, and many warnings are errors.
+
+usage: check_compiler.py CHECK --compiler NAME [--standard N] --tests DIR --include DIR... [--system DIR]... --work DIR [--code FILE] [--link FOLDER] [--run WORD]
+
+CHECK   headers           all headers and all code of reports pass, nothing is generated
+        small_program     a program of two units, one of them scope.hpp alone without exceptions and type information, runs; the code is linked
+        foreign_programs  programs for another processor, run by an emulator (--run): that of small_program, the quick start, scopes before main
+        whole_program     a program of two units that both have everything, code too, runs
+        no_rtti           all headers pass with -fno-rtti
+        no_exceptions     with -fno-exceptions scope.hpp passes, and the other headers say why not
+        misuse            what must not compile does not, for the right reason
+Exit code 77: there is no such compiler, or nothing to run its programs with.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+BOTH = """-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wold-style-cast -Wnull-dereference -Wcast-qual -Wcast-align -Wnon-virtual-dtor
+    -Woverloaded-virtual -Wformat=2 -Wundef -Wredundant-decls -Wmissing-declarations -Wextra-semi -Wdouble-promotion
+    -Wzero-as-null-pointer-constant -Wsuggest-override -Wimplicit-fallthrough -Wunused""".split()
+GNU = "-Wshadow -Wuseless-cast -Wduplicated-cond -Wduplicated-branches -Wlogical-op".split()
+CLANG = "-Wshadow-all -Wcomma -Wunreachable-code -Wheader-hygiene -Wrange-loop-analysis".split()
+# Since 19, clang++ warns of what std::stable_sort of libstdc++ 12 calls within itself, in every program that sorts.
+CLANG_WITH_OLD_LIBRARY = ["-Wno-deprecated-declarations"]
+
+# What must not compile, and what the compilers then say.
+MISUSES = {
+    "COPY": r"deleted (function|constructor)",
+    "MOVE": r"deleted (function|constructor)",
+    "ASSIGN": r"deleted (function|operator)",
+    "HEAP": r"deleted function .*operator new\b",
+    "HEAP_ARRAY": r"deleted function .*operator new ?\[",
+    "TEMPORARY": r"nodiscard",
+    "TEMPORARY_INDEXED": r"nodiscard",
+    "TEMPORARY_WORK": r"nodiscard",
+    "TEMPORARY_ADOPTING": r"nodiscard",
+    "NAME_NOT_A_LITERAL": r"expected .}.",
+}
+NEED_EXCEPTIONS = ["profkit", "session", "options", "report/report", "code", "profile/save_load"]
+WHY_NOT = "profkit: sessions, collectors and reports need exceptions"
+
+
+class Failure(Exception):
+    pass
+
+
+class Compiler:
+    def __init__(self, given):
+        self.given = given
+        self.is_clang = "clang" in given.compiler
+        launcher = [shutil.which("ccache")] if shutil.which("ccache") else []
+        # 2b is 23 for those that came before it.
+        standard = {23: "2b"}.get(given.standard, given.standard)
+        self.common = [*launcher, given.compiler, f"-std=c++{standard}", "-DFMT_HEADER_ONLY", *(f"-I{each}" for each in given.include),
+                       *(word for each in given.system for word in ("-isystem", each))]
+        self.warnings = [*BOTH, *(CLANG + CLANG_WITH_OLD_LIBRARY if self.is_clang else GNU), "-Werror"]
+
+    def run(self, *words):
+        done = subprocess.run([*self.common, *map(str, words)], capture_output=True, text=True, check=False, env=os.environ | {"LC_ALL": "C"})
+        return done.returncode, done.stdout + done.stderr
+
+    def must(self, *words):
+        status, said = self.run(*words)
+        if status != 0:
+            raise Failure(f"{' '.join(map(str, [*self.common, *words]))}\n{said}")
+
+    def source(self, name):
+        return self.given.tests / name
+
+    def made(self, name):
+        return self.given.work / name
+
+    def made_source(self, name, text):
+        self.made(name).write_text(text, encoding="utf-8")
+        return self.made(name)
+
+
+def headers(compiler, *options):
+    compiler.must(*compiler.warnings, *options, "-fsyntax-only", compiler.made_source("headers.cpp", '#include "all_headers.hpp"\n#include <profkit/code.hpp>\n'))
+
+
+def no_rtti(compiler):
+    headers(compiler, "-fno-rtti")
+
+
+def run_program(compiler, units, code):
+    """What it printed."""
+    program = compiler.made("program")
+    compiler.must(*units, *code, "-pthread", "-ldl", "-o", program)
+    done = subprocess.run([*compiler.given.run, program, "out"], capture_output=True, text=True, check=False, timeout=120, cwd=compiler.given.work,
+                          env=os.environ | {"PROFKIT": ""})
+    print(done.stdout + done.stderr, end="")
+    if done.returncode != 0:
+        raise Failure(f"the program ended with {done.returncode}")
+    return done.stdout
+
+
+def compiled(compiler, source, *options):
+    unit = compiler.made(pathlib.Path(source).stem + ".o")
+    compiler.must(*compiler.warnings, *options, "-c", compiler.source(source), "-o", unit)
+    return unit
+
+
+def small_program(compiler):
+    units = [compiled(compiler, "program.cpp", "-DPROFKIT_CODE_ELSEWHERE"), compiled(compiler, "scopes.cpp", "-fno-exceptions", "-fno-rtti")]
+    run_program(compiler, units, [compiler.given.code])
+
+
+def whole_program(compiler):
+    run_program(compiler, [compiled(compiler, source, "-DEVERYTHING") for source in ("program.cpp", "scopes.cpp")], [])
+
+
+def foreign_programs(compiler):
+    top, elsewhere = compiler.given.tests / "../..", "-DPROFKIT_CODE_ELSEWHERE"
+    compiler.common += ["-static", "-Wno-psabi"]  # g++ notes that the calling convention of such processors changed long ago
+    code = compiled(compiler, top / "cmake/profkit-code.cpp")
+    said = run_program(compiler, [compiled(compiler, "program.cpp", elsewhere), compiled(compiler, "scopes.cpp")], [code])
+    if "clock: time-stamp counter" not in said:
+        raise Failure("the processor's counter was not used")
+    said = run_program(compiler, [top / "examples/quick_start/main.cpp", elsewhere], [code])
+    if not re.search(r"^ *layer_1 +30 ", said, re.MULTILINE):
+        raise Failure("the report of the quick start has no row of 30 times layer_1")
+    run_program(compiler, [top / "tests/record/static_lifetime.test.cpp", elsewhere], [code])
+
+
+def no_exceptions(compiler):
+    compiler.must(*compiler.warnings, "-fno-exceptions", "-fno-rtti", "-fsyntax-only", compiler.source("scopes.cpp"))
+    for header in NEED_EXCEPTIONS:
+        status, said = compiler.run("-fno-exceptions", "-E", "-o", os.devnull, compiler.made_source("one.cpp", f"#include <profkit/{header}.hpp>\n"))
+        if status == 0 or WHY_NOT not in said:
+            raise Failure(f"{header}.hpp does not say that it needs exceptions: exit code {status}\n{said}")
+
+
+def misuse(compiler):
+    compiler.must(*compiler.warnings, "-fsyntax-only", compiler.source("misuse.cpp"))
+    for name, reason in MISUSES.items():
+        status, said = compiler.run(*compiler.warnings, "-fsyntax-only", f"-D{name}", compiler.source("misuse.cpp"))
+        errors = [line for line in said.splitlines() if "error:" in line]
+        if status == 0:
+            raise Failure(f"{name} compiles")
+        if not re.search(reason, errors[0]) or (name != "NAME_NOT_A_LITERAL" and len(errors) != 1):
+            raise Failure(f"{name} is refused for another reason than {reason}:\n{said}")
+
+
+CHECKS = {check.__name__: check for check in (headers, small_program, whole_program, foreign_programs, no_rtti, no_exceptions, misuse)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("check", choices=CHECKS)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--standard", type=int, default=17)
+    parser.add_argument("--tests", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--system", action="append", default=[])
+    parser.add_argument("--code", type=pathlib.Path)
+    parser.add_argument("--link", help="a folder of headers that the compiler does not look for, such as /usr/include/fmt")
+    parser.add_argument("--run", action="append", default=[])
+    given = parser.parse_args()
+    given.tests, given.work = given.tests.resolve(), given.work.resolve()
+    for program in (given.compiler, *given.run[:1]):
+        if shutil.which(program) is None:
+            print(f"skipped: there is no {program} on this machine (scripts/test.sh installs it on Debian)")
+            return 77
+    shutil.rmtree(given.work, ignore_errors=True)
+    (given.work / "include").mkdir(parents=True)
+    if given.link:
+        (given.work / "include" / pathlib.Path(given.link).name).symlink_to(given.link)
+        given.system.append(given.work / "include")
+    try:
+        CHECKS[given.check](Compiler(given))
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must not compile, one MISUSE each. Without any it compiles, so that what is refused is the misuse.
+#include <profkit/scope.hpp>
+
+void misuse();
+
+void misuse() {
+  static profkit::site site{"misuse", __FILE__, __LINE__};
+  profkit::scope scope{site};
+#if defined(COPY)
+  profkit::scope copy{scope};
+#elif defined(MOVE)
+  profkit::scope moved{static_cast<profkit::scope&&>(scope)};
+#elif defined(ASSIGN)
+  profkit::scope other{site};
+  other = scope;
+#elif defined(HEAP)
+  new profkit::scope{site};
+#elif defined(HEAP_ARRAY)
+  new profkit::scope[1]{profkit::scope{site}};
+#elif defined(TEMPORARY)
+  profkit::scope{site};
+#elif defined(TEMPORARY_INDEXED)
+  profkit::scope(site, 3);
+#elif defined(TEMPORARY_WORK)
+  profkit::scope(site, profkit::work{1.0, 2.0});
+#elif defined(TEMPORARY_ADOPTING)
+  profkit::adopting_scope(site, profkit::scope_token::current());
+#elif defined(NAME_NOT_A_LITERAL)
+  char const* const name = "name";
+  PROF_SCOPE(name);
+#endif
+}
