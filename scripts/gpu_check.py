@@ -18,7 +18,7 @@ from gpu_cost import check_cost
 from gpu_kernels import check_attribution, check_beside_nsys, check_launch_cost, check_parity, check_recorded, check_torch_profiler
 from gpu_memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
 from gpu_nsys import check_capture
-from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, step_ms, text_of, train
+from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, run_logged, step_ms, text_of, train
 from gpu_scopes import check_backward, check_budget, check_graph
 from gpu_trainer import check_attention_backends, check_memory, check_no_wait, check_sweep_memory
 
@@ -58,6 +58,16 @@ def check_gpu_tests(checks, place):
     count = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
     passed = done.returncode == 0 and count["tests"] > 0 and count["skipped"] == 0
     checks.add("GPU unit tests", passed, ", ".join(f"{number} {name}" for name, number in count.items()))
+
+
+def check_examples(checks, place):
+    """What the reports of the small CUDA examples have to say: 3 measured steps, of 2 kernels and of 3."""
+    for name, kernels, row in (("cuda_streams", 6, r"^ *stream_1 .*"), ("cuda_graph", 9, r"^ *layer_1 .*")):
+        printed = run_logged([program_in(place.build, f"example_{name}")], place.out / "examples.log", "warmup=1,steps=3,out=" + str(place.out / name))
+        report = report_in(place.out / name)
+        count = sum(each["count"] for each in report["kernels"])
+        found = re.search(row, printed[printed.find("GPU work by scope"):], re.MULTILINE)
+        checks.add(f"example {name}", count == kernels and found is not None, f"{count} kernels; {found[0].strip() if found else 'no such row: ' + row}")
 
 
 def check_speed(checks, place):
@@ -178,6 +188,7 @@ def write_results(checks, facts, out):
 # In the order in which they run: what is quick and says most comes first.
 CHECKS = {
     "gpu_tests": check_gpu_tests,
+    "examples": check_examples,
     "attribution": check_attribution,
     "nsys": check_nsys,
     "beside_nsys": check_beside_nsys,

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+inline void must(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "%s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+/// Ends the program with the exit code 77, which test runners take for "skipped", where there is no GPU.
+inline void need_gpu() {
+  int devices = 0;
+  cudaError_t const status = cudaGetDeviceCount(&devices);
+  if (status == cudaSuccess && devices > 0) return;
+  std::printf("skipped: no GPU (%s)\n", cudaGetErrorString(status));
+  std::exit(77);
+}

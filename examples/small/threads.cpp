@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Work that a scope hands to other threads is shown beside what the scope did itself.
+#include <profkit/profkit.hpp>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+void render(int tiles) {
+  PROF_SCOPE("render");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < tiles; ++i) {
+    threads.emplace_back([asked_in = profkit::scope_token::current()] {
+      PROF_ADOPT_SCOPE("tile", asked_in);  // shown as "render (tile)"
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    });
+  }
+  for (std::thread& each : threads) each.join();
+}
+
+int main() {
+  profkit::session session;
+  for (profkit::step step : session) render(4);
+  fmt::print("{}\n", session.report());
+}
