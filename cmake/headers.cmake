@@ -69,8 +69,10 @@ set(PROFKIT_HEADERS
     profkit/collect/nvml_library.hpp
     profkit/collect/nvtx.hpp
     profkit/profile/archive.hpp
+    profkit/profile/byte_output.hpp
     profkit/profile/error.hpp
     profkit/profile/flat_records.hpp
+    profkit/profile/new_file.hpp
     profkit/profile/profile.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp

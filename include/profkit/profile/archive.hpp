@@ -8,13 +8,13 @@
 #include <cstring>
 #include <istream>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "byte_output.hpp"
 #include "error.hpp"
 #include "flat_records.hpp"
 #include "profile.hpp"
@@ -26,7 +26,7 @@ namespace profkit::detail {
 /// before texts and lists.
 class archive_writer {
  public:
-  explicit archive_writer(std::ostream& to) : to_{to} {}
+  explicit archive_writer(byte_output& to) : to_{to} {}
 
   template <class T>
   void operator()(T const& value) {
@@ -68,7 +68,7 @@ class archive_writer {
 
   /// To be called at the end.
   void flush() {
-    to_.write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+    to_.write(bytes_);
     bytes_.clear();
   }
 
@@ -88,7 +88,7 @@ class archive_writer {
     }
   }
 
-  std::ostream& to_;
+  byte_output& to_;
   std::string bytes_;  ///< not written yet
 };
 

@@ -12,6 +12,7 @@
 
 #include "archive.hpp"
 #include "error.hpp"
+#include "new_file.hpp"
 #include "profile.hpp"
 
 namespace profkit {
@@ -70,17 +71,16 @@ inline void check_records(profile const& of) {
 
 }  // namespace detail
 
-/// Writes a profile to a file, so that it can be analysed later and elsewhere.
-/// @throws profkit::error that names the file.
+/// Writes a profile to a file, so that it can be analysed later and elsewhere. The file is there as a whole or not at all.
+/// @throws profkit::error that names the file and says why it cannot be written; what was there before is still there.
 inline void save(profile const& of, std::filesystem::path const& path) {
-  std::ofstream file{path, std::ios::binary};
-  file << detail::profile_magic;
+  detail::new_file file{path};
+  file.write(detail::profile_magic);
   detail::archive_writer archive{file};
   archive(detail::profile_format);
   archive(of);
   archive.flush();
-  file.close();
-  if (!file) throw error{"cannot write " + path.string()};
+  file.finish();
 }
 
 /// Reads what `save` wrote.

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -15,6 +14,7 @@
 #include "../analyze/nsys_summary.hpp"
 #include "../analyze/summary.hpp"
 #include "../profile/error.hpp"
+#include "../profile/new_file.hpp"
 #include "../profile/profile.hpp"
 #include "adopted_table.hpp"
 #include "budget_table.hpp"
@@ -87,13 +87,6 @@ inline std::string throughput_text(step_summary const& of) {
     text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), of.item_name, of.items_per_second_basis);
   }
   return text + "\n\n";
-}
-
-inline void write_file(std::filesystem::path const& path, std::string const& content) {
-  std::ofstream file{path, std::ios::binary};
-  file << content;
-  file.close();
-  if (!file) throw error{"cannot write " + path.string()};
 }
 
 template <class Unused>

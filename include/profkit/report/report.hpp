@@ -36,7 +36,7 @@ class report {
 
   /// Writes `report.json`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and `nvtx_pushpop_sum.csv`; where kernels were collected
   /// `kernels.csv` and the other summaries of Nsight Systems, too; with `<profkit/perfetto.hpp>` in the program `trace.pftrace`. Makes the
-  /// directory if need be.
+  /// directory if need be. Each file is there as a whole or not at all.
   /// @param trace_steps how many of the last measured steps are in the traces.
   /// @throws profkit::error that names the file.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {

@@ -3,12 +3,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <ios>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "../profile/error.hpp"
+#include "../profile/new_file.hpp"
 
 namespace profkit::detail {
 
@@ -16,23 +15,21 @@ namespace profkit::detail {
 class trace_output {
  public:
   trace_output() = default;
-  explicit trace_output(std::filesystem::path path) : path_{std::move(path)}, file_{path_, std::ios::binary} {
-    text_.reserve(piece_bytes + piece_bytes / 4);
-  }
+  /// @throws profkit::error that names the file if it cannot be made.
+  explicit trace_output(std::filesystem::path const& path) : file_{path} { text_.reserve(piece_bytes + piece_bytes / 4); }
 
   /// What comes next is appended here.
   [[nodiscard]] std::string& text() noexcept { return text_; }
 
   /// Call it now and then: writes what has come, if it is enough for a piece.
   void pass_on() {
-    if (!path_.empty() && text_.size() >= piece_bytes) write();
+    if (file_ && text_.size() >= piece_bytes) write();
   }
 
-  /// @throws profkit::error that names the file if any of it could not be written.
+  /// @throws profkit::error that names the file if any of it could not be written; nothing of it is left then.
   void close() {
     write();
-    file_.close();
-    if (!file_) throw error{"cannot write " + path_.string()};
+    file_->finish();
   }
 
   /// All of it, without a file.
@@ -42,12 +39,11 @@ class trace_output {
   static constexpr std::size_t piece_bytes = std::size_t{1} << 18U;
 
   void write() {
-    file_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+    file_->write(text_);
     text_.clear();
   }
 
-  std::filesystem::path path_;
-  std::ofstream file_;
+  std::optional<new_file> file_;
   std::string text_;
 };
 

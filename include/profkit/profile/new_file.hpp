@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "byte_output.hpp"
+#include "error.hpp"
+
+namespace profkit::detail {
+
+/// A file that is there as a whole or not at all: it is written beside its place under another name, and renamed by `finish`. Until then,
+/// and if anything fails, what was at its place stays as it was. Data is handed to the system, not forced to the disk.
+///
+/// A link stays a link; a file keeps its permissions; what is no plain file (a pipe, a device) is written where it is.
+class new_file final : public byte_output {
+ public:
+  /// @throws profkit::error that names the file and says why it cannot be made.
+  explicit new_file(std::filesystem::path path) : path_{std::move(path)}, place_{path_} {
+    std::error_code failure;
+    if (std::filesystem::is_symlink(path_, failure)) {
+      std::filesystem::path const behind = std::filesystem::canonical(path_, failure);
+      if (!failure) place_ = behind;
+    }
+    std::filesystem::file_status const there = std::filesystem::status(place_, failure);
+    bool const is_there = std::filesystem::exists(there);
+    if (is_there) permissions_ = there.permissions();
+    if (!is_there || std::filesystem::is_regular_file(there)) temporary_ = place_.parent_path() / temporary_name();
+    file_ = std::fopen((temporary_.empty() ? place_ : temporary_).c_str(), temporary_.empty() ? "wbe" : "wbxe");
+    if (file_ == nullptr) {
+      failure_ = errno;
+      temporary_.clear();
+      complain();
+    }
+  }
+
+  new_file(new_file const&) = delete;
+  new_file& operator=(new_file const&) = delete;
+
+  ~new_file() { give_up(); }
+
+  /// What cannot be written is remembered, and thrown by `finish`.
+  void write(std::string_view bytes) override {
+    if (failure_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) failure_ = reason();
+  }
+
+  /// Puts the file in its place. To be called once, at the end.
+  /// @throws profkit::error that names the file and says why it cannot be written; nothing of it is left.
+  void finish() {
+    if (std::fclose(std::exchange(file_, nullptr)) != 0 && failure_ == 0) failure_ = reason();
+    if (failure_ == 0 && !temporary_.empty()) {
+      std::error_code failure;
+      if (permissions_ != std::filesystem::perms::unknown) std::filesystem::permissions(temporary_, permissions_, failure);
+      std::filesystem::rename(temporary_, place_, failure);
+      failure_ = failure.value();
+    }
+    if (failure_ == 0) {
+      temporary_.clear();
+      return;
+    }
+    give_up();
+    complain();
+  }
+
+ private:
+  /// Of this process and moment. Short: the name of the file itself may be as long as names can be.
+  static std::string temporary_name() {
+    static std::atomic<unsigned> made{0};
+    auto const now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1};
+    char name[64];
+    std::snprintf(name, sizeof name, ".profkit-%llx-%x.tmp", static_cast<unsigned long long>(now), made++);
+    return name;
+  }
+
+  static int reason() noexcept { return errno != 0 ? errno : EIO; }
+
+  void give_up() noexcept {
+    if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
+    std::error_code ignored;
+    if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
+    temporary_.clear();
+  }
+
+  [[noreturn]] void complain() const {
+    throw error{"cannot write " + path_.string() + ": " + std::generic_category().message(failure_), failure_};
+  }
+
+  std::filesystem::path path_;       ///< as the program calls it
+  std::filesystem::path place_;      ///< where it will be
+  std::filesystem::path temporary_;  ///< where it is; empty: it is written in its place, or there is none
+  std::filesystem::perms permissions_ = std::filesystem::perms::unknown;  ///< of what is there already
+  std::FILE* file_ = nullptr;
+  int failure_ = 0;  ///< `errno` of the first one
+};
+
+/// @throws profkit::error that names the file.
+inline void write_file(std::filesystem::path const& path, std::string_view content) {
+  new_file file{path};
+  file.write(content);
+  file.finish();
+}
+
+}  // namespace profkit::detail

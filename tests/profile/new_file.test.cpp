@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/profile/new_file.hpp>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
+#include <profkit/report/trace_json.hpp>
+#include <string>
+
+#include "../support/made_profile.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder that goes away.
+struct temporary_folder {
+  fs::path path = fs::temp_directory_path() / ("profkit-new-file-" + std::to_string(::getpid()));
+  temporary_folder() { fs::create_directories(path); }
+  ~temporary_folder() { fs::remove_all(path); }
+
+  [[nodiscard]] std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator{path}, {})); }
+};
+
+/// As a disk that is full: no file of this process gets longer.
+class file_size_limit {
+ public:
+  explicit file_size_limit(::rlim_t bytes) : handler_{std::signal(SIGXFSZ, SIG_IGN)} {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    ::rlimit const limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~file_size_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  ::rlimit before_{};
+  void (*handler_)(int);
+};
+
+std::string content_of(fs::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+}  // namespace
+
+TEST_CASE("a file comes to its place when it is finished, and not before", "[new_file]") {
+  temporary_folder const folder;
+  fs::path const place = folder.path / "file";
+  profkit::detail::write_file(place, "old");
+  profkit::detail::new_file file{place};
+  file.write("new ");
+  file.write("content");
+  CHECK(content_of(place) == "old");
+  file.finish();
+  CHECK(content_of(place) == "new content");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a file that is not finished leaves nothing, and what was there before", "[new_file]") {
+  temporary_folder const folder;
+  profkit::detail::write_file(folder.path / "file", "old");
+  {
+    profkit::detail::new_file file{folder.path / "file"};
+    file.write("new");
+  }
+  { profkit::detail::new_file const other{folder.path / "other"}; }
+  CHECK(content_of(folder.path / "file") == "old");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("on a full disk every writer names its file and the reason, and leaves what was there", "[new_file]") {
+  temporary_folder const folder;
+  profkit::profile const profile = made_profile();
+  profkit::report const report{std::make_shared<profkit::profile const>(profile)};
+  fs::path const place = folder.path / "file";
+  profkit::detail::write_file(place, "old");
+  {
+    file_size_limit const full{100};
+    auto const names_it = MessageMatches(ContainsSubstring(place.string() + ": File too large"));
+    CHECK_THROWS_MATCHES(profkit::save(profile, place), profkit::error, names_it);
+    CHECK_THROWS_MATCHES(report.write_trace(place.string()), profkit::error, names_it);
+    CHECK_THROWS_MATCHES(profkit::detail::write_file(place, std::string(101, 'x')), profkit::error, names_it);
+    CHECK_THROWS_MATCHES(report.write((folder.path / "out").string()), profkit::error, MessageMatches(ContainsSubstring("report.json")));
+  }
+  CHECK(content_of(place) == "old");
+  CHECK(fs::is_empty(folder.path / "out"));
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("a device that is full is named, too, and stays a device", "[new_file]") {
+  for (std::size_t const bytes : {10U, 1U << 20U}) {
+    try {
+      profkit::detail::write_file("/dev/full", std::string(bytes, 'x'));
+      FAIL("nothing was thrown");
+    } catch (profkit::error const& failure) {
+      CHECK(failure.code() == ENOSPC);
+      CHECK_THAT(failure.what(), ContainsSubstring("/dev/full: No space left on device"));
+    }
+  }
+  CHECK(fs::is_character_file("/dev/full"));
+}
+
+TEST_CASE("a folder that is missing, is a file, or stands where the file should be, is named with the reason", "[new_file]") {
+  temporary_folder const folder;
+  profkit::detail::write_file(folder.path / "file", "");
+  fs::create_directories(folder.path / "taken");
+  CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "missing" / "p"), profkit::error,
+                       MessageMatches(ContainsSubstring("missing/p: No such file or directory")));
+  CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "file" / "p"), profkit::error,
+                       MessageMatches(ContainsSubstring("file/p: Not a directory")));
+  CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "taken"), profkit::error,
+                       MessageMatches(ContainsSubstring("taken: Is a directory")));
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("a link stays a link, and a file keeps its permissions", "[new_file]") {
+  temporary_folder const folder;
+  fs::create_directories(folder.path / "inside");
+  fs::path const real = folder.path / "inside" / "real";
+  profkit::detail::write_file(real, "old");
+  ::chmod(real.c_str(), 0640);
+  fs::create_symlink("inside/real", folder.path / "link");
+  profkit::detail::write_file(folder.path / "link", "new");
+  CHECK(fs::is_symlink(folder.path / "link"));
+  CHECK(content_of(real) == "new");
+  CHECK((fs::status(real).permissions() & fs::perms::all) == fs::perms{0640});
+}
+
+TEST_CASE("a name may be as long as names can be", "[new_file]") {
+  temporary_folder const folder;
+  fs::path const place = folder.path / std::string(255, 'n');
+  profkit::detail::write_file(place, "content");
+  CHECK(content_of(place) == "content");
+}
