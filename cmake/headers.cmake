@@ -70,8 +70,13 @@ set(PROFKIT_HEADERS
     profkit/collect/nvtx.hpp
     profkit/profile/archive.hpp
     profkit/profile/byte_output.hpp
+    profkit/profile/check_records.hpp
+    profkit/profile/checksum.hpp
     profkit/profile/error.hpp
     profkit/profile/flat_records.hpp
+    profkit/profile/journal_encoder.hpp
+    profkit/profile/journal_format.hpp
+    profkit/profile/journal_reader.hpp
     profkit/profile/new_file.hpp
     profkit/profile/profile.hpp
     profkit/profile/record_fields.hpp

@@ -6,7 +6,7 @@ profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/memory_source.test.cpp)
 option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)
 if(NOT PROFKIT_TEST_THREADS_ONLY)
-  profkit_add_unit_tests(profile SOURCES profile/new_file.test.cpp profile/save_load.test.cpp)
+  profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/save_load.test.cpp)
   profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                          analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
                                          analyze/gpu_summary.test.cpp

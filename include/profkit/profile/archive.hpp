@@ -58,11 +58,17 @@ class archive_writer {
   }
   template <class T>
   void operator()(std::vector<T> const& values) {
-    (*this)(static_cast<std::uint64_t>(values.size()));
+    list(values.data(), values.size());
+  }
+
+  /// As a list of these values alone.
+  template <class T>
+  void list(T const* values, std::size_t count) {
+    (*this)(static_cast<std::uint64_t>(count));
     if constexpr (is_flat<T>) {
-      write_flat(values);
+      write_flat(values, count);
     } else {
-      for (T const& value : values) (*this)(value);
+      for (std::size_t i = 0; i < count; ++i) (*this)(values[i]);
     }
   }
 
@@ -76,15 +82,15 @@ class archive_writer {
 
  private:
   template <class T>
-  void write_flat(std::vector<T> const& values) {
+  void write_flat(T const* values, std::size_t count) {
     std::size_t const each = bytes_in_file<T>();
     constexpr std::size_t most = 4096;  // at a time
-    for (std::size_t i = 0; i < values.size(); i += most) {
+    for (std::size_t i = 0; i < count; i += most) {
       flush();
-      std::size_t const count = std::min(most, values.size() - i);
-      bytes_.resize(count * each);
+      std::size_t const now = std::min(most, count - i);
+      bytes_.resize(now * each);
       flat_archive<flat_writing> archive{{&bytes_[0]}};
-      for (std::size_t k = i; k < i + count; ++k) fields(archive, const_cast<T&>(values[k]));
+      for (std::size_t k = i; k < i + now; ++k) fields(archive, const_cast<T&>(values[k]));
     }
   }
 

@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <limits>
 #include <string>
 #include <string_view>
 
 #include "archive.hpp"
+#include "check_records.hpp"
 #include "error.hpp"
+#include "journal_reader.hpp"
 #include "new_file.hpp"
 #include "profile.hpp"
 
@@ -20,54 +21,6 @@ namespace profkit {
 namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
-
-/// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
-inline void check_records(profile const& of) {
-  auto const check = [](bool is_right, char const* what) {
-    if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
-  };
-  auto const is_in_order = [](interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; };
-  auto const is_amount = [](double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); };
-  check(is_in_order(of.time), "the session ends before it begins");
-  for (auto const& each : of.steps) {
-    check(is_in_order(each.time), "a step ends before it begins");
-    check(is_amount(each.model_flops), "the work of a step is less than nothing, or no number");
-  }
-  for (auto const& each : of.scopes) check(is_in_order(each.time), "a scope ends before it begins");
-  for (std::size_t i = 0; i < of.paths.size(); ++i) {
-    check(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
-    check(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
-          "a path comes before the one that it adopted");
-  }
-  for (auto const& each : of.scopes)
-    check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
-  for (auto const& each : of.gpu_scopes) check(each.path < of.paths.size(), "a GPU scope without path");
-  for (auto const& each : of.gpu_operations) {
-    check(is_in_order(each.time), "a GPU operation ends before it begins");
-    check(each.name < of.gpu_names.size(), "a GPU operation without name");
-  }
-  for (auto const& each : of.threads) {
-    check(each.rest_path == path_record::no_parent || each.rest_path < of.paths.size(), "a thread's work without path");
-  }
-  for (auto const& each : of.graph_nodes) {
-    check(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");
-  }
-  for (auto const& each : of.api_calls) {
-    check(is_in_order(each.time), "an API call ends before it begins");
-    check(each.name < of.api_names.size() && each.thread < of.threads.size(), "an API call without name or thread");
-  }
-  for (auto const& each : of.work) {
-    check(each.path < of.paths.size(), "work without path");
-    check(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
-          "work is less than nothing, or no number");
-  }
-  for (auto const& each : of.allocations) {
-    check(each.allocator < of.allocators.size() && each.thread < of.threads.size(), "an allocation without allocator or thread");
-  }
-  for (auto const& each : of.counters) {
-    check(each.counter < of.counter_names.size() && each.thread < of.threads.size(), "a counter without name or thread");
-  }
-}
 
 }  // namespace detail
 
@@ -83,7 +36,8 @@ inline void save(profile const& of, std::filesystem::path const& path) {
   file.finish();
 }
 
-/// Reads what `save` wrote.
+/// Reads what `save` wrote, or a journal (`PROFKIT=journal=FILE`): of one whose session did not end, all that is whole. The collector
+/// "journal" then says that, and how much was left out.
 /// @throws profkit::error that names the file and says whether it cannot be read, is no profile, is of another format or is damaged.
 [[nodiscard]] inline profile load(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
@@ -92,7 +46,11 @@ inline void save(profile const& of, std::filesystem::path const& path) {
   std::streamoff const size = file.tellg();
   file.seekg(0);
   char magic[detail::profile_magic.size()] = {};
-  if (size < 0 || !file.read(magic, sizeof magic) || std::string_view{magic, sizeof magic} != detail::profile_magic) {
+  bool const is_long_enough = size >= 0 && file.read(magic, sizeof magic);
+  if (is_long_enough && detail::journal_magic.substr(0, sizeof magic) == std::string_view{magic, sizeof magic}) {
+    return load_journal(path).content;
+  }
+  if (!is_long_enough || std::string_view{magic, sizeof magic} != detail::profile_magic) {
     throw error{path.string() + " is not a profkit profile"};
   }
   try {

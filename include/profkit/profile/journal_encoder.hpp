@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "archive.hpp"
+#include "byte_output.hpp"
+#include "checksum.hpp"
+#include "flat_records.hpp"
+#include "journal_format.hpp"
+#include "profile.hpp"
+#include "record_fields.hpp"
+
+namespace profkit::detail {
+
+/// Appends to a text.
+class string_output final : public byte_output {
+ public:
+  explicit string_output(std::string& to) noexcept : to_{&to} {}
+  void write(std::string_view bytes) override { to_->append(bytes); }
+
+ private:
+  std::string* to_;
+};
+
+/// Makes the bytes of a journal, frame by frame, of one profile that grows.
+class journal_encoder {
+ public:
+  /// What the file begins with.
+  [[nodiscard]] static std::string beginning() {
+    std::string result{journal_magic};
+    string_output output{result};
+    archive_writer archive{output};
+    archive(profile_format);
+    archive.flush();
+    return result;
+  }
+
+  /// Appends what has come since the last call; nothing if nothing has, but for the `last` time.
+  void append(profile const& so_far, bool last, std::string& to) {
+    bool is_done = false;
+    while (!is_done) {
+      std::size_t const begin = to.size();
+      to.append(frame_header_bytes, '\0');
+      string_output output{to};
+      archive_writer archive{output};
+      delta what{*this, archive};
+      fields(what, const_cast<profile&>(so_far));  // `fields` names the members for both directions
+      archive.flush();
+      is_done = !what.has_more;
+      if (what.has_news || (last && is_done)) {
+        put_header(last && is_done ? frame_kind::last : frame_kind::part, begin, to);
+      } else {
+        to.resize(begin);
+      }
+    }
+  }
+
+ private:
+  /// So that little is lost with a frame that a kill cuts off.
+  static constexpr std::size_t most_records_of_a_list = std::size_t{1} << 16U;
+
+  struct delta {
+    journal_encoder& of;
+    archive_writer& to;
+    std::size_t lists = 0;
+    std::size_t others = 0;
+    bool has_news = false;
+    bool has_more = false;
+
+    template <class Member>
+    void operator()(Member const& member) {
+      if constexpr (is_growing<Member>) {
+        put_new_records(member);
+      } else if constexpr (std::is_same_v<Member, interval>) {
+        to(true);  // the end of the session comes nearer, which alone is no news
+        to(member);
+      } else {
+        put_if_changed(member);
+      }
+    }
+
+    /// Positions in a record are those of lists without a bound: what they point to is in the same frame or in one before.
+    template <class Record>
+    void put_new_records(std::vector<Record> const& list) {
+      if (lists == of.written_.size()) of.written_.push_back(0);
+      std::size_t& written = of.written_[lists++];
+      std::size_t const count = std::min(list.size() - written, is_flat<Record> ? most_records_of_a_list : list.size());
+      to.list(list.data() + written, count);
+      written += count;
+      has_news = has_news || count > 0;
+      has_more = has_more || written < list.size();
+    }
+
+    template <class Member>
+    void put_if_changed(Member const& member) {
+      if (others == of.latest_.size()) of.latest_.emplace_back();
+      std::string& latest = of.latest_[others++];
+      std::string now;
+      string_output output{now};
+      archive_writer archive{output};
+      archive(member);
+      archive.flush();
+      bool const is_new = now != latest;  // no member takes no bytes
+      to(is_new);
+      if (is_new) to(member);
+      has_news = has_news || is_new;
+      latest = std::move(now);
+    }
+  };
+
+  static void put_header(frame_kind kind, std::size_t begin, std::string& to) {
+    frame_header header{kind, 0, to.size() - begin - frame_header_bytes};
+    header.checksum = checksum_of(header, std::string_view{to}.substr(begin + frame_header_bytes));
+    std::memcpy(&to[begin], &header, sizeof header);
+  }
+
+  static std::uint32_t checksum_of(frame_header const& header, std::string_view bytes) {
+    checksum sum;
+    add_header(sum, header);
+    sum.add(bytes);
+    return sum.value();
+  }
+
+  std::vector<std::size_t> written_;  ///< records of each list that grows
+  std::vector<std::string> latest_;   ///< everything else, as it was written
+};
+
+}  // namespace profkit::detail

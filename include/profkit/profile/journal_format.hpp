@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "checksum.hpp"
+#include "profile.hpp"
+
+namespace profkit::detail {
+
+// A journal is a file that only grows: `journal_magic` and `profile_format`, then frames. The bytes of a frame hold what has come to the
+// profile since the frame before, in the order of `fields(archive, profile)` and in the encoding of `archive_writer`: of lists that grow
+// the new records, of everything else whether it is there and, if so, all of it.
+
+inline constexpr std::string_view journal_magic = "profkit journal\n";
+
+enum class frame_kind : std::uint32_t {
+  part = 0x74726170,  ///< "part"
+  last = 0x7473616c,  ///< "last": the session ended with it
+};
+
+/// Before the bytes of a frame; numbers little endian.
+struct frame_header {
+  frame_kind kind = frame_kind::part;
+  std::uint32_t checksum = 0;  ///< CRC-32C of `kind` and `size` as they stand here, and of the frame's bytes
+  std::uint64_t size = 0;      ///< of the frame's bytes
+};
+
+inline constexpr std::size_t frame_header_bytes = 16;
+static_assert(sizeof(frame_header) == frame_header_bytes);
+
+/// To be done before the frame's bytes are added.
+inline void add_header(checksum& sum, frame_header const& header) noexcept {
+  char bytes[sizeof header.kind + sizeof header.size];
+  std::memcpy(bytes, &header.kind, sizeof header.kind);
+  std::memcpy(bytes + sizeof header.kind, &header.size, sizeof header.size);
+  sum.add({bytes, sizeof bytes});
+}
+
+/// Whether a member of a profile is a list that only ever grows.
+template <class Member>
+inline constexpr bool is_growing = false;
+template <class Record>
+inline constexpr bool is_growing<std::vector<Record>> = true;
+template <>
+inline constexpr bool is_growing<std::vector<graph_node_record>> = false;
+template <>
+inline constexpr bool is_growing<std::vector<collector_record>> = false;
+
+}  // namespace profkit::detail

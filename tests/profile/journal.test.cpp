@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/profile/journal_encoder.hpp>
+#include <profkit/profile/journal_reader.hpp>
+#include <profkit/profile/save_load.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "../support/made_full_profile.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// A file that is gone at the end of the test.
+struct temporary_file {
+  std::filesystem::path path;
+  explicit temporary_file(std::string const& name = "journal")
+      : path{std::filesystem::temp_directory_path() / ("profkit-" + name + "-format-" + std::to_string(::getpid()))} {}
+  ~temporary_file() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+  void write(std::string const& bytes) const { std::ofstream{path, std::ios::binary} << bytes; }
+  void set(std::size_t position, char byte) const {
+    std::fstream file{path, std::ios::binary | std::ios::in | std::ios::out};
+    file.seekp(static_cast<std::streamoff>(position));
+    file.put(byte);
+  }
+};
+
+std::string saved(profkit::profile const& of) {
+  temporary_file const file{"saved"};
+  profkit::save(of, file.path);
+  std::ifstream stream{file.path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+/// A session that records in three parts, as one that drains three times.
+struct made_journal {
+  std::vector<profkit::profile> states;  ///< what was there after each part
+  std::vector<std::size_t> ends;         ///< of the frames, in the file
+  std::string bytes;
+};
+
+made_journal journal_in_parts() {
+  made_journal result;
+  profkit::detail::journal_encoder encoder;
+  result.bytes = encoder.beginning();
+  profkit::profile state = profile_with_everything();
+  state.scopes.resize(state.scopes.size() / 2);
+  state.steps.resize(1);
+  state.memory.clear();
+  state.allocations.resize(1);
+  state.gpu_operations.clear();
+  state.gpu_names.clear();
+  state.graph_nodes.resize(1);
+  state.collectors.clear();
+  auto const put = [&](bool last) {
+    encoder.append(state, last, result.bytes);
+    result.states.push_back(state);
+    result.ends.push_back(result.bytes.size());
+  };
+  put(false);
+  state = profile_with_everything();
+  put(false);
+  state.scopes.push_back(state.scopes.back());
+  state.graph_nodes = {{77, 0}};
+  state.quality.dropped_events += 3;
+  state.time.end += std::chrono::seconds{1};
+  put(true);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the checksum is CRC-32C, whatever pieces the bytes come in", "[journal]") {
+  profkit::detail::checksum whole;
+  whole.add("123456789");
+  CHECK(whole.value() == 0xe3069283U);  // the check value of CRC-32C
+  std::string const zeros(32, '\0');
+  profkit::detail::checksum pieces;
+  for (std::size_t i = 0; i < zeros.size(); i += 5) pieces.add(std::string_view{zeros}.substr(i, 5));
+  CHECK(pieces.value() == 0x8a9136aaU);  // RFC 3720, B.4
+}
+
+TEST_CASE("a journal that was written in parts is the profile that grew", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  file.write(journal.bytes);
+  profkit::journal_content const loaded = profkit::load_journal(file.path);
+  CHECK(loaded.is_complete);
+  CHECK(loaded.bytes_left_out == 0);
+  CHECK(saved(loaded.content) == saved(journal.states.back()));
+  CHECK(saved(profkit::load(file.path)) == saved(journal.states.back()));
+}
+
+TEST_CASE("a journal that is cut off anywhere holds all frames before the cut, and says what it leaves out", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  file.write(journal.bytes);
+  std::size_t const beginning = profkit::detail::journal_encoder::beginning().size();
+  for (std::size_t length = journal.bytes.size(); length-- > beginning;) {
+    std::filesystem::resize_file(file.path, length);
+    profkit::journal_content const loaded = profkit::load_journal(file.path);
+    auto const whole =
+        static_cast<std::size_t>(std::count_if(journal.ends.begin(), journal.ends.end(), [&](std::size_t end) { return end <= length; }));
+    std::size_t const end = whole == 0 ? beginning : journal.ends[whole - 1];
+    REQUIRE_FALSE(loaded.is_complete);
+    REQUIRE(loaded.bytes_left_out == length - end);
+    REQUIRE(loaded.content.scopes.size() == (whole == 0 ? 0 : journal.states[whole - 1].scopes.size()));
+    REQUIRE(loaded.content.collectors.back().status == "recovered");
+    bool const says_bytes = loaded.content.collectors.back().reason.find(std::to_string(length - end) + " bytes") != std::string::npos;
+    REQUIRE(says_bytes == (length != end));
+  }
+  for (std::size_t length = beginning; length-- > 0;) {
+    std::filesystem::resize_file(file.path, length);
+    REQUIRE_THROWS_AS(profkit::load(file.path), profkit::error);
+  }
+}
+
+TEST_CASE("a damaged byte ends a journal before its frame", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  file.write(journal.bytes);
+  for (std::size_t position = profkit::detail::journal_encoder::beginning().size(); position < journal.bytes.size(); ++position) {
+    file.set(position, static_cast<char>(journal.bytes[position] ^ 0x10));
+    profkit::journal_content const loaded = profkit::load_journal(file.path);
+    auto const whole =
+        static_cast<std::size_t>(std::count_if(journal.ends.begin(), journal.ends.end(), [&](std::size_t end) { return end <= position; }));
+    REQUIRE_FALSE(loaded.is_complete);
+    REQUIRE(loaded.content.scopes.size() == (whole == 0 ? 0 : journal.states[whole - 1].scopes.size()));
+    file.set(position, journal.bytes[position]);
+  }
+  CHECK(profkit::load_journal(file.path).is_complete);
+}
+
+TEST_CASE("what stands behind the last frame of a journal is left out", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  file.write(journal.bytes + "more");
+  profkit::journal_content const loaded = profkit::load_journal(file.path);
+  CHECK(loaded.is_complete);
+  CHECK(loaded.bytes_left_out == 4);
+}
+
+TEST_CASE("a frame is written only where something is new", "[journal]") {
+  profkit::detail::journal_encoder encoder;
+  profkit::profile state = made_profile();
+  std::string bytes;
+  encoder.append(state, false, bytes);
+  CHECK_FALSE(bytes.empty());
+  bytes.clear();
+  state.time.end += std::chrono::seconds{1};
+  encoder.append(state, false, bytes);
+  CHECK(bytes.empty());
+  encoder.append(state, true, bytes);
+  CHECK_FALSE(bytes.empty());
+}
+
+TEST_CASE("many records come in several frames, each of which is good for itself", "[journal]") {
+  temporary_file const file;
+  profkit::detail::journal_encoder encoder;
+  profkit::profile state = made_profile();
+  state.scopes.resize(200'000, state.scopes.front());
+  state.work.resize(70'000);
+  std::string bytes = encoder.beginning();
+  encoder.append(state, true, bytes);
+  file.write(bytes);
+  CHECK(saved(profkit::load(file.path)) == saved(state));
+  std::filesystem::resize_file(file.path, bytes.size() - 1);
+  std::size_t const most = profkit::load_journal(file.path).content.scopes.size();
+  CHECK(most < 200'000);
+  CHECK(most >= 100'000);
+}
+
+TEST_CASE("a frame that claims to be longer than the file is not believed", "[journal]") {
+  temporary_file const file;
+  for (std::uint64_t const size : {std::uint64_t{1}, std::uint64_t{1} << 40U, ~std::uint64_t{0}}) {
+    profkit::detail::frame_header header{profkit::detail::frame_kind::part, 0, size};
+    std::string bytes = profkit::detail::journal_encoder::beginning() + std::string(sizeof header, '\0');
+    std::memcpy(&bytes[bytes.size() - sizeof header], &header, sizeof header);
+    file.write(bytes);
+    CHECK(profkit::load_journal(file.path).bytes_left_out == sizeof header);
+  }
+}
+
+TEST_CASE("a record of a journal that points to nothing is refused", "[journal]") {
+  temporary_file const file;
+  profkit::profile state = made_profile();
+  state.scopes.back().path = 1000;
+  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::journal_encoder{}.append(state, true, bytes);
+  file.write(bytes);
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error,
+                       MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("without path")));
+}
+
+TEST_CASE("a journal of another format, or a file that is none, is named", "[journal]") {
+  temporary_file const file;
+  std::string bytes = profkit::detail::journal_encoder::beginning();
+  bytes[profkit::detail::journal_magic.size()] = 99;
+  file.write(bytes);
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("format 99")));
+  file.write("something else, and long enough");
+  CHECK_THROWS_MATCHES(profkit::load_journal(file.path), profkit::error,
+                       MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("not a profkit journal")));
+  CHECK_THROWS_AS(profkit::load_journal("/nowhere/journal"), profkit::error);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "made_profile.hpp"
+
+/// With a scope that was adopted, and an operation that a graph ran.
+inline profkit::profile profile_with_adopted_scope() {
+  profkit::profile result = made_profile();
+  result.paths.push_back({0, "forward/layer_0 (backward)", {}, "engine.cpp", 70, 2, "backward"});
+  result.gpu_names = {{"gemm", {}}};
+  result.gpu_operations.emplace_back().graph_node = 0x1'0000'0002U;
+  result.graph_nodes = {{0x1'0000'0002U, static_cast<std::uint32_t>(result.paths.size() - 1)},
+                        {0x1'0000'0003U, profkit::path_record::no_parent}};
+  return result;
+}
+
+/// And with memory, work, clocks of devices and roofs.
+inline profkit::profile profile_with_everything() {
+  profkit::profile result = profile_with_adopted_scope();
+  result.precision = profkit::precision::bf16;
+  result.steps[1].model_flops = 1.5e12;
+  result.allocators = {{"libtorch", 4096, false}, {"host", 1U << 20U, true}};
+  result.allocations = {{at_ms(201), 0x7f00'0000'1000U, 512, 0, 0, profkit::allocation_kind::allocated},
+                        {at_ms(202), 0, 2U << 20U, 1, 1, profkit::allocation_kind::level},
+                        {at_ms(203), 0x7f00'0000'1000U, 0, 1, 0, profkit::allocation_kind::released}};
+  result.work = {{at_ms(201), 2, {1.0 / 3.0, 7e9, profkit::precision::fp8, 2.0F}}, {at_ms(301), 1, {0.0, 1.0}}};
+  result.stop = profkit::stop_record{0.01, 0.0075, true, 500};
+  result.device_clocks = {{at_ms(210), 1, 3, 1980, 1980, 0, 350'000, 61}, {at_ms(320), 2, 3, 1200, 1980, 0x20, {}, {}}};
+  result.measured_roofs = {{profkit::precision::tf32, 4.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}};
+  return result;
+}
