@@ -9,6 +9,7 @@ set(PROFKIT_HEADERS
     profkit/running_session.hpp
     profkit/session.hpp
     profkit/session_code.hpp
+    profkit/session_journal.hpp
     profkit/version.hpp
     profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
@@ -91,6 +92,7 @@ set(PROFKIT_HEADERS
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
     profkit/record/overhead.hpp
+    profkit/record/own_thread.hpp
     profkit/record/path_finder.hpp
     profkit/record/recorder.hpp
     profkit/record/scope.hpp
@@ -99,6 +101,7 @@ set(PROFKIT_HEADERS
     profkit/record/scope_token.hpp
     profkit/record/site.hpp
     profkit/record/step.hpp
+    profkit/record/step_clock.hpp
     profkit/record/thread_log.hpp
     profkit/record/thread_registry.hpp
     profkit/record/thread_rest.hpp

@@ -25,6 +25,13 @@ TEST_CASE("every key sets its option", "[options]") {
   CHECK_FALSE(profkit::options::parse("off").enabled);
 }
 
+TEST_CASE("a journal has a file", "[options]") {
+  CHECK(profkit::options{}.journal.empty());
+  CHECK(profkit::options::parse("journal=out/run.%p.journal,report").journal == "out/run.%p.journal");
+  CHECK_THROWS_MATCHES(profkit::options::parse("journal="), profkit::error, MessageMatches(ContainsSubstring("it takes a file")));
+  CHECK_THROWS_MATCHES(profkit::options::parse("journal"), profkit::error, MessageMatches(ContainsSubstring("it takes a file")));
+}
+
 TEST_CASE("a trace can be asked for with a number of steps or without", "[options]") {
   CHECK(profkit::options::parse("trace").trace);
   CHECK(profkit::options::parse("trace").trace_steps == 3);

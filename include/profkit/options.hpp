@@ -31,6 +31,8 @@ struct options {
   bool trace = false;             ///< `trace`: write `trace.json` when the session ends, with the reports or else where the program runs
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the last N measured steps are in it
   std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
+  /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it
+  std::string journal;
   bool nvtx = true;               ///< `nvtx=off`: read before `main`, so only the environment can say it
   bool kernels = true;            ///< `kernels=off`: do not take a collector named "kernels"
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
@@ -72,8 +74,8 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, memory=steps|scopes, "
-      "precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, "
+      "memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -92,6 +94,9 @@ struct options {
     } else if (key == "out") {
       if (value.empty()) bad_value(item, "a directory");
       output_directory = value;
+    } else if (key == "journal") {
+      if (value.empty()) bad_value(item, "a file");
+      journal = value;
     } else if (key == "trace") {
       trace = true;
       if (has_value) trace_steps = number(item, value, 1);

@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,13 +21,16 @@
 #include "collect/host_environment.hpp"
 #include "options.hpp"
 #include "profile/error.hpp"
+#include "profile/journal_encoder.hpp"
 #include "profile/profile.hpp"
 #include "record/log_reader.hpp"
 #include "record/memory_poll.hpp"
 #include "record/overhead.hpp"
 #include "record/step.hpp"
+#include "record/step_clock.hpp"
 #include "report/report.hpp"
 #include "session_code.hpp"
+#include "session_journal.hpp"
 
 namespace profkit::detail {
 
@@ -66,6 +71,8 @@ class running_session final : public session_core {
     next.items = options_.items_per_step;
     next.model_flops = options_.model_flops_per_step;
     if (!is_running()) return next;
+    std::lock_guard<std::recursive_mutex> const lock{mutex_};
+    step_clock_.begin();
     // Before the collectors' readings: a tool that records from here on may first take its time.
     if (!next.warmup) open_measure_loop();
     std::uint64_t const begin = ticks(clock_flag_);
@@ -79,24 +86,19 @@ class running_session final : public session_core {
   void end_step(raw_step const& done) noexcept override {
     is_step_open_ = false;
     if (!is_running()) return;
-    step_record const record{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels};
-    for_each_collector([&](collector& each) { each.after_step(record); });
     try {
-      if (done.is_abandoned) {
-        ++profile_.quality.abandoned_steps;
-      } else {
-        finished_steps_.push_back(done);
-      }
-      auto const now = static_cast<std::int64_t>(system_clock_ticks());
-      if (now - clock_->newest().ns >= shortest_drain_interval.count()) drain(false);
+      keep_step(done);
       if (stop_rule_ && !done.warmup && !done.is_abandoned) look_whether_enough(done);
     } catch (std::exception const& failure) {
       std::fprintf(stderr, "profkit: step %llu is lost: %s\n", static_cast<unsigned long long>(done.index), failure.what());
     }
+    std::lock_guard<std::recursive_mutex> const lock{mutex_};
     bookkeeping_ticks_ += ticks(clock_flag_) - done.end_ticks;
   }
 
   void take(std::unique_ptr<collector> taken) override {
+    std::unique_lock<std::recursive_mutex> lock{mutex_, std::defer_lock};
+    if (is_running()) lock.lock();
     collectors_.push_back(std::move(taken));
     collector& latest = *collectors_.back();
     if (!options_.enabled) {
@@ -114,11 +116,10 @@ class running_session final : public session_core {
   profkit::report report() override {
     if (report_) return *report_;
     if (is_step_open_) throw error{"profkit::session::report() was called inside a step; call it when the step has ended"};
+    if (is_of_parent())
+      throw error{"profkit::session::report() was called in the child of a fork; the session and its journal are the parent's"};
     stop();
-    for (auto const& each : collectors_) {
-      collector_status const& status = each->status();
-      profile_.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason});
-    }
+    describe_collectors();
     report_.emplace(std::make_shared<profile const>(std::move(profile_)));
     return *report_;
   }
@@ -126,6 +127,7 @@ class running_session final : public session_core {
   [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.warmup_steps + options_.most_measured_steps(); }
   [[nodiscard]] std::uint64_t next_step() const noexcept override { return next_step_; }
   [[nodiscard]] bool has_enough() const noexcept override { return has_enough_; }
+  [[nodiscard]] bool is_of_parent() const noexcept override { return journal_ && journal_->is_of_parent(); }
 
  private:
   /// A shorter line between clock anchors would carry their jitter into durations.
@@ -158,6 +160,12 @@ class running_session final : public session_core {
     if (!__atomic_compare_exchange_n(&recorder.owner, &nobody, static_cast<void const*>(this), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       throw error{"a profkit::session runs already; there can be one per process at a time. End it, or call its report(), first"};
     }
+    try {
+      if (!options_.journal.empty()) journal_.emplace(options_.journal);
+    } catch (...) {
+      __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
+      throw;
+    }
     watch_forks();
     slots_per_log = options_.log_slots_per_thread;
     recorder.attach_thread = attach_this_thread;
@@ -177,7 +185,9 @@ class running_session final : public session_core {
     clock_anchor const now = read_anchor(clock_flag_);
     start_ns_ = now.ns;
     clock_.emplace(now);
+    last_drain_ns_ = now.ns;
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
+    if (journal_) journal_->start([this](bool last, std::string& to) { give_news(last, to); });
   }
 
   void stop() {
@@ -185,37 +195,120 @@ class running_session final : public session_core {
     close_measure_loop();
     stop_polling();
     __atomic_fetch_and(&recorder.flags, ~(recording | use_system_clock), __ATOMIC_RELEASE);
-    drain(true);
-    for_each_collector([](collector& each) { each.stop(); });
-    profile_.time = {timestamp{std::chrono::nanoseconds{start_ns_}}, timestamp{std::chrono::nanoseconds{clock_->newest().ns}}};
-    if (stop_rule_) profile_.stop = stop_rule_->result();
-    profile_.quality.clock_changes = clock_->times_set();
-    profile_.quality.bookkeeping = clock_->duration(bookkeeping_ticks_);
+    if (journal_) journal_->catch_up();  // the last drain may wait for the GPU
+    {
+      std::lock_guard<std::recursive_mutex> const lock{mutex_};
+      drain(true);
+      for_each_collector([](collector& each) { each.stop(); });
+      if (stop_rule_) profile_.stop = stop_rule_->result();
+      describe_so_far();
+      is_complete_ = true;
+    }
+    if (journal_) journal_->finish();
     __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
   }
 
-  void drain(bool last) {
-    clock_->advance(read_anchor(clock_flag_));
-    reader_->drain(profile_, *clock_, last);
-    if (!last) keep_spare_logs();
-    for (raw_step const& each : finished_steps_) {
-      interval const time{clock_->convert(each.begin_ticks), clock_->convert(each.end_ticks)};
-      profile_.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels});
+  void keep_step(raw_step const& done) {
+    std::lock_guard<std::recursive_mutex> const lock{mutex_};
+    step_record const record{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels};
+    for_each_collector([&](collector& each) { each.after_step(record); });
+    std::optional<timestamp> const begin = step_clock_.end(done.begin_ticks);
+    if (done.is_abandoned) {
+      ++profile_.quality.abandoned_steps;
+    } else {
+      finished_steps_.push_back({done, begin});
     }
-    finished_steps_.clear();
+    auto const now = static_cast<std::int64_t>(system_clock_ticks());
+    if (now - last_drain_ns_ >= shortest_drain_interval.count()) drain(false);
+  }
+
+  void drain(bool last) {
+    if (last || is_drain_due()) drain_logs(last);
+    last_drain_ns_ = static_cast<std::int64_t>(system_clock_ticks());
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->drain(profile_, last);
     }
     for_each_collector([&](collector& each) { each.drain(profile_, last); });
   }
 
+  [[nodiscard]] bool is_drain_due() const noexcept {
+    return static_cast<std::int64_t>(system_clock_ticks()) - clock_->newest().ns >= shortest_drain_interval.count();
+  }
+
+  /// Of threads and steps.
+  void drain_logs(bool last) {
+    clock_->advance(read_anchor(clock_flag_));
+    step_clock_.advanced(*clock_);
+    reader_->drain(profile_, *clock_, last);
+    if (!last) keep_spare_logs();
+    for (auto const& [each, begin] : finished_steps_) {
+      interval const time{begin.value_or(clock_->convert(each.begin_ticks)), clock_->convert(each.end_ticks)};
+      profile_.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels});
+    }
+    finished_steps_.clear();
+  }
+
+  /// On the journal's thread. @param last the program ends; the session may not have.
+  void give_news(bool last, std::string& to) {
+    std::unique_lock<std::recursive_mutex> const lock = lock_soon();
+    if (!lock.owns_lock()) return;
+    if (!is_complete_) {
+      if (last || is_drain_due()) drain_logs(false);
+      for (auto const& each : collectors_) {
+        try {
+          if (each->status().works) each->drain_in_step(profile_);
+        } catch (std::exception const&) {  // then the next `drain` says it
+        }
+      }
+      describe_so_far();
+    }
+    encoder_.append(profile_, is_complete_, to);
+  }
+
+  /// The steps come first; and the program may end while one of its collectors is at work.
+  std::unique_lock<std::recursive_mutex> lock_soon() {
+    std::unique_lock<std::recursive_mutex> lock{mutex_, std::try_to_lock};
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{1};
+    while (!lock.owns_lock() && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::microseconds{100});
+      static_cast<void>(lock.try_lock());
+    }
+    return lock;
+  }
+
+  void describe_so_far() {
+    profile_.time = {timestamp{std::chrono::nanoseconds{start_ns_}}, timestamp{std::chrono::nanoseconds{clock_->newest().ns}}};
+    profile_.quality.clock_changes = clock_->times_set();
+    profile_.quality.bookkeeping = clock_->duration(bookkeeping_ticks_);
+    describe_collectors();
+  }
+
+  void describe_collectors() {
+    profile_.collectors.clear();
+    for (auto const& each : collectors_) {
+      collector_status const& status = each->status();
+      profile_.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason});
+    }
+    if (!journal_) return;
+    std::string const failure = journal_->failure();
+    profile_.collectors.push_back({"journal", failure.empty() ? "written" : "not written", failure.empty() ? journal_->file() : failure});
+  }
+
   void look_whether_enough(raw_step const& done) {
     bool has_gpu = false;
     for_each_collector([&](collector const& each) { has_gpu = has_gpu || each.times_steps(); });
     stop_rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
-    if (has_gpu)
-      gpu_lag_.limit(done.index, profile_, [this] { for_each_collector([&](collector& each) { each.drain(profile_, false); }); });
-    has_enough_ = stop_rule_->look(profile_, has_gpu, milliseconds{clock_->duration(1'000'000'000)} / 1e9);
+    // Of the profile they look at GPU step times alone, which no other thread adds to.
+    if (has_gpu) {
+      gpu_lag_.limit(done.index, profile_, [this] {
+        std::lock_guard<std::recursive_mutex> const lock{mutex_};
+        for_each_collector([&](collector& each) { each.drain(profile_, false); });
+      });
+    }
+    std::unique_lock<std::recursive_mutex> lock{mutex_};
+    milliseconds const tick = milliseconds{clock_->duration(1'000'000'000)} / 1e9;
+    lock.unlock();
+    has_enough_ = stop_rule_->look(profile_, has_gpu, tick);
   }
 
   void open_measure_loop() noexcept {
@@ -230,13 +323,26 @@ class running_session final : public session_core {
     measure_loop_.reset();
   }
 
+  struct finished_step {
+    raw_step step;
+    std::optional<timestamp> begin;  ///< none: by the next line of the clock
+  };
+
   options options_;
+  std::optional<session_journal> journal_;
+  /// Of all that the journal's thread uses, too: the profile, the collectors, the logs as far as they are read, and clocks. The session's
+  /// thread holds it between steps; a collector may ask for more than it is given, such as another collector.
+  std::recursive_mutex mutex_;
   profile profile_;
   std::vector<std::unique_ptr<collector>> collectors_;
   std::optional<log_reader> reader_;
   std::optional<clock_line> clock_;
-  std::vector<raw_step> finished_steps_;  ///< not converted yet
-  std::uint32_t clock_flag_ = 0;          ///< 0 or `use_system_clock`
+  step_clock step_clock_;
+  std::vector<finished_step> finished_steps_;  ///< not converted yet
+  journal_encoder encoder_;
+  std::int64_t last_drain_ns_ = 0;  ///< of the collectors
+  bool is_complete_ = false;        ///< drained for the last time
+  std::uint32_t clock_flag_ = 0;    ///< 0 or `use_system_clock`
   std::uint64_t next_step_ = 0;
   std::optional<stop_rule> stop_rule_;  ///< with `steps=auto`
   bool has_enough_ = false;             ///< as it says

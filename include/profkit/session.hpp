@@ -29,11 +29,13 @@ namespace profkit {
 ///     fmt::print("{}\n", session.report());
 class session final : public step_loop {
  public:
-  /// @throws profkit::error if another session runs.
+  /// @throws profkit::error if another session runs, or the file of `options::journal` cannot be made.
   explicit session(options wanted = options::from_env()) : core_{detail::session_code<void>::make(std::move(wanted))} {}
 
   /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr.
-  ~session() = default;
+  ~session() {
+    if (core_->is_of_parent()) static_cast<void>(core_.release());
+  }
 
   /// Takes a collector: `session.collect(profkit::host_memory())`. One that cannot work says so in the report.
   /// @return the collector, which the session owns.
@@ -49,7 +51,7 @@ class session final : public step_loop {
   /// Stops, drains and analyses. May wait up to 5 seconds for the GPU to complete what was timed. Does not synchronise the device, except
   /// that a collector of kernels waits until it has done its work.
   /// Called again, gives the same report.
-  /// @throws profkit::error if a step is open.
+  /// @throws profkit::error if a step is open, or with a journal in the child of a `fork`.
   profkit::report report() { return core_->report(); }
 
   /// Whether one more step is wanted, for loops that make their steps themselves: `while (session.wants_step())`. `warmup_steps` and

@@ -16,7 +16,8 @@ struct collector_status {
   std::string reason;
 };
 
-/// One outside party that a session listens to. A session calls it from the thread that runs the steps, never inside a step.
+/// One outside party that a session listens to. A session calls it from the thread that runs the steps, never inside a step; but for
+/// `drain_in_step`.
 ///
 /// A collector that cannot work says so with `fail` and stays silent; the session and the program go on. What its functions throw
 /// comes to the same.
@@ -42,6 +43,10 @@ class collector {
     static_cast<void>(into);
     static_cast<void>(last);
   }
+  /// Called only with `PROFKIT=journal=FILE`, about every 25 ms, inside steps too, on the journal's thread; no other function of the
+  /// collector meanwhile. Moves what is complete into the profile, but adds nothing to `profile::gpu_steps`. Has to be quick, and must not
+  /// count on a current device. What it throws is dropped. A collector without it reaches the journal when it is drained between steps.
+  virtual void drain_in_step(profile& into) { static_cast<void>(into); }
   /// Called once, after the last `drain`.
   virtual void stop() {}
 

@@ -54,6 +54,10 @@ class gpu_clocks final : public collector {
   void drain(profile& into, bool last) override {
     bool const is_recent = last_step_ && std::chrono::steady_clock::now() - last_step_->end < shortest_interval;
     if (last && is_recent && !last_step_->warmup) records_.push_back(read(last_step_->index));
+    drain_in_step(into);
+  }
+
+  void drain_in_step(profile& into) override {
     into.device_clocks.insert(into.device_clocks.end(), records_.begin(), records_.end());
     records_.clear();
   }

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cupti.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,6 +18,7 @@
 #include <utility>
 
 #include "../profile/error.hpp"
+#include "../record/own_thread.hpp"
 #include "cuda_driver.hpp"
 #include "cupti_allocations.hpp"
 #include "cupti_buffers.hpp"
@@ -176,22 +175,10 @@ class cupti_tracing {
 
   void start_reader() {
     buffers_.open();
-    // The program's signals are for its own threads.
-    sigset_t all{};
-    sigset_t before{};
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      reader_thread_ = std::make_unique<std::thread>([this] { read_buffers(); });
-    } catch (...) {
-      ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    reader_thread_ = start_own_thread("profkit-cupti", [this] { read_buffers(); });
   }
 
   void read_buffers() {
-    ::pthread_setname_np(::pthread_self(), "profkit-cupti");
     while (auto const full = buffers_.take_full()) {
       try {
         cupti_batch batch;

@@ -59,6 +59,8 @@ class memory_source : public collector {
     records_.clear();
   }
 
+  void drain_in_step(profile& into) final { drain(into, false); }
+
  private:
   std::vector<memory_record> records_;
   bool was_reset_ = false;

@@ -186,7 +186,7 @@ struct measured_roof_record {
 /// What a collector came to.
 struct collector_record {
   std::string name;
-  std::string status;  ///< "collected" or "not collected"
+  std::string status;  ///< "collected" or "not collected"; of the journal "written", "not written" or "recovered"
   std::string reason;  ///< why not; empty when collected
 };
 

@@ -44,10 +44,10 @@ class log_reader {
     std::vector<thread_log*> logs;
     for_each_log([&](thread_log& log) { logs.push_back(&log); });
     for (auto log = logs.rbegin(); log != logs.rend(); ++log) drain(**log, into, clock, last);
-    if (!last) return;
     into.quality.dropped_events = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED) - unlogged_before_;
     for_each_log(
         [&](thread_log& log) { into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before; });
+    if (!last) return;
     for (auto const& [log, at] : readings_) into.quality.open_scopes += open_scopes(at);
   }
 

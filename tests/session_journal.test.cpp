@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/session.hpp>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <profkit/profile/save_load.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "support/profile_of.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder that goes away.
+struct temporary_folder {
+  fs::path path = fs::temp_directory_path() / ("profkit-journal-" + std::to_string(::getpid()));
+  temporary_folder() { fs::create_directories(path); }
+  ~temporary_folder() { fs::remove_all(path); }
+
+  [[nodiscard]] profkit::options options(char const* file = "journal", std::uint64_t steps = 1) const {
+    profkit::options result = plain_options(0, steps);
+    result.journal = (path / file).string();
+    return result;
+  }
+  [[nodiscard]] fs::path journal() const { return path / "journal"; }
+};
+
+/// What the journal holds by the time `is_there` says so, or after 10 seconds.
+template <class Condition>
+profkit::journal_content wait_for(fs::path const& journal, Condition&& is_there) {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  profkit::journal_content content = profkit::load_journal(journal);
+  while (!is_there(content.content) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    content = profkit::load_journal(journal);
+  }
+  return content;
+}
+
+profkit::collector_record journal_in(profkit::profile const& of) { return of.collectors.back(); }
+
+/// Counts how often it is drained in steps; each time throws.
+class restless final : public profkit::collector {
+ public:
+  explicit restless(std::atomic<int>& drained) : drained_{&drained} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "restless"; }
+  void drain_in_step(profkit::profile&) override {
+    ++*drained_;
+    throw std::runtime_error{"never mind"};
+  }
+
+ private:
+  std::atomic<int>* drained_;
+};
+
+/// The exit code of a child that does this. -1: it was killed.
+template <class Function>
+int exit_code_of_child(Function&& function) {
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    function();
+    std::_Exit(99);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("what has ended is in the journal while the step that it was in goes on", "[journal]") {
+  temporary_folder const folder;
+  profkit::session session{folder.options("journal", 2)};
+  for (profkit::step step : session) {
+    PROF_SCOPE("outer");
+    for (std::int64_t i = 0; i < 5; ++i) PROF_SCOPE_INDEXED("inner", i);
+    std::thread{[] { PROF_SCOPE("elsewhere"); }}.join();
+    std::size_t const wanted = 6 * (step.index() + 1) + 2 * step.index();
+    profkit::journal_content const found =
+        wait_for(folder.journal(), [&](profkit::profile const& so_far) { return so_far.scopes.size() >= wanted; });
+    CHECK_FALSE(found.is_complete);
+    CHECK(found.content.scopes.size() == wanted);
+    CHECK(count_scopes(found.content, "step/outer/inner_4") == step.index() + 1);
+    CHECK(count_scopes(found.content, "elsewhere") == step.index() + 1);
+    CHECK(found.content.steps.size() == step.index());
+    CHECK(found.content.environment.process_id == static_cast<std::uint64_t>(::getpid()));
+    CHECK(journal_in(found.content).status == "recovered");
+    CHECK_THAT(journal_in(found.content).reason, ContainsSubstring("the session did not end"));
+  }
+}
+
+TEST_CASE("the journal of a session that ended holds its whole profile", "[journal]") {
+  temporary_folder const folder;
+  profkit::session session{folder.options("journal", 20)};
+  for (profkit::step step : session) {
+    for (int i = 0; i < 1000; ++i) PROF_SCOPE("inner");
+    PROF_COUNTER("loss", 1.0);
+  }
+  profkit::profile const of_session = session.report().profile();
+  profkit::save(of_session, folder.path / "saved");
+  profkit::journal_content const found = profkit::load_journal(folder.journal());
+  CHECK(found.is_complete);
+  CHECK(found.bytes_left_out == 0);
+  CHECK(found.content.scopes.size() == 20 * 1001);
+  CHECK(journal_in(found.content).status == "written");
+  profkit::save(found.content, folder.path / "found");
+  CHECK(fs::file_size(folder.path / "found") == fs::file_size(folder.path / "saved"));
+  CHECK(found.content.quality.bookkeeping == of_session.quality.bookkeeping);
+}
+
+TEST_CASE("a step that takes many rounds of the journal begins where its scope does", "[journal]") {
+  temporary_folder const folder;
+  profkit::session session{folder.options("journal", 3)};
+  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{120});
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.steps.size() == 3);
+  REQUIRE(profile.scopes.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(profile.steps[i].time.begin == profile.scopes[i].time.begin);
+    CHECK(profile.steps[i].time.duration() >= std::chrono::milliseconds{119});
+  }
+}
+
+TEST_CASE("a journal that cannot be made is named, and another session can be", "[journal]") {
+  temporary_folder const folder;
+  CHECK_THROWS_MATCHES(profkit::session{folder.options("missing/journal")}, profkit::error,
+                       MessageMatches(ContainsSubstring("missing/journal: No such file or directory")));
+  CHECK_THROWS_MATCHES(profkit::session{folder.options("")}, profkit::error, MessageMatches(ContainsSubstring("Is a directory")));
+  CHECK_NOTHROW(profkit::session{folder.options()});
+}
+
+TEST_CASE("a journal that cannot be written ends, the session goes on and the report says why", "[journal]") {
+  profkit::options options = plain_options(0, 3);
+  options.journal = "/dev/full";
+  profkit::session session{options};
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::report const report = session.report();
+  CHECK(count_scopes(report.profile(), "step/work") == 3);
+  CHECK(journal_in(report.profile()).status == "not written");
+  CHECK_THAT(report.text(), ContainsSubstring("journal: not written (cannot write /dev/full: No space left on device"));
+}
+
+TEST_CASE("a journal that reaches the largest size of files is cut there, and nobody gets a signal", "[journal]") {
+  temporary_folder const folder;
+  int const code = exit_code_of_child([&] {
+    ::rlimit const limit{20'000, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    profkit::session session{folder.options("journal", 2)};
+    for (profkit::step step : session) {
+      for (int i = 0; i < 5000; ++i) PROF_SCOPE("work");
+    }
+    profkit::profile const profile = session.report().profile();
+    bool const is_said = journal_in(profile).reason.find("File too large") != std::string::npos;
+    std::_Exit(is_said && count_scopes(profile, "step/work") == 10'000 ? 0 : 1);
+  });
+  CHECK(code == 0);
+  profkit::journal_content const found = profkit::load_journal(folder.journal());
+  CHECK_FALSE(found.is_complete);
+  CHECK(found.bytes_left_out > 0);
+}
+
+TEST_CASE("%p in the name of a journal is the number of the process, and an earlier journal is kept", "[journal]") {
+  temporary_folder const folder;
+  for (int i = 0; i < 2; ++i) {
+    profkit::session session{folder.options("run.%p.journal")};
+    for (profkit::step step : session) {
+      for (int scopes = 0; scopes <= i; ++scopes) PROF_SCOPE("work");
+    }
+  }
+  fs::path const file = folder.path / ("run." + std::to_string(::getpid()) + ".journal");
+  CHECK(count_scopes(profkit::load(file.string() + ".before"), "step/work") == 1);
+  CHECK(count_scopes(profkit::load(file), "step/work") == 2);
+}
+
+TEST_CASE("a program that exits without ending its session leaves all of it in the journal", "[journal]") {
+  temporary_folder const folder;
+  int const code = exit_code_of_child([&] {
+    auto* const never_ended = new profkit::session{folder.options("journal", 7)};
+    for (profkit::step step : *never_ended) PROF_SCOPE("work");
+    std::exit(7);
+  });
+  CHECK(code == 7);
+  profkit::journal_content const found = profkit::load_journal(folder.journal());
+  CHECK_FALSE(found.is_complete);
+  CHECK(found.bytes_left_out == 0);
+  CHECK(found.content.steps.size() == 7);
+  CHECK(count_scopes(found.content, "step/work") == 7);
+}
+
+TEST_CASE("the child of a fork leaves the journal and the session of its parent alone", "[journal]") {
+  temporary_folder const folder;
+  std::optional<profkit::session> session{folder.options("journal", 10)};
+  for (profkit::step step : *session) {
+    PROF_SCOPE("work");
+    int const code = exit_code_of_child([&] {
+      { PROF_SCOPE("in the child"); }
+      bool is_refused = false;
+      try {
+        static_cast<void>(session->report());
+      } catch (profkit::error const&) {
+        is_refused = true;
+      }
+      session.reset();
+      profkit::session own{plain_options()};
+      { PROF_SCOPE("own"); }
+      std::_Exit(is_refused && own.report().profile().scopes.size() == 1 ? 0 : 1);
+    });
+    CHECK(code == 0);
+  }
+  int const code = exit_code_of_child([&] {
+    session.reset();
+    std::exit(3);
+  });
+  CHECK(code == 3);
+  static_cast<void>(session->report());
+  profkit::journal_content const found = profkit::load_journal(folder.journal());
+  CHECK(found.is_complete);
+  CHECK(found.content.steps.size() == 10);
+  CHECK(count_scopes(found.content, "step/work") == 10);
+  CHECK(count_scopes(found.content, "in the child") == 0);
+}
+
+TEST_CASE("collectors are drained in steps only where there is a journal, and may fail there", "[journal]") {
+  temporary_folder const folder;
+  for (bool const has_journal : {true, false}) {
+    std::atomic<int> drained{0};
+    profkit::session session{has_journal ? folder.options() : plain_options()};
+    session.collect(restless{drained});
+    for (profkit::step step : session) {
+      auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{has_journal ? 10 : 0};
+      while (drained < 3 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    profkit::profile const profile = session.report().profile();
+    CHECK((drained >= 3) == has_journal);
+    CHECK(profile.collectors.front().status == "collected");
+  }
+}
