@@ -56,6 +56,9 @@ profkit_add_test_program(NAME system_calls SOURCES record/system_calls.test.cpp 
 # Scopes before and after main.
 profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.test.cpp NO_CATCH)
 
+# It kills programs that record, and reads their journals.
+profkit_add_test_program(NAME journal_kills SOURCES journal_kills.cpp NO_CATCH TIMEOUT 240)
+
 # One executable, two libraries that it links and two that it opens.
 foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b)
   add_library(profkit_${plugin} SHARED shared_library/plugin.cpp)

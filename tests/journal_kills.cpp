@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kills a program that records in bursts at full speed, 200 times at random moments, and reads what its journal holds: nothing that the
+// program did not do, and all that it had done 100 ms before.
+//
+// usage: profkit_journal_kills [KILLS]
+#include <profkit/profile/save_load.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t outer_scopes = 50;  ///< of a block
+constexpr std::uint64_t inner_scopes = 10;  ///< of each of them
+constexpr std::size_t threads = 2;
+constexpr int skipped = 4;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define WITH_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define WITH_SANITIZER
+#endif
+#endif
+#ifdef WITH_SANITIZER  // everything takes several times as long: what is in the journal has to be right, when it comes there is not asked
+constexpr int usual_kills = 40;
+constexpr milliseconds bound{10'000};
+#else
+constexpr int usual_kills = 200;
+constexpr milliseconds bound{100};
+#endif
+
+std::int64_t now_ns() {
+  return static_cast<std::int64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
+}
+
+/// When something had been done, and how much. One thread writes it; the program that kills reads it when that is over.
+class diary {
+ public:
+  void put(std::uint64_t done) {
+    std::uint64_t const at = written_.load(std::memory_order_relaxed);
+    entries_[at % entries_.size()] = {now_ns(), done};
+    written_.store(at + 1, std::memory_order_release);
+  }
+
+  /// How much had been done at a moment.
+  [[nodiscard]] std::uint64_t done_by(std::int64_t ns) const {
+    std::uint64_t result = 0;
+    for_each([&](entry const& each) {
+      if (each.ns <= ns) result = each.done;
+    });
+    return result;
+  }
+
+  /// The longest time without an entry between two moments, from the first entry on.
+  [[nodiscard]] std::int64_t longest_pause(std::int64_t from, std::int64_t to) const {
+    std::optional<std::int64_t> last;
+    std::int64_t longest = 0;
+    for_each([&](entry const& each) {
+      if (last && each.ns > from && each.ns <= to) longest = std::max(longest, each.ns - std::max(from, *last));
+      if (each.ns <= to) last = each.ns;
+    });
+    return last ? std::max(longest, to - std::max(from, *last)) : 0;
+  }
+
+ private:
+  struct entry {
+    std::int64_t ns;
+    std::uint64_t done;
+  };
+
+  template <class Function>
+  void for_each(Function&& function) const {
+    std::uint64_t const end = written_.load(std::memory_order_acquire);
+    for (std::uint64_t i = end - std::min<std::uint64_t>(end, entries_.size()); i < end; ++i) function(entries_[i % entries_.size()]);
+  }
+
+  std::atomic<std::uint64_t> written_{0};
+  std::array<entry, 16384> entries_{};
+};
+
+/// In memory that both programs see.
+struct progress {
+  std::atomic<bool> is_recording{false};
+  std::array<diary, threads> blocks;
+  diary wakes;  ///< of a thread that sleeps as long as the journal's
+};
+
+void record_block() {
+  for (std::uint64_t i = 0; i < outer_scopes; ++i) {
+    PROF_SCOPE("outer");
+    for (std::uint64_t k = 0; k < inner_scopes; ++k) PROF_SCOPE_INDEXED("inner", static_cast<std::int64_t>(k));
+  }
+}
+
+/// In bursts at full speed. Without a pause two threads record more than one thread can write, whoever does it.
+template <class Block>
+[[noreturn]] void record_for_ever(diary& into, Block&& block) {
+  for (std::uint64_t done = 1;; ++done) {
+    block();
+    into.put(done);
+    std::this_thread::sleep_for(milliseconds{2});
+  }
+}
+
+/// The program that is killed.
+[[noreturn]] void record(progress& shown, fs::path const& journal, bool in_one_step) {
+  profkit::options options;
+  options.journal = journal.string();
+  profkit::session session{options};
+  std::thread{[&] {
+    for (std::uint64_t wakes = 1;; ++wakes) {
+      shown.wakes.put(wakes);
+      std::this_thread::sleep_for(milliseconds{25});
+    }
+  }}.detach();
+  std::thread{[&] {
+    record_for_ever(shown.blocks[1], [] {
+      PROF_SCOPE("worker");
+      record_block();
+    });
+  }}.detach();
+  shown.is_recording = true;
+  if (in_one_step) {
+    profkit::step const step{session};
+    record_for_ever(shown.blocks[0], record_block);
+  }
+  record_for_ever(shown.blocks[0], [&] {
+    profkit::step const step{session};
+    record_block();
+  });
+}
+
+void require(bool condition, std::string const& what) {
+  if (!condition) throw std::runtime_error{what};
+}
+
+/// Reads the scopes of one thread, in the order in which they ended.
+class thread_check {
+ public:
+  /// @param root the scope that ends with each block; empty: none does.
+  thread_check(std::string root, std::string around) : root_{std::move(root)}, around_{std::move(around)} {}
+
+  void add(profkit::profile const& in, profkit::scope_record const& scope) {
+    constexpr std::uint64_t scopes_of_outer = inner_scopes + 1;
+    std::uint64_t const length = outer_scopes * scopes_of_outer + (root_.empty() ? 0 : 1);
+    std::uint64_t const at = count_++ % length;
+    bool const is_root = at == outer_scopes * scopes_of_outer;
+    bool const is_outer = !is_root && at % scopes_of_outer == inner_scopes;
+    bool const is_inner = !is_root && !is_outer;
+    std::string const name = is_root ? root_ : is_outer ? "outer" : "inner_" + std::to_string(at % scopes_of_outer);
+    check_path(in, scope.path, is_root ? name : is_outer ? around_ + "/outer" : around_ + "/outer/" + name);
+    require(scope.time.begin <= scope.time.end, "a scope ends before it begins");
+    if (is_inner) {
+      require(scope.time.begin >= last_end_, "two scopes beside each other overlap");
+      if (at % scopes_of_outer == 0) begin_of_outer_ = scope.time.begin;
+    } else {
+      require(scope.time.end >= last_end_, "a scope ends before what is in it");
+      require(scope.time.begin <= (is_outer ? begin_of_outer_ : begin_of_block_), "a scope begins after what is in it");
+    }
+    if (is_outer && at == inner_scopes) begin_of_block_ = scope.time.begin;
+    last_end_ = scope.time.end;
+    blocks_ = count_ / length;
+  }
+
+  [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
+
+ private:
+  void check_path(profkit::profile const& in, std::uint32_t path, std::string const& wanted) {
+    auto const known = std::find_if(paths_.begin(), paths_.end(), [&](auto const& each) { return each.first == path; });
+    if (known == paths_.end()) {
+      paths_.emplace_back(path, path_name(in, path));
+      std::string const file = in.paths[path].file;
+      bool const is_step = in.paths[path].name == "step";
+      require(is_step || (file.find("journal_kills.cpp") != std::string::npos && in.paths[path].line > 0),
+              "a path of another file: " + file);
+      return check_path(in, path, wanted);
+    }
+    require(known->second == wanted, "the scope " + known->second + " stands where " + wanted + " should");
+  }
+
+  static std::string path_name(profkit::profile const& of, std::uint32_t path) {
+    profkit::path_record const& record = of.paths.at(path);
+    std::string const name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;
+    return record.parent == profkit::path_record::no_parent ? name : path_name(of, record.parent) + "/" + name;
+  }
+
+  std::string root_;
+  std::string around_;
+  std::uint64_t count_ = 0;
+  std::uint64_t blocks_ = 0;
+  profkit::timestamp last_end_{};
+  profkit::timestamp begin_of_outer_{};
+  profkit::timestamp begin_of_block_{};
+  std::vector<std::pair<std::uint32_t, std::string>> paths_;
+};
+
+/// @return how many blocks of each thread are whole.
+std::array<std::uint64_t, threads> check(profkit::journal_content const& found, std::uint64_t process, bool in_one_step) {
+  profkit::profile const& content = found.content;
+  require(!found.is_complete, "the journal says that the session ended");
+  require(content.environment.process_id == process, "the journal is of another process");
+  require(content.quality.dropped_events == 0, std::to_string(content.quality.dropped_events) + " scopes were dropped");
+  std::array<thread_check, threads> checks{thread_check{in_one_step ? "" : "step", "step"}, thread_check{"worker", "worker"}};
+  for (profkit::scope_record const& scope : content.scopes) {
+    bool const is_main = content.threads[scope.thread].system_id == process;
+    checks[is_main ? 0 : 1].add(content, scope);
+  }
+  for (std::size_t i = 0; i < content.steps.size(); ++i) {
+    profkit::step_record const& step = content.steps[i];
+    require(step.index == i, "step " + std::to_string(i) + " is missing");
+    require(i == 0 || step.time.begin >= content.steps[i - 1].time.end, "two steps overlap");
+  }
+  std::uint64_t const steps = in_one_step ? 0 : checks[0].blocks();
+  require(content.steps.size() <= steps + 1 && content.steps.size() + 1 >= steps,
+          std::to_string(content.steps.size()) + " steps, and " + std::to_string(steps) + " scopes of steps");
+  return {checks[0].blocks(), checks[1].blocks()};
+}
+
+struct killed {
+  bool is_judged = false;      ///< whether the machine let a thread wake in time
+  std::uint64_t left_out = 0;  ///< bytes of a frame that was cut off
+};
+
+killed kill_once(progress& shown, fs::path const& journal, milliseconds after, bool in_one_step) {
+  fs::remove(journal);
+  new (&shown) progress;
+  ::pid_t const child = ::fork();
+  require(child >= 0, "cannot fork");
+  if (child == 0) {
+    try {
+      record(shown, journal, in_one_step);
+    } catch (std::exception const& failure) {
+      std::fprintf(stderr, "%s\n", failure.what());
+      std::_Exit(1);
+    }
+  }
+  while (!shown.is_recording && ::waitpid(child, nullptr, WNOHANG) == 0) std::this_thread::sleep_for(milliseconds{1});
+  std::this_thread::sleep_for(after);
+  std::int64_t const moment = now_ns();
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  require(WIFSIGNALED(status), "the program ended before it was killed");
+
+  profkit::journal_content const found = profkit::load_journal(journal);
+  std::array<std::uint64_t, threads> const blocks = check(found, static_cast<std::uint64_t>(child), in_one_step);
+  std::int64_t const before = moment - bound / std::chrono::nanoseconds{1};
+  killed result;
+  result.is_judged = shown.wakes.longest_pause(before - bound / std::chrono::nanoseconds{4}, moment) <= 50'000'000;
+  result.left_out = found.bytes_left_out;
+  for (std::size_t i = 0; i < threads && result.is_judged; ++i) {
+    std::uint64_t const wanted = shown.blocks[i].done_by(before);
+    require(blocks[i] >= wanted, "thread " + std::to_string(i) + ": " + std::to_string(wanted) + " blocks had ended 100 ms before, " +
+                                     std::to_string(blocks[i]) + " are in the journal");
+  }
+  return result;
+}
+
+/// In memory where there is such a folder: how fast a disk takes the file is not the question.
+fs::path folder() {
+  fs::path const memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int const wanted = argc > 1 ? std::atoi(argv[1]) : usual_kills;
+  fs::path const journal = folder() / ("profkit-kills-" + std::to_string(::getpid()));
+  void* const memory = ::mmap(nullptr, sizeof(progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 1;
+  std::mt19937 random{20240607};
+  std::uniform_int_distribution<int> after_ms{0, 200};
+  int kills = 0;
+  int cut_off = 0;
+  int judged = 0;
+  bool has_failed = false;
+  while (judged < wanted && kills < 2 * wanted && !has_failed) {
+    milliseconds const after{after_ms(random)};
+    bool const in_one_step = kills % 2 == 1;
+    try {
+      killed const result = kill_once(*static_cast<progress*>(memory), journal, after, in_one_step);
+      judged += result.is_judged ? 1 : 0;
+      cut_off += result.left_out > 0 ? 1 : 0;
+    } catch (std::exception const& failure) {
+      std::printf("kill %d, after %d ms, %s: %s\n", kills, static_cast<int>(after.count()), in_one_step ? "in one step" : "in many steps",
+                  failure.what());
+      has_failed = true;
+    }
+    ++kills;
+  }
+  std::error_code ignored;
+  fs::remove(journal, ignored);
+  std::printf("%d kills, %d of them while the machine let threads wake in time; %d journals ended in the middle of a frame\n", kills,
+              judged, cut_off);
+  if (has_failed) return 1;
+  if (judged < wanted) std::printf("this machine is too busy to say more\n");
+  return judged < wanted ? skipped : 0;
+}
