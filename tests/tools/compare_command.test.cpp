@@ -6,9 +6,6 @@
 #include <profkit/session.hpp>
 #include <profkit/version.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -23,6 +20,7 @@
 
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
+#include "program_run.hpp"
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
@@ -30,51 +28,6 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string content_of(fs::path const& file) {
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
-}
-
-/// A folder that goes away.
-class temporary_folder {
- public:
-  temporary_folder() : path_{fs::temp_directory_path() / ("profkit-compare-" + std::to_string(::getpid()))} {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~temporary_folder() { fs::remove_all(path_); }
-  temporary_folder(temporary_folder const&) = delete;
-  temporary_folder& operator=(temporary_folder const&) = delete;
-
-  [[nodiscard]] fs::path const& path() const { return path_; }
-
-  /// Writes a report.json into a folder of that name. @return the folder.
-  [[nodiscard]] fs::path write(std::string const& name, std::string const& content) const {
-    fs::create_directories(path_ / name);
-    std::ofstream{path_ / name / "report.json", std::ios::binary} << content;
-    return path_ / name;
-  }
-
-  struct result {
-    int code;
-    std::string out;
-    std::string err;
-  };
-
-  [[nodiscard]] result run(std::string const& arguments) const {
-    fs::path const out = path_ / "stdout";
-    fs::path const err = path_ / "stderr";
-    std::string const line = std::string{"'"} + PROFKIT_PROGRAM + "' " + arguments + " > '" + out.string() + "' 2> '" + err.string() + "'";
-    int const status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out), content_of(err)};
-  }
-
- private:
-  fs::path path_;
-};
-
-std::string quoted(fs::path const& path) { return " '" + path.string() + "'"; }
 
 /// The made profile, with the kernels of one scope `factor` times as long.
 std::string made_report(double factor = 1.0) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "compare_command.hpp"
+#include "report_command.hpp"
 
 namespace {
 
@@ -25,6 +26,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string{"profkit "} + profkit::version);
   profkit_program::command chosen;
   profkit_program::add_compare_command(app, chosen);
+  profkit_program::add_report_command(app, chosen);
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/profile/journal_encoder.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../support/made_gpu_profile.hpp"
+#include "program_run.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+profkit::report report_of(profkit::profile const& what) { return profkit::report{std::make_shared<profkit::profile const>(what)}; }
+
+}  // namespace
+
+TEST_CASE("profkit report prints the report of a saved profile, in each format", "[report_command]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "saved";
+  profkit::save(made_gpu_profile(), file);
+  profkit::report const wanted = report_of(made_gpu_profile());
+  CHECK(folder.run("report" + quoted(file)).out == wanted.text());
+  CHECK(folder.run("report" + quoted(file) + " --format markdown").out == wanted.markdown());
+  CHECK(folder.run("report" + quoted(file) + " --format json").out == profkit::report_json(wanted.summary()));
+}
+
+TEST_CASE("profkit report reads the journal of a session that did not end, and says so", "[report_command]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "journal";
+  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::journal_encoder{}.append(made_gpu_profile(), false, bytes);
+  std::ofstream{file, std::ios::binary} << bytes << "part of a frame";
+  temporary_folder::result const found = folder.run("report" + quoted(file) + " --out" + quoted(folder.path() / "out"));
+  CHECK(found.code == 0);
+  CHECK_THAT(found.out, ContainsSubstring("journal: recovered (the session did not end"));
+  CHECK_THAT(found.out, ContainsSubstring("15 bytes behind that are not whole"));
+  auto const written = nlohmann::json::parse(content_of(folder.path() / "out" / "report.json"));
+  CHECK(written["quality"]["collectors"].back()["status"] == "recovered");
+}
+
+TEST_CASE("profkit report names a file that it cannot read", "[report_command]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "none";
+  CHECK(folder.run("report" + quoted(file)).code == 2);
+  CHECK_THAT(folder.run("report" + quoted(file)).err, ContainsSubstring("cannot open " + file.string()));
+  std::ofstream{file} << "{}";
+  CHECK(folder.run("report" + quoted(file)).code == 2);
+  CHECK_THAT(folder.run("report" + quoted(file)).err, ContainsSubstring(file.string() + " is not a profkit profile"));
+  CHECK(folder.run("report").code == 2);
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_command.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <profkit/profile/profile.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
+#include <string>
+
+namespace profkit_program {
+
+namespace {
+
+enum class report_format { text, json, markdown };
+
+struct report_arguments {
+  std::string file;
+  std::string directory;
+  report_format format = report_format::text;
+};
+
+std::string content_of(profkit::report const& what, report_format format) {
+  switch (format) {
+    case report_format::json:
+      return profkit::report_json(what.summary());
+    case report_format::markdown:
+      return what.markdown();
+    case report_format::text:
+      break;
+  }
+  return what.text();
+}
+
+int run_report(report_arguments const& given) {
+  profkit::report const what{std::make_shared<profkit::profile const>(profkit::load(given.file))};
+  if (!given.directory.empty()) what.write(given.directory);
+  fmt::print("{}", content_of(what, given.format));
+  return 0;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, command& chosen) {
+  CLI::App& report =
+      *app.add_subcommand("report", "Prints the report of a saved profile, or of a journal, also of a program that was killed");
+  auto const given = std::make_shared<report_arguments>();
+  report.add_option("FILE", given->file, "What profkit::save or PROFKIT=journal=FILE wrote")->required()->type_name("");
+  std::map<std::string, report_format> const formats = {
+      {"text", report_format::text}, {"json", report_format::json}, {"markdown", report_format::markdown}};
+  report.add_option("--format", given->format, "What to print; json is that of report.json")
+      ->transform(CLI::CheckedTransformer{formats})
+      ->type_name("")
+      ->option_text("text|json|markdown [text]");
+  report.add_option("--out", given->directory, "Also write the files there that a session writes with out=DIR")->type_name("DIR");
+  report.footer("Returns 0; 2 for bad arguments or input. Of a journal whose session did not end, \"Data quality\" says how far it goes.");
+  report.callback([given, &chosen] { chosen = [given] { return run_report(*given); }; });
+}
+
+}  // namespace profkit_program

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "compare_command.hpp"
+
+namespace profkit_program {
+
+/// Adds `profkit report`.
+/// @param chosen is set where that is what the command line says; outlives the parsing.
+void add_report_command(CLI::App& app, command& chosen);
+
+}  // namespace profkit_program
