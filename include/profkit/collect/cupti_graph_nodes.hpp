@@ -35,7 +35,7 @@ class cupti_graph_nodes {
   /// whole domain and read what each callback was about crashed.
   /// @throws profkit::error
   void start(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
-    static_cast<void>(take());
+    forget();
     number_of_.store(cupti.get_graph_node_id, std::memory_order_release);
     for (CUpti_CallbackId const id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {
       cupti.check(cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, id), "cuptiEnableCallback");
@@ -54,20 +54,30 @@ class cupti_graph_nodes {
     }
   }
 
-  /// All of them, once.
-  [[nodiscard]] captured_nodes take() {
+  /// All of them, if any came, changed or went since `seen` was what it is now set to. A node that is just being copied may be charged to
+  /// where the copy is made, until it is asked for again.
+  [[nodiscard]] std::optional<captured_nodes> get_if_changed(std::uint64_t& seen) {
     std::lock_guard<std::mutex> const lock{mutex_};
-    copies_.clear();
-    return std::exchange(nodes_, captured_nodes{});
+    if (std::exchange(seen, changes_) == changes_) return std::nullopt;
+    return nodes_;
   }
 
  private:
+  void forget() {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    copies_.clear();
+    nodes_.clear();
+    changes_ = 0;
+  }
+
   void created(CUgraphNode node) {
     std::optional<std::uint64_t> const number = number_of(node);
     if (!number) return;
     scope_token const scope = scope_token::of_launches();
     std::lock_guard<std::mutex> const lock{mutex_};
-    if (copies_.count(graph_of(*number)) == 0) nodes_[*number] = scope;
+    if (copies_.count(graph_of(*number)) != 0) return;
+    nodes_[*number] = scope;
+    ++changes_;
   }
 
   /// CUPTI's number of the graph that a node is in. Source: cuptiGetGraphId in cupti_callbacks.h, and the records' graphId.
@@ -81,6 +91,7 @@ class cupti_graph_nodes {
     std::optional<std::uint64_t> const of = number_of(original);
     std::lock_guard<std::mutex> const lock{mutex_};
     copies_.insert(graph_of(*number));
+    ++changes_;
     auto const known = of ? nodes_.find(*of) : nodes_.end();
     if (known == nodes_.end()) {
       nodes_.erase(*number);
@@ -100,6 +111,7 @@ class cupti_graph_nodes {
   std::atomic<decltype(&::cuptiGetGraphNodeId)> number_of_{nullptr};
   std::mutex mutex_;
   captured_nodes nodes_;
+  std::uint64_t changes_ = 0;       ///< to `nodes_`
   std::set<std::uint32_t> copies_;  ///< graphs that are copies of others
 };
 

@@ -61,6 +61,24 @@ class cupti_kernels final : public collector {
   void drain(profile& into, bool last) override {
     if (!tracing_) return;
     if (last) tracing_->finish();
+    take_batch(into);
+    if (!last) return;
+    into.quality.dropped_operations += tracing_->dropped();
+    take_graph_nodes(into);
+  }
+
+  /// Asks CUPTI for the buffers whose records are complete, which it would keep until they are full. Its reader has them by the next time.
+  void drain_in_step(profile& into) override {
+    if (!tracing_) return;
+    take_batch(into);
+    take_graph_nodes(into);
+    tracing_->flush();
+  }
+
+  void stop() override { tracing_.reset(); }
+
+ private:
+  void take_batch(profile& into) {
     detail::cupti_batch batch = tracing_->take();
     append(into.gpu_names, batch.new_gpu_names);
     append(into.api_names, batch.new_api_names);
@@ -68,22 +86,20 @@ class cupti_kernels final : public collector {
     for (api_call_record& call : batch.calls) call.thread = thread_of(call.thread, into);
     append(into.api_calls, batch.calls);
     into.quality.invalid_operations += batch.invalid;
-    if (last) into.quality.dropped_operations += tracing_->dropped();
-    if (last) append_graph_nodes(into);
     for (; unwrapped_operations_ < into.gpu_operations.size(); ++unwrapped_operations_) unwrap(into.gpu_operations[unwrapped_operations_]);
     for (; unwrapped_calls_ < into.api_calls.size(); ++unwrapped_calls_) unwrap(into.api_calls[unwrapped_calls_]);
   }
 
-  void stop() override { tracing_.reset(); }
-
- private:
   template <class T>
   static void append(std::vector<T>& to, std::vector<T>& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   }
 
-  void append_graph_nodes(profile& into) {
-    for (auto const& [node, scope] : tracing_->take_graph_nodes()) {
+  void take_graph_nodes(profile& into) {
+    auto const nodes = tracing_->graph_nodes_if_changed(seen_graph_nodes_);
+    if (!nodes) return;
+    into.graph_nodes.clear();
+    for (auto const& [node, scope] : *nodes) {
       into.graph_nodes.push_back({node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
     }
   }
@@ -119,6 +135,7 @@ class cupti_kernels final : public collector {
   kernel_options options_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
   detail::path_finder paths_;
+  std::uint64_t seen_graph_nodes_ = 0;  ///< changes to them
   std::uint64_t newest_correlation_ = 0;
   std::size_t unwrapped_operations_ = 0;  ///< of the profile's; the rest has come since
   std::size_t unwrapped_calls_ = 0;

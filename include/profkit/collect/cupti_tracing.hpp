@@ -13,6 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -93,8 +94,16 @@ class cupti_tracing {
     dropped_ += dropped;
   }
 
-  /// The nodes of graphs that were captured since the constructor, and copies of them.
-  [[nodiscard]] cupti_graph_nodes::captured_nodes take_graph_nodes() { return graph_nodes_.take(); }
+  /// Makes CUPTI hand over the buffers in which every record is complete. Does not wait for the devices. Not while `record` or `finish`
+  /// run.
+  /// @throws profkit::error
+  void flush() { cupti_.check(cupti_.flush_all(0), "cuptiActivityFlushAll"); }
+
+  /// The nodes of graphs that were captured since the constructor, and copies of them; nothing if they are those that were seen before.
+  /// @param seen 0 the first time.
+  [[nodiscard]] std::optional<cupti_graph_nodes::captured_nodes> graph_nodes_if_changed(std::uint64_t& seen) {
+    return graph_nodes_.get_if_changed(seen);
+  }
 
   /// Records that are lost; complete after `finish`.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }

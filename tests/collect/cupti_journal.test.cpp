@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels in a journal, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
+#include <profkit/analyze/attribution.hpp>
+#include <profkit/cupti.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+#include "fake_cupti.hpp"
+
+namespace {
+
+/// A file that is gone at the end of the test.
+struct temporary_file {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-cupti-journal-" + std::to_string(::getpid()));
+  ~temporary_file() { std::filesystem::remove(path); }
+};
+
+/// What the journal holds once so many operations are in it, or after 10 seconds.
+profkit::profile wait_for_operations(std::filesystem::path const& journal, std::size_t count) {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  profkit::profile found = profkit::load(journal);
+  while (found.gpu_operations.size() < count && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    found = profkit::load(journal);
+  }
+  return found;
+}
+
+/// "kernel in scope" of each operation.
+std::vector<std::string> charged(profkit::profile const& of) {
+  profkit::attribution const to = profkit::attribute(of);
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(of, to.path_of[i]);
+    result.push_back(of.gpu_names[of.gpu_operations[i].name].name + " in " + path);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("kernels are in the journal while the step that launched them goes on, with their scopes", "[cupti][journal]") {
+  temporary_file const journal;
+  profkit::options options = plain_options(0, 2);
+  options.journal = journal.path.string();
+  profkit::session session{options};
+  session.collect(profkit::cupti_kernels());
+  std::size_t launched = 0;
+  for (profkit::step step : session) {
+    std::uint64_t node = 0;
+    {
+      PROF_SCOPE("capture");
+      node = fake_cupti().clone(fake_cupti().capture(1), 2 + static_cast<std::uint32_t>(step.index()));
+    }
+    {
+      PROF_SCOPE("launch");
+      fake_cupti().kernel("_Z5firstv", 1, 100, 200);
+      fake_graph_node const captured{node, fake_graph_node::kind::kernel};
+      fake_cupti().replay(&captured, 1, 300);
+    }
+    launched += 2;
+    profkit::profile const found = wait_for_operations(journal.path, launched);
+    std::vector<std::string> wanted;
+    for (std::size_t i = 0; i < launched; i += 2) {
+      wanted.push_back("first() in step/launch");
+      wanted.push_back("node() in step/capture");
+    }
+    CHECK(charged(found) == wanted);
+    CHECK(found.steps.size() == step.index());
+  }
+  profkit::profile const of_session = session.report().profile();
+  profkit::profile const found = profkit::load(journal.path);
+  CHECK(charged(found) == charged(of_session));
+  CHECK(found.graph_nodes.size() == of_session.graph_nodes.size());
+  CHECK(found.graph_nodes.size() == 4);  // two captured and two copies
+}
