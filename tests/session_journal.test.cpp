@@ -101,6 +101,7 @@ TEST_CASE("what has ended is in the journal while the step that it was in goes o
     CHECK(count_scopes(found.content, "step/outer/inner_4") == step.index() + 1);
     CHECK(count_scopes(found.content, "elsewhere") == step.index() + 1);
     CHECK(found.content.steps.size() == step.index());
+    CHECK(found.content.quality.open_scopes == 2);
     CHECK(found.content.environment.process_id == static_cast<std::uint64_t>(::getpid()));
     CHECK(journal_in(found.content).status == "recovered");
     CHECK_THAT(journal_in(found.content).reason, ContainsSubstring("the session did not end"));

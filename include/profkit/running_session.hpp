@@ -262,7 +262,11 @@ class running_session final : public session_core {
       }
       describe_so_far();
     }
+    std::uint64_t& open = profile_.quality.open_scopes;
+    std::uint64_t const left_open = open;
+    if (!is_complete_) open += reader_->open_scopes();  // for whoever reads it if this is the last that is written
     encoder_.append(profile_, is_complete_, to);
+    open = left_open;
   }
 
   /// The steps come first; and the program may end while one of its collectors is at work.

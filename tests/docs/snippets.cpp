@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -193,6 +194,12 @@ class polled_arena : public profkit::memory_source {
 void read_clocks(profkit::session& session, cudaStream_t stream) {
   session.collect(profkit::cuda_step_timer(stream));
   session.collect(profkit::gpu_clocks());  // after the timer
+}
+
+void what_was_killed() {
+  profkit::journal_content found = profkit::load_journal("run.journal");
+  if (!found.is_complete) fmt::print("killed; {} bytes of a last frame left out\n", found.bytes_left_out);
+  fmt::print("{}\n", profkit::report{std::make_shared<profkit::profile const>(std::move(found.content))});
 }
 
 void until_known(profkit::options options) {

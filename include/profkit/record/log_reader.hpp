@@ -48,7 +48,14 @@ class log_reader {
     for_each_log(
         [&](thread_log& log) { into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before; });
     if (!last) return;
-    for (auto const& [log, at] : readings_) into.quality.open_scopes += open_scopes(at);
+    into.quality.open_scopes += open_scopes();
+  }
+
+  /// How many have begun and not ended, as far as it has read.
+  [[nodiscard]] std::uint64_t open_scopes() const {
+    std::uint64_t result = 0;
+    for (auto const& [log, at] : readings_) result += open_scopes(at);
+    return result;
   }
 
  private:
