@@ -5,6 +5,7 @@
 #include <profkit/analyze/nsys_summary.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/nsys_csv.hpp>
+#include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_json.hpp>
 
 #include <algorithm>
@@ -15,10 +16,12 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "../support/profile_of.hpp"
+#include "../support/report_page.hpp"
 
 using Catch::Approx;
 using nlohmann::json;
@@ -282,4 +285,23 @@ TEST_CASE("in a recorded run the clocks of the device were read", "[recorded]") 
   REQUIRE(summary.steps.clocks.size() == 1);
   CHECK(summary.steps.clocks[0].highest_mhz == 1980);
   CHECK(summary.steps.clocks[0].throttled_readings == 0);
+}
+
+TEST_CASE("every field of report.json is in docs/report.md, and no other", "[recorded]") {
+  std::set<std::string> in_reports;
+  for (char const* const name : {"small-128-train-fp32", "tiny-128-train-bf16"}) {
+    profkit::profile profile = profkit::load(std::string{TEST_DATA "/"} + name + ".profile");
+    profile.has_all_api_calls = true;
+    profile.counter_names = {"loss"};
+    profile.counters.push_back({profile.steps.back().time.begin, 1.0, 0, 0});
+    profile.stop = profkit::stop_record{0.01, 0.005, false, 1000};
+    add_fields(json::parse(profkit::report_json(profkit::analyze(profile))), "", in_reports);
+  }
+  CHECK(in_reports.size() > 200);
+  std::ifstream page{PROJECT_DOCS "/report.md"};
+  REQUIRE(page);
+  std::set<std::string> const in_page = fields_of_page(page);
+  INFO("in a report and not in the page:\n" << lines_without(in_reports, in_page));
+  INFO("in the page and in no report:\n" << lines_without(in_page, in_reports));
+  CHECK(in_page == in_reports);
 }
