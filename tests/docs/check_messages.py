@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/troubleshooting.md against the code: each message that profkit throws, prints or puts into a report has a row, and each row a message.
+
+A message is what stands in `error{...}`, in `fail(...)`, in what goes to stderr, in `#error`, and in the texts of reports that TEXTS finds. Its string
+literals are its fixed parts; between them anything may stand. In the page, <...> stands for what differs.
+
+usage: check_messages.py ROOT [--list]      --list: the fixed parts of each message, and where it is
+"""
+import pathlib
+import re
+import sys
+
+PAGE = "docs/troubleshooting.md"
+SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
+CALLS = ["error{", "ValidationError{", "fail(", "fprintf(stderr, ", "fmt::print(stderr, "]
+# Texts of reports that say what is missing or wrong.
+TEXTS = {
+    "include/profkit/report/quality_text.hpp": r"inline std::string quality_text.*?(?=own cost)",
+    "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*",
+    "include/profkit/report/make_report.hpp": r"text \+= \"No step was made[^\n]*|fmt::format\(\"not collected[^\n]*",
+    "include/profkit/report/work_table.hpp": r"[^\n]*cannot be[^\n]*",
+    "include/profkit/profile/journal_reader.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
+    "include/profkit/analyze/model_flops.hpp": r"why_no_peaks? =.*?;",
+}
+SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # what compilers and CMake say
+CMAKE_FILES = ["CMakeLists.txt", "cmake/profkit-config.cmake.in"]
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+PLACEHOLDER = re.compile(r"<[^<>]+>")
+FORMAT_FIELD = re.compile(r"\{[^{}]*\}|%(?:ll)?[a-z]\b")
+LEAST_LETTERS = 6
+
+
+def tokens_of(text):
+    """Literals as ("literal", value), everything else character by character as ("code", c)."""
+    position = 0
+    while position < len(text):
+        literal = LITERAL.match(text, position)
+        if literal:
+            yield "literal", literal.group(1).replace('\\"', '"').replace("\\n", "").replace("\\\\", "\\"), literal.end()
+            position = literal.end()
+        else:
+            yield "code", text[position], position + 1
+            position += 1
+
+
+def inside_brackets(text):
+    """To the bracket that closes the one before the text."""
+    depth = 1
+    for kind, value, end in tokens_of(text):
+        if kind == "code":
+            depth += (value in "({[") - (value in ")}]")
+            if depth == 0:
+                return text[:end - 1]
+    return text
+
+
+def statements_of(text):
+    begin = 0
+    for kind, value, end in tokens_of(text):
+        if kind == "code" and value == ";":
+            yield text[begin:end]
+            begin = end
+    yield text[begin:]
+
+
+def fixed_parts(expression):
+    """The literals in their order, neighbours joined. A comma or a choice (c ? "a" : "b") between two begins another message."""
+    messages, between = [[]], ""
+    for kind, value, _ in tokens_of(expression):
+        if kind == "code":
+            between += value
+            continue
+        if re.search(r"[,?]|(?<!:):(?!:)", between):
+            messages.append([])
+        if messages[-1] and between.strip() == "":
+            messages[-1][-1] += value
+        else:
+            messages[-1].append(value)
+        between = ""
+    return [normal(piece for part in parts for piece in FORMAT_FIELD.split(part)) for parts in messages]
+
+
+def normal(pieces):
+    return tuple(piece.strip() for piece in pieces if piece.strip())
+
+
+def says_something(parts):
+    """Not so: what consists of what others say, as in "<call>: <error>", and names of calls."""
+    text = " ".join(parts)
+    return len(re.findall(r"[A-Za-z]", text)) >= LEAST_LETTERS and " " in text
+
+
+def messages_in(root):
+    """The fixed parts of each message, and where it is."""
+    result = {}
+    for path in sorted(path for pattern in SOURCES for path in root.glob(pattern)):
+        text = re.sub(r"^\s*//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        where = path.relative_to(root).as_posix()
+        expressions = [inside_brackets(text[match.end():]) for call in CALLS for match in re.finditer(r"(?<!\w)" + re.escape(call), text)]
+        found = list(re.finditer(TEXTS.get(where, r"(?!)"), text, re.DOTALL))
+        if where in TEXTS and not found:
+            sys.exit(f"{where} has no text such as {TEXTS[where]}: TEXTS of {sys.argv[0]} has to follow")
+        for match in found:
+            expressions.extend(statements_of(match.group()))
+        for text_of_compiler in re.findall(r'#\s*error "([^"]*)"', text):
+            result.setdefault(normal(PLACEHOLDER.split(text_of_compiler)), where)
+        for expression in expressions:
+            for parts in filter(says_something, fixed_parts(expression)):
+                result.setdefault(parts, where)
+    return result
+
+
+def messages_of_page(page):
+    """The code spans in the first cells of the tables, by section."""
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        title = section.splitlines()[0]
+        for line in section.splitlines():
+            if line.startswith("| `"):
+                yield from ((title, message) for message in re.findall(r"`([^`]+)`", line.split(" | ")[0]))
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    in_code = messages_in(root)
+    if "--list" in sys.argv:
+        for parts, where in in_code.items():
+            print(f"{where}: {' <...> '.join(parts)}")
+        return 0
+    rows = list(messages_of_page((root / PAGE).read_text(encoding="utf-8")))
+    in_page = {normal(PLACEHOLDER.split(message)): message for section, message in rows if section not in SECTIONS_OF_OTHERS}
+    failures = [f"{where}: {PAGE} has no row for: {' <...> '.join(parts)}" for parts, where in in_code.items() if parts not in in_page]
+    failures += [f"{PAGE}: nothing says: {message}" for parts, message in in_page.items() if says_something(parts) and parts not in in_code]
+    cmake = "\n".join((root / name).read_text(encoding="utf-8") for name in CMAKE_FILES)
+    failures += [f"{PAGE}: no CMake file says: {message}" for section, message in rows if section == "CMake"
+                 for piece in normal(PLACEHOLDER.split(message)) if piece not in cmake]
+    for each in failures:
+        print(each)
+    print(f"{len(in_code)} messages in the code, {len(in_page)} in the page, {len(failures)} failures")
+    return 1 if failures or not in_code else 0
+
+
+sys.exit(main())
