@@ -199,7 +199,13 @@ profkit_add_example_test(cuda_streams gpu "scale\\(float\\*, int, int\\)")
 profkit_add_example_test(cuda_graph gpu "add_one\\(float\\*\\)")
 add_test(NAME docs.snippets COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_snippets.py" "${PROJECT_SOURCE_DIR}")
 set_tests_properties(docs.snippets PROPERTIES LABELS docs)
-foreach(check IN ITEMS reference messages)
+foreach(check IN ITEMS reference messages links)
   add_test(NAME docs.${check} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_${check}.py" "${PROJECT_SOURCE_DIR}")
   set_tests_properties(docs.${check} PROPERTIES LABELS docs)
 endforeach()
+profkit_add_test_program(
+  NAME docs.readme
+  SOURCES docs/first_program.cpp
+  NO_CATCH
+  COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_readme.py" "${PROJECT_SOURCE_DIR}" "$<TARGET_FILE:profkit_docs.readme>"
+  LABELS docs)

@@ -10,7 +10,7 @@ import sys
 
 PAGES = ["README.md", "docs/*.md", "examples/*/README.md"]
 SOURCES = {
-    "cpp": ["examples/quick_start/*.cpp", "examples/small/*.c*", "tests/docs/*.cpp", "examples/transformer_train/*.[ch]pp"],
+    "cpp": ["examples/**/*.[ch]pp", "examples/**/*.cu", "tests/docs/*.cpp"],
     "cmake": ["tests/packaging/**/CMakeLists.txt", "examples/**/CMakeLists.txt"],
 }
 

@@ -9,24 +9,31 @@
 #include <profkit/profkit.hpp>
 
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 void launch_kernels(cudaStream_t);
 
-void gpu_times(cudaStream_t stream) {
+void steps_on_a_gpu(cudaStream_t stream) {
   profkit::session session;
   session.collect(profkit::cuda_step_timer(stream));  // GPU time of each step
+  session.collect(profkit::cupti_kernels());          // kernels, copies and memsets, and who launched them
   session.collect(profkit::cuda_memory());
+  session.collect(profkit::gpu_clocks());
   for (profkit::step step : session) {
     PROF_GPU_SCOPE("forward", stream);  // host time, and GPU time between two CUDA events
     launch_kernels(stream);
   }
+  profkit::report report = session.report();  // waits until the GPU has done its work
+  fmt::print("{}\n", report);
 }
 
 void kernels(cudaStream_t stream) {
@@ -139,6 +146,15 @@ void save_and_load(profkit::report const& report) {
   profkit::save(report.profile(), "run.profkit");
   profkit::summary summary = profkit::analyze(profkit::load("run.profkit"));
   fmt::print("{} steps\n", summary.steps.host.count);
+}
+
+profkit::options options_of_rank() {
+  profkit::options options = profkit::options::from_env();
+  char const* const rank = std::getenv("RANK");  // of torchrun; OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID of others
+  if (rank == nullptr) return options;
+  if (!options.output_directory.empty()) options.output_directory += std::string{"/rank"} + rank;
+  if (std::string_view{rank} != "0") options.print_report = false;  // one on the terminal is enough
+  return options;
 }
 
 void attention_scores(cudaStream_t stream, double heads, double tokens, double size) {

@@ -517,6 +517,30 @@ void check_without_bridge() {
   }
 }
 
+// As in docs/getting_started.md.
+profkit::report train(at::Tensor const& batch, at::Tensor const& weights) {
+  profkit::session session;
+  profkit_torch::libtorch_bridge const bridge;  // once, before the first forward pass
+  for (profkit::step step : session) {
+    at::Tensor loss;
+    {
+      PROF_SCOPE("forward");
+      loss = at::linear(batch, weights).mean();
+    }
+    PROF_SCOPE("backward");
+    profkit_torch::libtorch_bridge::backward_call const call;
+    loss.backward();
+  }
+  return session.report();
+}
+
+void check_loop_of_the_documentation() {
+  profkit::report const report = train(at::randn({4, 8}), parameter({2, 8}));
+  std::set<std::string> paths;
+  for (profkit::scope_summary const& row : report.summary().scopes) paths.insert(row.path);
+  check(paths.count("step/backward/forward (backward)") == 1, "the loop of the documentation has no backward of its forward");
+}
+
 void check_one_at_a_time() {
   bool has_thrown = false;
   {
@@ -544,6 +568,7 @@ int main() {
   check_checkpoint();
   check_failing_node();
   check_unknown();
+  check_loop_of_the_documentation();
   check_one_at_a_time();
   check_without_bridge();
   return failures == 0 ? 0 : 1;
