@@ -209,3 +209,6 @@ profkit_add_test_program(
   NO_CATCH
   COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_readme.py" "${PROJECT_SOURCE_DIR}" "$<TARGET_FILE:profkit_docs.readme>"
   LABELS docs)
+add_test(NAME docs.checks_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/docs/checks_can_fail.py" "${PROJECT_SOURCE_DIR}"
+                                           "$<TARGET_FILE:profkit_docs.readme>")
+set_tests_properties(docs.checks_can_fail PROPERTIES LABELS docs TIMEOUT ${profkit_test_timeout})
