@@ -212,3 +212,8 @@ profkit_add_test_program(
 add_test(NAME docs.checks_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/docs/checks_can_fail.py" "${PROJECT_SOURCE_DIR}"
                                            "$<TARGET_FILE:profkit_docs.readme>")
 set_tests_properties(docs.checks_can_fail PROPERTIES LABELS docs TIMEOUT ${profkit_test_timeout})
+
+# The API reference. doxygen on PATH, or -DPROFKIT_DOXYGEN=.
+find_program(PROFKIT_DOXYGEN doxygen DOC "doxygen")
+add_test(NAME docs.api_reference COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_api_reference.py" "${PROJECT_SOURCE_DIR}" "${PROFKIT_DOXYGEN}")
+set_tests_properties(docs.api_reference PROPERTIES LABELS docs SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @file
 /// The code of sessions and reports, for a program of many translation units: one includes this header, all others define
 /// `PROFKIT_CODE_ELSEWHERE`, and compile several times as fast.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @file
 /// What needs the CUDA runtime: GPU scopes, the step timer, device memory and clocks. Link `profkit::cuda`.
 ///
 ///     PROF_GPU_SCOPE("forward", stream);   a scope that also records CUDA events on the stream
@@ -12,6 +13,7 @@
 #include "scope.hpp"
 
 #ifndef PROFKIT_DISABLE
+/// A scope to the end of the block that also times the stream between two CUDA events. Does not synchronise.
 #define PROF_GPU_SCOPE(name, stream) \
   ::profkit::gpu_scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), stream }
 #else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @file
 /// Perfetto's own trace format. Include it in one translation unit of a program and link `profkit::perfetto`: from there on, wherever
 /// `trace.json` is written (`report::write`, `report::write_trace`, `PROFKIT=trace`), `trace.pftrace` is written beside it.
 ///
@@ -27,6 +28,7 @@ inline void write_pftrace(profile const& of, std::filesystem::path const& path, 
   write_pftrace(of, attribute(of), steps, path);
 }
 
+/// The same of the profile of a report.
 inline void write_pftrace(report const& of, std::filesystem::path const& path, std::uint64_t steps = 3) {
   write_pftrace(of.profile(), path, steps);
 }

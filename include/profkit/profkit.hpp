@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @file
 /// Host ranges, NVTX, sessions and reports: include it in one translation unit of a program, usually that of `main`. From there it
 /// switches NVTX on for the whole program. Everywhere else `scope.hpp` is enough, and much lighter.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+/// @file
 /// The macros alone: the light header for the code that is measured. It records nothing until a session runs (`profkit.hpp`).
 ///
 ///     PROF_SCOPE("attention");           a scope to the end of the block
@@ -42,18 +43,24 @@
 
 #ifndef PROFKIT_DISABLE
 
+/// A scope to the end of the block: `PROF_SCOPE("name")`, or `PROF_SCOPE("name", profkit::work{flops, bytes})`, which says what it has to
+/// do.
 #define PROF_SCOPE(...) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" PROFKIT_FIRST(__VA_ARGS__, )), ::profkit::detail::work_of(__VA_ARGS__) }
 
+/// A scope to the end of the block, shown as `layer_3`. The index is kept as a number: no text is made.
 #define PROF_SCOPE_INDEXED(name, index) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
 
+/// A scope to the end of the block, named after the function.
 #define PROF_FUNCTION() \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
 
+/// A scope to the end of the block that works for the one of the token, a `profkit::scope_token`.
 #define PROF_ADOPT_SCOPE(role, token) \
   ::profkit::adopting_scope PROFKIT_VARIABLE { PROFKIT_SITE("" role), token }
 
+/// Samples a number, now.
 #define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), static_cast<double>(value))
 
 #else

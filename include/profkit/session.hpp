@@ -58,21 +58,29 @@ class session final : public step_loop {
   /// `measured_steps` are; with `steps=auto`, as many as it takes to know their mean.
   [[nodiscard]] bool wants_step() const noexcept { return !core_->has_enough() && core_->next_step() < core_->wanted_steps(); }
 
+  /// Of the range-for. Dereferenced, it makes the step.
   class iterator {
    public:
+    /// @param loop borrowed.
+    /// @param left how many steps at most.
     iterator(session* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}
+    /// Begins the step.
     [[nodiscard]] step operator*() const { return step{*loop_}; }
+    /// One step less is left.
     iterator& operator++() noexcept {
       --left_;
       return *this;
     }
+    /// Also false when enough was measured (`steps=auto`).
     [[nodiscard]] bool operator!=(iterator const& other) const noexcept { return left_ != other.left_ && !loop_->core_->has_enough(); }
 
    private:
     session* loop_;
     std::uint64_t left_;
   };
+  /// For the range-for: `warmup_steps` and `measured_steps`, or with `steps=auto` as many as it takes.
   [[nodiscard]] iterator begin() noexcept { return {this, core_->wanted_steps()}; }
+  /// For the range-for.
   [[nodiscard]] iterator end() noexcept { return {this, 0}; }
 
  private:

@@ -156,6 +156,7 @@ inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, g
 
 }  // namespace detail
 
+/// What a program may want otherwise in an analysis.
 struct analyze_options {
   kernel_class_rules kernel_classes = default_kernel_classes();
 };

@@ -18,6 +18,7 @@ struct device_peaks {
   double gigabytes;                               ///< 10^9 per second
   std::string_view source;
 
+  /// The same per second.
   [[nodiscard]] device_rates rates() const {
     device_rates result;
     for (std::size_t i = 0; i < precision_count; ++i) {

@@ -54,8 +54,10 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
 /// total time, longest first. Each kernel counts once, also where a scope lies in another of its name. Shares are of the time of these
 /// kernels.
 /// Takes as long as `analyze`. Without kernels, collected or launched, there are no rows.
+/// @param of what was recorded.
 /// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
 ///   "step/forward".
+/// @param with the classes of kernels.
 [[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& of, std::string_view scope,
                                                                   analyze_options const& with = {}) {
   std::vector<bool> const is_inside = detail::paths_inside(of.paths, scope);

@@ -51,6 +51,7 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
 }  // namespace detail
 
 /// Takes time in proportion to the records and their nesting, n log n if they are out of order.
+/// @param of what was recorded.
 /// @param launched `attribute(of)`.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of, attribution const& launched) {
   detail::measured_time const all{of};
@@ -91,6 +92,7 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
   return result;
 }
 
+/// The same, with its own attribution.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of) { return summarize_like_nsys(of, attribute(of)); }
 
 }  // namespace profkit

@@ -82,6 +82,9 @@ auto select_neighbours(Iterator first, Iterator last, std::size_t rank) {
 
 /// The same as `quantile` of samples that are not sorted, in time proportional to their number. Changes their order.
 /// Source of the way: R. W. Floyd, R. L. Rivest, "Expected time bounds for selection", Communications of the ACM 18 (1975).
+/// @param first begin of the samples.
+/// @param last their end.
+/// @param q from 0 to 1.
 /// @param number_of what makes a number of a sample; keeps the order.
 template <class Iterator, class NumberOf>
 [[nodiscard]] std::optional<double> select_quantile(Iterator first, Iterator last, double q, NumberOf number_of) {

@@ -14,6 +14,7 @@ namespace profkit {
 /// Source: B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962).
 class running_statistics {
  public:
+  /// Takes one sample.
   void add(double value) noexcept {
     ++count_;
     total_ += value;
@@ -44,12 +45,16 @@ class running_statistics {
     max_ = std::max(max_, other.max_);
   }
 
+  /// How many samples.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  /// Their sum.
   [[nodiscard]] double total() const noexcept { return total_; }
 
   /// n/a without samples.
   [[nodiscard]] std::optional<double> mean() const noexcept { return if_any(mean_); }
+  /// n/a without samples.
   [[nodiscard]] std::optional<double> min() const noexcept { return if_any(min_); }
+  /// n/a without samples.
   [[nodiscard]] std::optional<double> max() const noexcept { return if_any(max_); }
 
   /// Sample standard deviation (divides by n - 1); n/a with fewer than two samples.

@@ -16,6 +16,7 @@
 
 namespace profkit {
 
+/// The steady part of a series of step times.
 struct steady_part {
   warmup_finding finding = warmup_finding::unknown;
   std::size_t begin = 0;  ///< where the steady part begins, or for `never_steady` where the last change lies; a position in the series

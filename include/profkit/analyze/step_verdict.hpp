@@ -21,6 +21,9 @@ struct timed_steps {
   std::vector<std::uint64_t> steps;  ///< `step_record::index` of each
   std::size_t warmup = 0;            ///< how many of them are warm-up
 
+  /// @param step `step_record::index`.
+  /// @param is_warmup all such steps come first.
+  /// @param time of the step.
   void add(std::uint64_t step, bool is_warmup, milliseconds time) {
     ms.push_back(time.count());
     steps.push_back(step);

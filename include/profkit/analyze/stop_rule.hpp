@@ -31,6 +31,7 @@ class stop_rule {
   /// Whether enough is measured; to be asked after each step.
   /// @param so_far holds the GPU step times that are known by now.
   /// @param has_gpu whether there are such times at all; then some have to be known.
+  /// @param tick how long a tick of `add` is.
   [[nodiscard]] bool look(profile const& so_far, bool has_gpu, milliseconds tick) {
     if (ticks_.size() >= next_look_ && !is_known_) {
       constexpr std::size_t part = 10;
@@ -40,6 +41,7 @@ class stop_rule {
     return is_known_ || ticks_.size() >= result_.most_steps;
   }
 
+  /// When it stopped, and what was known then.
   [[nodiscard]] stop_record const& result() const noexcept { return result_; }
 
  private:

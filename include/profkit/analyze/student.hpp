@@ -47,6 +47,7 @@ inline double incomplete_beta(double a, double b, double x) noexcept {
 }  // namespace detail
 
 /// The share of Student's t distribution that lies within +-t. Source: DLMF 8.17 with x = freedom / (freedom + t^2).
+/// @param t the distance from the middle, in standard errors.
 /// @param freedom degrees of freedom, above 0; need not be whole.
 [[nodiscard]] inline double student_share_within(double t, double freedom) noexcept {
   return 1.0 - detail::incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t));
@@ -54,6 +55,7 @@ inline double incomplete_beta(double a, double b, double x) noexcept {
 
 /// The t within which `share` of Student's distribution lies: 2.045 for 0.95 and 29 degrees of freedom.
 /// @param share above 0, below 1.
+/// @param freedom degrees of freedom, above 0.
 [[nodiscard]] inline double student_quantile(double share, double freedom) noexcept {
   double low = 0.0;
   double high = 1.0;

@@ -83,6 +83,7 @@ struct per_step_figures {
   std::optional<double> autocorrelation;           ///< of neighbouring steps, the plain estimate; n/a where the steps do not vary
 };
 
+/// What the scopes of one row took in each measured step.
 struct scope_per_step {
   std::uint64_t steps = 0;
   per_step_figures host;
@@ -91,6 +92,7 @@ struct scope_per_step {
   std::uint64_t gpu_steps = 0;              ///< that `gpu` is of: those in which kernels were collected
 };
 
+/// What one kernel took in each measured step.
 struct kernel_per_step {
   std::uint64_t steps = 0;  ///< in which kernels were collected
   per_step_figures gpu;
@@ -134,6 +136,7 @@ struct kernel_summary {
   std::optional<kernel_per_step> per_step{};  ///< n/a without steps
 };
 
+/// All kernels of one class.
 struct kernel_class_summary {
   std::string name;
   std::uint64_t count = 0;
@@ -148,6 +151,7 @@ struct copy_summary {
   std::uint64_t bytes = 0;
 };
 
+/// All calls of one function of the CUDA runtime or driver.
 struct api_summary {
   std::string name;
   duration_summary time;
@@ -234,6 +238,7 @@ struct memory_summary {
   std::string peak_note;                    ///< over what the source keeps its peak
 };
 
+/// The samples of one counter (`PROF_COUNTER`).
 struct counter_summary {
   std::string name;
   std::uint64_t count = 0;

@@ -53,6 +53,7 @@ class collector {
   /// Whether it adds to `profile::gpu_steps`, later than the steps end.
   [[nodiscard]] virtual bool times_steps() const noexcept { return false; }
 
+  /// Whether it collects, and if not, why.
   [[nodiscard]] collector_status const& status() const noexcept { return status_; }
 
   /// From now on the collector does not collect.

@@ -18,12 +18,14 @@ namespace profkit {
 /// time is n/a. Costs about 2 microseconds while a session runs, no more than a plain scope otherwise.
 class gpu_scope : private scope {
  public:
+  /// @param where the place in the source.
   /// @param stream borrowed; work launched on it in between is what is timed.
   [[nodiscard]] gpu_scope(site& where, cudaStream_t stream) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags != 0, 0)) begin_timed(flags, where, stream);
   }
 
+  /// @param where the place in the source.
   /// @param stream without one it is a plain scope: for programs that also run without a GPU.
   [[nodiscard]] gpu_scope(site& where, std::optional<cudaStream_t> stream) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);

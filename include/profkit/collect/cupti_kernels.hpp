@@ -21,6 +21,7 @@
 
 namespace profkit {
 
+/// What `cupti_kernels` records beside kernels, copies and memsets.
 struct kernel_options {
   /// Every call of the CUDA runtime and driver, not only those that launch operations: for `cuda_api_sum.csv`. A training step makes
   /// about 12 calls for each kernel, so this takes much more time and memory.
@@ -40,6 +41,7 @@ struct kernel_options {
 /// Source of times: CUPTI activity records, in nanoseconds on CLOCK_REALTIME.
 class cupti_kernels final : public collector {
  public:
+  /// Opens nothing yet: `start` does, when a session takes it.
   explicit cupti_kernels(kernel_options options = {}) noexcept : options_{options} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }

@@ -16,6 +16,7 @@ namespace profkit {
 ///     session.collect(profkit::measured_roof{{{profkit::precision::bf16, 7.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}}});
 class measured_roof final : public collector {
  public:
+  /// @param roofs one for each precision that was measured.
   explicit measured_roof(std::vector<measured_roof_record> roofs) : roofs_{std::move(roofs)} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "measured roof"; }

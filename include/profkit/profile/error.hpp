@@ -17,6 +17,7 @@ class error : public std::runtime_error {
   /// @param code the status of the call that failed (`errno`, `cudaError_t`, ...), 0 where there is none.
   explicit error(std::string const& what, int code = 0) : std::runtime_error{what}, code_{code} {}
 
+  /// The status of the call that failed; 0 where there is none.
   [[nodiscard]] int code() const noexcept { return code_; }
 
  private:

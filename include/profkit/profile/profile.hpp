@@ -38,6 +38,7 @@ struct path_record {
   std::string role{};
 };
 
+/// A thread that had scopes or launched something.
 struct thread_record {
   std::uint64_t system_id = 0;  ///< `gettid`
   std::string name;             ///< as the kernel knew it at the thread's first scope
@@ -86,6 +87,7 @@ struct gpu_step_record {
   std::chrono::nanoseconds duration{};
 };
 
+/// What a device ran.
 enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
 
 /// What a GPU operation is called.
@@ -147,6 +149,7 @@ struct allocator_record {
   bool is_polled = false;            ///< it was read at the ends of scopes: what came and went in between is not known
 };
 
+/// What an `allocation_record` says.
 enum class allocation_kind : std::uint8_t {
   allocated = 0,
   released = 1,

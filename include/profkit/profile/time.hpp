@@ -17,6 +17,7 @@ struct interval {
   timestamp begin;
   timestamp end;
 
+  /// Not negative.
   [[nodiscard]] constexpr std::chrono::nanoseconds duration() const noexcept { return end - begin; }
 };
 

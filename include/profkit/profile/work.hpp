@@ -11,6 +11,7 @@ enum class precision : std::uint8_t { unknown = 0, fp64 = 1, fp32 = 2, tf32 = 3,
 
 inline constexpr char const* precision_names[] = {"unknown", "fp64", "fp32", "tf32", "fp16", "bf16", "fp8"};
 
+/// Such as "bf16".
 [[nodiscard]] constexpr char const* name_of(precision of) noexcept { return precision_names[static_cast<std::uint8_t>(of)]; }
 
 /// @return `unknown` if there is none of that name.

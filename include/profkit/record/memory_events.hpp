@@ -12,6 +12,7 @@ namespace profkit {
 /// allocates only if it is the first thing that the thread records.
 /// @param source has the name of a memory source, such as "libtorch", and lives as long as the program.
 /// @param address of the piece; `record_release` says the same one.
+/// @param bytes of the piece.
 inline void record_allocation(site& source, void const* address, std::uint64_t bytes) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;
@@ -21,6 +22,8 @@ inline void record_allocation(site& source, void const* address, std::uint64_t b
 }
 
 /// The allocator has the memory back, from whatever thread. Same rules as `record_allocation`.
+/// @param source as for `record_allocation`.
+/// @param address of the piece.
 /// @param bytes of the piece as the allocator knows them, for pieces that were given before recording began; 0 if it does not say.
 inline void record_release(site& source, void const* address, std::uint64_t bytes = 0) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);

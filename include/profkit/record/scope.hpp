@@ -25,17 +25,20 @@ struct no_work {};
 /// Stack only: it must end on the thread that began it, in reverse order.
 class scope {
  public:
+  /// @param where the place in the source; lives as long as the program.
   [[nodiscard]] explicit scope(site& where) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     begin(flags, where);
   }
 
+  /// @param where the place in the source.
   /// @param index shown behind the name, as in `layer_3`; kept as a number.
   [[nodiscard]] scope(site& where, std::int64_t index) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index));
   }
 
+  /// @param where the place in the source.
   /// @param done what the scope has to do.
   [[nodiscard]] scope(site& where, work const& done) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
@@ -43,6 +46,7 @@ class scope {
     if (is_recorded()) detail::put_work(*detail::this_thread_log, flags, done);
   }
 
+  /// What `PROF_SCOPE` without work makes.
   [[nodiscard]] scope(site& where, detail::no_work) noexcept : scope{where} {}
 
   ~scope() {
@@ -60,6 +64,8 @@ class scope {
   /// It has begun already.
   void begun(detail::open_scope_word open) noexcept { open_ = open; }
 
+  /// @param flags of the recorder.
+  /// @param where the place in the source.
   void begin(std::uint32_t flags, site& where) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread_log;
@@ -71,7 +77,10 @@ class scope {
     if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, detail::event_kind::enter, 0);
   }
 
+  /// @param flags of the recorder.
+  /// @param where the place in the source.
   /// @param kind one that has a payload.
+  /// @param payload such as the index.
   void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread_log;
@@ -100,6 +109,7 @@ class scope {
     return open;
   }
 
+  /// Whether a session records it.
   [[nodiscard]] bool is_recorded() const noexcept { return (open_ & ~detail::flags_for_end) != 0; }
 
  private:

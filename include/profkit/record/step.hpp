@@ -69,6 +69,7 @@ class step : private scope {
 
   /// From 0, warm-up included.
   [[nodiscard]] std::uint64_t index() const noexcept { return raw_.index; }
+  /// Whether it is excluded from statistics.
   [[nodiscard]] bool is_warmup() const noexcept { return raw_.warmup; }
 
   /// Overrides `options::items_per_step` for this step.

@@ -114,6 +114,7 @@ inline table empty_kernel_table() {
   return result;
 }
 
+/// A row for each class of kernels.
 [[nodiscard]] inline table class_table(gpu_summary const& of) {
   table result{{"class", "kernels", "total ms", "of all kernels"}};
   for (kernel_class_summary const& row : of.classes) {
@@ -122,6 +123,7 @@ inline table empty_kernel_table() {
   return result;
 }
 
+/// A row for each direction of copies, and one for memsets.
 [[nodiscard]] inline table copy_table(gpu_summary const& of) {
   std::vector<std::string> headings = detail::times_headings("copy or memset");
   headings.emplace_back("MiB");

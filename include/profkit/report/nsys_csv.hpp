@@ -108,6 +108,7 @@ inline std::string nsys_range_kernel_csv(nsys_summary const& of) {
 
 /// The summaries that `nsys stats --format csv` prints, with its headings, units, order and rounding. A name with quotes is quoted as in
 /// RFC 4180, so that any reader of CSV can read it.
+/// @param of `summarize_like_nsys` of a profile.
 /// @param has_kernels false: only the summary of ranges; the others were not measured.
 [[nodiscard]] inline std::vector<named_csv> nsys_csv(nsys_summary const& of, bool has_kernels) {
   std::vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(of.ranges, "Instances", "Range")}};

@@ -259,7 +259,10 @@ inline void put_pftrace(profile const& of, attribution const& launched, std::uin
 /// What `trace_json` shows, in Perfetto's own format: about a tenth of the size. https://ui.perfetto.dev and trace_processor open it. Times
 /// are nanoseconds of CLOCK_REALTIME. The slices around a scope are its path. Source: perfetto/protos/perfetto/trace/trace_packet.proto and
 /// what it includes.
+/// @param of what was recorded.
 /// @param launched `attribute(of)`.
+/// @param steps how many of the last measured steps are in it.
+/// @param packing whether the packets are compressed.
 [[nodiscard]] inline std::string trace_pftrace(profile const& of, attribution const& launched, std::uint64_t steps,
                                                pftrace_packing packing = pftrace_packing::compressed) {
   detail::trace_output bytes;
@@ -267,6 +270,7 @@ inline void put_pftrace(profile const& of, attribution const& launched, std::uin
   return std::move(bytes).take();
 }
 
+/// The same, compressed, with its own attribution.
 [[nodiscard]] inline std::string trace_pftrace(profile const& of, std::uint64_t steps = 3) {
   return trace_pftrace(of, attribute(of), steps);
 }

@@ -22,10 +22,13 @@ namespace profkit {
 /// A profile and what it comes to. Cheap to copy; prints with fmt: `fmt::print("{}\n", report)`.
 class report {
  public:
+  /// Analyses the profile, which takes as long as `analyze`.
   explicit report(std::shared_ptr<profkit::profile const> of)
       : profile_{std::move(of)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
 
+  /// What was measured.
   [[nodiscard]] profkit::profile const& profile() const noexcept { return *profile_; }
+  /// What it comes to: all that the tables and files show, as values.
   [[nodiscard]] profkit::summary const& summary() const noexcept { return *summary_; }
 
   /// Tables for a terminal.
@@ -37,6 +40,7 @@ class report {
   /// Writes `report.json`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and `nvtx_pushpop_sum.csv`; where kernels were collected
   /// `kernels.csv` and the other summaries of Nsight Systems, too; with `<profkit/perfetto.hpp>` in the program `trace.pftrace`. Makes the
   /// directory if need be. Each file is there as a whole or not at all.
+  /// @param directory where to.
   /// @param trace_steps how many of the last measured steps are in the traces.
   /// @throws profkit::error that names the file.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
@@ -57,6 +61,7 @@ class report {
 
 }  // namespace profkit
 
+/// @cond  doxygen does not find fmt
 template <>
 struct fmt::formatter<profkit::report> : fmt::formatter<std::string> {
   template <class Context>
@@ -64,3 +69,4 @@ struct fmt::formatter<profkit::report> : fmt::formatter<std::string> {
     return fmt::formatter<std::string>::format(of.text(), context);
   }
 };
+/// @endcond

@@ -15,6 +15,7 @@ namespace profkit {
 /// Rows of text under headings, written as aligned text, Markdown or CSV.
 class table {
  public:
+  /// @param headings one for each column.
   /// @param text_columns the first so many columns are aligned left, the others right.
   explicit table(std::vector<std::string> headings, std::size_t text_columns = 1)
       : headings_{std::move(headings)}, text_columns_{text_columns} {}
@@ -25,9 +26,12 @@ class table {
     rows_.push_back(std::move(cells));
   }
 
+  /// How many there are.
   [[nodiscard]] std::size_t columns() const noexcept { return headings_.size(); }
+  /// Whether there is no row.
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
+  /// With aligned columns, for a terminal.
   [[nodiscard]] std::string to_text() const {
     std::vector<std::size_t> const widths = column_widths();
     std::string result = text_line(headings_, widths);
@@ -38,6 +42,7 @@ class table {
     return result;
   }
 
+  /// As a table of Markdown; what would end a cell is escaped.
   [[nodiscard]] std::string to_markdown() const {
     std::string result = markdown_line(headings_);
     for (std::size_t column = 0; column < headings_.size(); ++column) result += column < text_columns_ ? "|---" : "|---:";

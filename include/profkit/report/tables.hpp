@@ -61,6 +61,7 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   return result;
 }
 
+/// A row for each figure of each memory source.
 [[nodiscard]] inline table memory_table(summary const& of) {
   table result{{"memory", "samples", "first MiB", "last MiB", "highest sample MiB", "peak MiB", "peak over"}};
   for (memory_summary const& row : of.memory) {
@@ -71,6 +72,7 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   return result;
 }
 
+/// A row for each counter.
 [[nodiscard]] inline table counter_table(summary const& of) {
   table result{{"counter", "samples", "last", "mean", "min", "max"}};
   for (counter_summary const& row : of.counters) {

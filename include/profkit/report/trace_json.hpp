@@ -231,13 +231,16 @@ inline void put_trace_json(profile const& of, attribution const& launched, std::
 /// thread with its scopes and API calls, one per stream of a device with its operations, arrows between a launch and what it launched,
 /// counters and memory. Times are microseconds since the session began.
 /// Source: "Trace Event Format", the Chromium project.
+/// @param of what was recorded.
 /// @param launched `attribute(of)`.
+/// @param steps how many of the last measured steps are in it.
 [[nodiscard]] inline std::string trace_json(profile const& of, attribution const& launched, std::uint64_t steps) {
   detail::trace_output text;
   detail::put_trace_json(of, launched, steps, text);
   return std::move(text).take();
 }
 
+/// The same, with its own attribution.
 [[nodiscard]] inline std::string trace_json(profile const& of, std::uint64_t steps = 3) { return trace_json(of, attribute(of), steps); }
 
 /// Writes the same into a file, in pieces.

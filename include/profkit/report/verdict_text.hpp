@@ -16,6 +16,7 @@
 
 namespace profkit {
 
+/// Such as "still warming".
 [[nodiscard]] inline char const* verdict_name(step_verdict verdict) noexcept {
   switch (verdict) {
     case step_verdict::too_few:
