@@ -64,7 +64,7 @@ class archive_writer {
   /// As a list of these values alone.
   template <class T>
   void list(T const* values, std::size_t count) {
-    (*this)(static_cast<std::uint64_t>(count));
+    (*this)(std::uint64_t{count});
     if constexpr (is_flat<T>) {
       write_flat(values, count);
     } else {

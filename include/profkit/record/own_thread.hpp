@@ -22,9 +22,9 @@ template <class Function>
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   std::unique_ptr<std::thread> result;
   try {
-    result = std::make_unique<std::thread>([name, function = std::forward<Function>(function)] {
+    result = std::make_unique<std::thread>([name, body = std::forward<Function>(function)] {
       ::pthread_setname_np(::pthread_self(), name);
-      function();
+      body();
     });
   } catch (...) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
