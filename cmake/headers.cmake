@@ -123,6 +123,7 @@ set(PROFKIT_HEADERS
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp
+    profkit/report/shown_text.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
     profkit/report/trace_content.hpp

@@ -14,6 +14,7 @@
 #include "gpu_json.hpp"
 #include "json_writer.hpp"
 #include "number_format.hpp"
+#include "shown_text.hpp"
 #include "table.hpp"
 
 namespace profkit {
@@ -115,7 +116,7 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
   std::string const causes = detail::causes_text(detail::idle_of_all(budget), budget.wall);
   if (!causes.empty()) text += ": " + causes;
   for (std::size_t i = 0; i < std::min(budget.starving.size(), detail::starving_named); ++i) {
-    text += fmt::format("{}{} {}", i == 0 ? "; it waits longest for " : ", ", budget.starving[i].name,
+    text += fmt::format("{}{} {}", i == 0 ? "; it waits longest for " : ", ", detail::one_line(budget.starving[i].name),
                         detail::share_of(budget.starving[i].total, budget.wall));
   }
   text += fmt::format("\noverlap: operations ran beside others for {} ms a step, which counts once, for the one that began first",

@@ -13,6 +13,7 @@
 
 #include "../analyze/summary.hpp"
 #include "number_format.hpp"
+#include "shown_text.hpp"
 #include "table.hpp"
 
 namespace profkit {
@@ -21,17 +22,6 @@ namespace detail {
 
 inline constexpr std::size_t kernels_shown = 20;
 inline constexpr std::size_t kernel_name_width = 100;
-
-/// Cut in the middle, where templates are; the ends say the most. Never inside a character of UTF-8.
-inline std::string shortened(std::string const& name, std::size_t width) {
-  if (name.size() <= width) return name;
-  auto const continues = [&](std::size_t i) { return i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0U) == 0x80U; };
-  std::size_t head = (width - 3) * 2 / 3;
-  std::size_t tail = name.size() - (width - 3 - head);
-  while (head > 0 && continues(head)) --head;
-  while (continues(tail)) ++tail;
-  return name.substr(0, head) + "..." + name.substr(tail);
-}
 
 /// operations, kernel, self, busy and span ms.
 inline std::vector<std::string> gpu_work_cells(std::optional<gpu_work_summary> const& of) {

@@ -11,26 +11,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace profkit::detail {
+#include "shown_text.hpp"
 
-/// The length of the valid UTF-8 sequence at the start of `text`, 0 if there is none. Source: Unicode 15, table 3-7.
-inline std::size_t utf8_sequence(std::string_view text) {
-  auto const byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  auto const follows = [&](std::size_t i, unsigned low = 0x80U, unsigned high = 0xbfU) { return byte(i) >= low && byte(i) <= high; };
-  unsigned const first = byte(0);
-  if (text.empty()) return 0;
-  if (first < 0x80U) return 1;
-  if (first >= 0xc2U && first <= 0xdfU) return follows(1) ? 2 : 0;
-  if (first >= 0xe0U && first <= 0xefU) {
-    bool const second = follows(1, first == 0xe0U ? 0xa0U : 0x80U, first == 0xedU ? 0x9fU : 0xbfU);
-    return second && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xf0U && first <= 0xf4U) {
-    bool const second = follows(1, first == 0xf0U ? 0x90U : 0x80U, first == 0xf4U ? 0x8fU : 0xbfU);
-    return second && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
+namespace profkit::detail {
 
 /// Quoted and escaped as RFC 8259 asks; bytes that are not UTF-8 become U+FFFD.
 inline std::string json_string(std::string_view text) {

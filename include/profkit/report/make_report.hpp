@@ -25,6 +25,7 @@
 #include "quality_text.hpp"
 #include "report_code.hpp"
 #include "report_json.hpp"
+#include "shown_text.hpp"
 #include "tables.hpp"
 #include "trace_json.hpp"
 #include "verdict_text.hpp"
@@ -84,7 +85,7 @@ inline std::string memory_text(summary const& of, report_sections const& section
 inline std::string throughput_text(step_summary const& of) {
   std::string text = fmt::format("{} warm-up steps excluded; std is of the sample (n - 1)", of.warmup);
   if (of.items_per_second) {
-    text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), of.item_name, of.items_per_second_basis);
+    text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), one_line(of.item_name), of.items_per_second_basis);
   }
   return text + "\n\n";
 }

@@ -16,22 +16,11 @@
 #include <protozero/varint.hpp>
 
 #include "../profile/time.hpp"
-#include "json_writer.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
+#include "shown_text.hpp"
 
 namespace profkit::detail {
-
-/// The text with U+FFFD for each byte that is not UTF-8, which protobuf does not take.
-inline std::string as_utf8(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    std::size_t const length = utf8_sequence(text);
-    result += length == 0 ? std::string_view{"\xef\xbf\xbd"} : text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return result;
-}
 
 inline void append_varint(std::string& bytes, std::uint64_t number) { protozero::add_varint_to_buffer(&bytes, number); }
 

@@ -11,6 +11,7 @@
 #include "../analyze/summary.hpp"
 #include "../profile/time.hpp"
 #include "gpu_tables.hpp"
+#include "shown_text.hpp"
 
 namespace profkit {
 
@@ -19,7 +20,7 @@ namespace detail {
 /// @param otherwise where the collector gave no reason.
 inline std::string why_not_collected(summary const& of, std::string_view collector, char const* otherwise) {
   for (collector_record const& each : of.collectors) {
-    if (each.name == collector) return each.reason.empty() ? otherwise : each.reason;
+    if (each.name == collector) return each.reason.empty() ? otherwise : one_line(each.reason, longest_shown_reason);
   }
   return "no collector";
 }
@@ -53,14 +54,15 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
   }
   for (allocator_summary const& each : of.allocators) {
     count(each.unknown_releases,
-          ("releases were of memory of " + each.source + " that was not seen to be given (before the session, or dropped)").c_str());
-    count(each.reused_addresses, ("times memory of " + each.source + " was given where some was live: its release was not seen").c_str());
+          ("releases were of memory of " + detail::one_line(each.source) + " that was not seen to be given (before the session, or dropped)").c_str());
+    count(each.reused_addresses, ("times memory of " + detail::one_line(each.source) + " was given where some was live: its release was not seen").c_str());
   }
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {
     std::string const reason = each.name == "kernels" && each.reason.empty() ? collected_steps_text(of) : each.reason;
-    text += fmt::format("{}: {}{}\n", each.name, each.status, reason.empty() ? "" : " (" + reason + ")");
+    text += fmt::format("{}: {}{}\n", detail::one_line(each.name), each.status,
+                        reason.empty() ? "" : " (" + detail::one_line(reason, detail::longest_shown_reason) + ")");
   }
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
   text += fmt::format("own cost: {:.1f} ns per scope on this machine", ns_per_scope);

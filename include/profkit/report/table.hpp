@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -10,9 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "shown_text.hpp"
+
 namespace profkit {
 
-/// Rows of text under headings, written as aligned text, Markdown or CSV.
+/// Rows of text under headings, written as aligned text, Markdown or CSV. Cells may hold any bytes: text and Markdown have a line for each
+/// row, with `one_line` of the cells; CSV has them whole.
 class table {
  public:
   /// @param headings one for each column.
@@ -33,12 +34,13 @@ class table {
 
   /// With aligned columns, for a terminal.
   [[nodiscard]] std::string to_text() const {
-    std::vector<std::size_t> const widths = column_widths();
+    std::vector<std::vector<std::string>> const rows = shown_rows();
+    std::vector<std::size_t> const widths = column_widths(rows);
     std::string result = text_line(headings_, widths);
     std::size_t total = 2 * (widths.size() - 1);
     for (std::size_t const width : widths) total += width;
     result += std::string(total, '-') + "\n";
-    for (auto const& row : rows_) result += text_line(row, widths);
+    for (auto const& row : rows) result += text_line(row, widths);
     return result;
   }
 
@@ -47,11 +49,11 @@ class table {
     std::string result = markdown_line(headings_);
     for (std::size_t column = 0; column < headings_.size(); ++column) result += column < text_columns_ ? "|---" : "|---:";
     result += "|\n";
-    for (auto const& row : rows_) result += markdown_line(row);
+    for (auto const& row : shown_rows()) result += markdown_line(row);
     return result;
   }
 
-  /// As in RFC 4180: a cell with a comma, quote or line break is quoted.
+  /// As in RFC 4180: a cell with a comma, quote or line break is quoted. Bytes that are not UTF-8 become U+FFFD.
   [[nodiscard]] std::string to_csv() const {
     std::string result = csv_line(headings_);
     for (auto const& row : rows_) result += csv_line(row);
@@ -65,11 +67,19 @@ class table {
         std::count_if(cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
   }
 
-  [[nodiscard]] std::vector<std::size_t> column_widths() const {
+  [[nodiscard]] std::vector<std::vector<std::string>> shown_rows() const {
+    std::vector<std::vector<std::string>> result = rows_;
+    for (auto& row : result) {
+      for (std::string& cell : row) cell = detail::one_line(cell);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<std::size_t> column_widths(std::vector<std::vector<std::string>> const& rows) const {
     std::vector<std::size_t> widths;
     for (std::size_t column = 0; column < headings_.size(); ++column) {
       std::size_t width = width_of(headings_[column]);
-      for (auto const& row : rows_) width = std::max(width, width_of(row[column]));
+      for (auto const& row : rows) width = std::max(width, width_of(row[column]));
       widths.push_back(width);
     }
     return widths;
@@ -93,10 +103,10 @@ class table {
       // Leading spaces, which indent the tree of scopes, would be lost.
       std::size_t const indent = std::min(cell.find_first_not_of(' '), cell.size());
       for (std::size_t i = 0; i < indent; ++i) line += "&nbsp;";
-      // Templates would be taken for HTML, and pointers for emphasis.
+      // Templates would be taken for HTML, pointers for emphasis, brackets for links.
       for (char const c : cell.substr(indent)) {
-        if (std::string_view{"|<*`\\"}.find(c) != std::string_view::npos) line += '\\';
-        line += c == '\n' ? ' ' : c;
+        if (std::string_view{"|<*`\\[&"}.find(c) != std::string_view::npos) line += '\\';
+        line += c;
       }
       line += " ";
     }
@@ -106,7 +116,7 @@ class table {
   static std::string csv_line(std::vector<std::string> const& cells) {
     std::string line;
     for (std::size_t column = 0; column < cells.size(); ++column) {
-      std::string const& cell = cells[column];
+      std::string const cell = detail::as_utf8(cells[column]);
       if (column > 0) line += ',';
       if (cell.find_first_of(",\"\r\n") == std::string::npos) {
         line += cell;

@@ -11,6 +11,7 @@
 
 #include "../analyze/summary.hpp"
 #include "number_format.hpp"
+#include "shown_text.hpp"
 #include "table.hpp"
 
 namespace profkit {
@@ -67,7 +68,7 @@ inline std::string rates_text(device_rates const& of) {
 inline std::string limits_text(limits_summary const& of) {
   std::string text = "roof: ";
   if (of.why_no_peaks.empty()) {
-    text += fmt::format("{}, dense: {} ({})\n", of.device, rates_text(of.peaks), of.source);
+    text += fmt::format("{}, dense: {} ({})\n", one_line(of.device), rates_text(of.peaks), of.source);
   } else {
     text += fmt::format("n/a, {}\n", of.why_no_peaks);
   }
@@ -78,7 +79,7 @@ inline std::string limits_text(limits_summary const& of) {
   for (measured_roof_record const& each : of.measured) {
     if (how.find(each.how) == std::string::npos) how += (how.empty() ? "" : "; ") + each.how;
   }
-  return text + (how.empty() ? "\n" : " (" + how + ")\n");
+  return text + (how.empty() ? "\n" : " (" + one_line(how) + ")\n");
 }
 
 inline bool is_impossible(std::optional<work_summary> const& of) {
@@ -100,7 +101,7 @@ inline std::string impossible_text(summary const& of) {
   if (count == 0) return {};
   return fmt::format(
       "a share above 100 % cannot be: of {} ({} rows) the work is counted wrong, is of another precision, or did not come from memory\n",
-      first, count);
+      one_line(first), count);
 }
 
 }  // namespace detail
@@ -153,7 +154,7 @@ inline std::string impossible_text(summary const& of) {
   if (model.utilization) {
     text +=
         fmt::format("{} of {} TFLOP/s: {}, {} dense, {}", detail::format_share(model.utilization),
-                    detail::format_figure(model.peak_flops_per_second, 1e12), of.limits.device, name_of(model.precision), of.limits.source);
+                    detail::format_figure(model.peak_flops_per_second, 1e12), detail::one_line(of.limits.device), name_of(model.precision), of.limits.source);
   } else {
     text += fmt::format("n/a, {}", model.why_no_peak);
   }

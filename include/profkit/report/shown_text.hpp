@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// Names come from the program and may hold anything; what is written of them is UTF-8, and a line where a line is wanted.
+
+namespace profkit::detail {
+
+/// The length of the valid UTF-8 sequence at the start of `text`, 0 if there is none. Source: Unicode 15, table 3-7.
+inline std::size_t utf8_sequence(std::string_view text) {
+  auto const byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  auto const follows = [&](std::size_t i, unsigned low = 0x80U, unsigned high = 0xbfU) { return byte(i) >= low && byte(i) <= high; };
+  unsigned const first = byte(0);
+  if (text.empty()) return 0;
+  if (first < 0x80U) return 1;
+  if (first >= 0xc2U && first <= 0xdfU) return follows(1) ? 2 : 0;
+  if (first >= 0xe0U && first <= 0xefU) {
+    bool const second = follows(1, first == 0xe0U ? 0xa0U : 0x80U, first == 0xedU ? 0x9fU : 0xbfU);
+    return second && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xf0U && first <= 0xf4U) {
+    bool const second = follows(1, first == 0xf0U ? 0x90U : 0x80U, first == 0xf4U ? 0x8fU : 0xbfU);
+    return second && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+/// The text with U+FFFD for each byte that is not UTF-8, which neither protobuf nor a reader of text takes.
+inline std::string as_utf8(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    std::size_t const length = utf8_sequence(text);
+    result += length == 0 ? std::string_view{"\xef\xbf\xbd"} : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result;
+}
+
+/// Cut in the middle, where templates are; the ends say the most. Never inside a character of UTF-8.
+inline std::string shortened(std::string const& name, std::size_t width) {
+  if (name.size() <= width) return name;
+  auto const continues = [&](std::size_t i) { return i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0U) == 0x80U; };
+  std::size_t head = (width - 3) * 2 / 3;
+  std::size_t tail = name.size() - (width - 3 - head);
+  while (head > 0 && continues(head)) --head;
+  while (continues(tail)) ++tail;
+  return name.substr(0, head) + "..." + name.substr(tail);
+}
+
+/// In bytes; longer than the name of any kernel in a table.
+inline constexpr std::size_t longest_shown_text = 200;
+
+/// Of the sentence in which a collector says why it does not work.
+inline constexpr std::size_t longest_shown_reason = 2000;
+
+/// The text as part of a line for people: control characters escaped as in C, so that it is one line and cannot move the cursor, and cut
+/// where it is longer than `width` bytes.
+inline std::string one_line(std::string_view text, std::size_t width = longest_shown_text) {
+  std::string const part = as_utf8(shortened(std::string{text}, width));
+  std::string result;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    auto const c = static_cast<unsigned char>(part[i]);
+    // U+0080 to U+009F are control characters, too, and U+2028 and U+2029 end lines.
+    bool const is_high_control = c == 0xc2U && static_cast<unsigned char>(part[i + 1]) < 0xa0U;
+    bool const ends_line = part.compare(i, 3, "\xe2\x80\xa8") == 0 || part.compare(i, 3, "\xe2\x80\xa9") == 0;
+    if (c == '\n') {
+      result += "\\n";
+    } else if (c == '\r') {
+      result += "\\r";
+    } else if (c == '\t') {
+      result += "\\t";
+    } else if (c < 0x20U || c == 0x7fU) {
+      result += fmt::format("\\x{:02x}", c);
+    } else if (is_high_control) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(part[++i])));
+    } else if (ends_line) {
+      result += part[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      result += part[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of any bytes, from the program into all that is written of it.
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/shown_text.hpp>
+#include <profkit/report/table.hpp>
+#include <profkit/report/trace_json.hpp>
+#include <profkit/scope.hpp>
+
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+using nlohmann::json;
+using profkit::detail::one_line;
+
+namespace {
+
+std::vector<std::string> const& hostile_names() {
+  static std::vector<std::string> const names{
+      "",
+      std::string(100'000, 'x'),
+      "\xff\xc3\x28 \xed\xa0\x80 \xf5",  // no UTF-8, a surrogate
+      "\"quoted\", 'twice', \"\"",
+      "two\nlines\r\nand\rthree\t\v",
+      "a,b;c|d",
+      "\x01\x1b[31m\x7f \xc2\x9b \xe2\x80\xa8",
+      "</script><script>alert(1)</script> [x](y) &amp; `z`",
+      "{} %s %n \\ \\n $(id)",
+  };
+  return names;
+}
+
+/// What a site is in a program, for a name that is no literal.
+std::vector<profkit::site>& hostile_sites() {
+  static std::vector<profkit::site> sites = [] {
+    std::vector<profkit::site> made;
+    for (std::string const& name : hostile_names()) made.push_back({name.c_str(), name.c_str(), 1, nullptr});
+    return made;
+  }();
+  return sites;
+}
+
+class hostile_collector final : public profkit::collector {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return hostile_names()[4]; }
+  void start(profkit::profile&) override { throw std::runtime_error{"it broke\nin two lines: \xff"}; }
+};
+
+/// Scopes, work, adopted scopes, counters, allocations, an item and a collector with such names.
+profkit::report hostile_report() {
+  profkit::options options = plain_options(0, 2);
+  options.items_per_step = 1;
+  options.item_name = hostile_names()[4];
+  profkit::session session{options};
+  session.collect(hostile_collector{});
+  for ([[maybe_unused]] profkit::step const step : session) {
+    profkit::scope_token token;
+    {
+      PROF_SCOPE("here");
+      token = profkit::scope_token::current();
+    }
+    for (profkit::site& each : hostile_sites()) {
+      profkit::scope const outer{each, profkit::work{1.0, 1.0}};
+      profkit::scope const indexed{each, 7};
+      profkit::adopting_scope const adopting{each, token};
+      profkit::sample_counter(each, 1.0);
+      profkit::record_allocation(each, &each, 8);
+    }
+  }
+  return session.report();
+}
+
+std::filesystem::path folder() { return std::filesystem::temp_directory_path() / ("profkit-names-" + std::to_string(::getpid())); }
+
+std::string content_of(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t const length = profkit::detail::utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::vector<std::string> lines_of(std::string const& text) {
+  std::vector<std::string> result(1);
+  for (char const c : text) {
+    if (c == '\n') {
+      result.emplace_back();
+    } else {
+      result.back() += c;
+    }
+  }
+  return result;
+}
+
+/// Reads CSV as RFC 4180 says, and throws where it is none.
+std::vector<std::vector<std::string>> read_csv(std::string const& text) {
+  std::vector<std::vector<std::string>> records;
+  for (std::size_t at = 0; at < text.size();) {
+    records.emplace_back();
+    for (bool is_in_record = true; is_in_record; ++at) {
+      std::string& cell = records.back().emplace_back();
+      if (at < text.size() && text[at] == '"') {
+        for (++at; text.at(at) != '"' || (at + 1 < text.size() && text[at + 1] == '"'); ++at) {
+          cell += text.at(at);
+          if (text.at(at) == '"') ++at;
+        }
+        ++at;
+      } else {
+        while (text.at(at) != ',' && text.at(at) != '\n') {
+          if (text.at(at) == '"' || text.at(at) == '\r') throw std::runtime_error{"a quote or return in a bare cell"};
+          cell += text.at(at++);
+        }
+      }
+      if (text.at(at) != ',' && text.at(at) != '\n') throw std::runtime_error{"something follows a quoted cell"};
+      is_in_record = text.at(at) == ',';
+    }
+  }
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("the part of a line is one line that a terminal shows as it is", "[names]") {
+  CHECK(one_line("a\nb\rc\td\x1b[0m\x7f") == "a\\nb\\rc\\td\\x1b[0m\\x7f");
+  CHECK(one_line("\xc2\x9b \xe2\x80\xa8 \xe2\x80\xa9") == "\\u009b \\u2028 \\u2029");
+  CHECK(one_line("gr\xc3\xbc\xc3\x9f \xe4\xb8\xad \xf0\x9f\x98\x80") == "gr\xc3\xbc\xc3\x9f \xe4\xb8\xad \xf0\x9f\x98\x80");
+  CHECK(one_line("\xff") == "\xef\xbf\xbd");
+  CHECK(one_line("\xc2") == "\xef\xbf\xbd");
+  CHECK(one_line("").empty());
+  CHECK(one_line(std::string(100'000, 'x')).size() == profkit::detail::longest_shown_text);
+  CHECK(one_line(std::string(100'000, '\x80')).size() < 4 * profkit::detail::longest_shown_text);
+}
+
+TEST_CASE("a table has a line for each row whatever is in its cells, and CSV gives the cells back", "[names]") {
+  profkit::table table{{"name", "count"}};
+  for (std::string const& name : hostile_names()) table.add({name, "1"});
+  std::string const text = table.to_text();
+  std::string const markdown = table.to_markdown();
+  CHECK(lines_of(text).size() == 2 + hostile_names().size() + 1);
+  CHECK(lines_of(markdown).size() == 2 + hostile_names().size() + 1);
+  for (std::string const& line : lines_of(text)) CHECK(line.size() < 1000);
+  CHECK(is_utf8(text));
+  CHECK(is_utf8(markdown));
+  CHECK_THAT(markdown, Catch::Matchers::ContainsSubstring("\\</script>\\<script>alert(1)\\</script> \\[x](y) \\&amp; \\`z\\`"));
+  auto const records = read_csv(table.to_csv());
+  REQUIRE(records.size() == 1 + hostile_names().size());
+  for (std::size_t i = 0; i < hostile_names().size(); ++i) {
+    CHECK((records[i + 1] == std::vector<std::string>{profkit::detail::as_utf8(hostile_names()[i]), "1"}));
+  }
+}
+
+TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 without control characters", "[names]") {
+  profkit::report const report = hostile_report();
+  for (std::string const& text : {report.text(), report.markdown()}) {
+    CHECK(is_utf8(text));
+    CHECK(
+        std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20U && c != '\n') || c == '\x7f'; }));
+    std::vector<std::string> const lines = lines_of(text);
+    for (std::string const& line : lines) CHECK(line.size() < 2000);
+    // A row begins with the name or its indent; nothing of a name stands at the begin of a line of its own.
+    CHECK(std::none_of(lines.begin(), lines.end(), [](std::string const& line) { return line.compare(0, 5, "lines") == 0; }));
+    CHECK_THAT(text, Catch::Matchers::ContainsSubstring("it broke"));
+  }
+  // As many rows as there are scopes, each with its figures.
+  auto const& scopes = report.summary().scopes;
+  CHECK(lines_of(profkit::detail::report_code<void>::text(report.summary(), false)).size() > scopes.size());
+  CHECK(scopes.size() == 1 + 1 + 3 * hostile_names().size());
+}
+
+TEST_CASE("every file of a report with names of any bytes is well-formed", "[names]") {
+  profkit::report const report = hostile_report();
+  report.write(folder().string());
+  std::size_t files = 0;
+  for (auto const& entry : std::filesystem::directory_iterator{folder()}) {
+    std::string const content = content_of(entry.path());
+    INFO(entry.path().filename());
+    ++files;
+    CHECK(is_utf8(content));
+    if (entry.path().extension() == ".json") CHECK(json::accept(content));
+    if (entry.path().extension() == ".csv") {
+      auto const records = read_csv(content);
+      REQUIRE(records.size() > 1);
+      CHECK(std::all_of(records.begin(), records.end(), [&](auto const& each) { return each.size() == records.front().size(); }));
+    }
+  }
+  CHECK(files >= 5);
+  json const written = json::parse(content_of(folder() / "report.json"));
+  std::vector<std::string> names;
+  for (json const& row : written.at("scopes")) names.push_back(row.at("name"));
+  for (std::string const& name : hostile_names()) CHECK(std::count(names.begin(), names.end(), profkit::detail::as_utf8(name)) == 1);
+  auto const rows = read_csv(content_of(folder() / "scopes.csv"));
+  CHECK(rows.size() == 1 + report.summary().scopes.size());
+  std::filesystem::remove_all(folder());
+}
+
+TEST_CASE("a saved profile gives names back byte for byte", "[names]") {
+  profkit::report const report = hostile_report();
+  std::filesystem::path const file = folder().string() + ".profile";
+  profkit::save(report.profile(), file);
+  profkit::profile const read = profkit::load(file);
+  std::filesystem::remove(file);
+  REQUIRE(read.paths.size() == report.profile().paths.size());
+  for (std::size_t i = 0; i < read.paths.size(); ++i) {
+    CHECK((read.paths[i].name == report.profile().paths[i].name));
+    CHECK((read.paths[i].role == report.profile().paths[i].role));
+  }
+  CHECK((read.counter_names == hostile_names()));
+  CHECK((read.item_name == hostile_names()[4]));
+}
