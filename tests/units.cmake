@@ -1,7 +1,7 @@
 # The unit tests of the library, a program for each room; and programs that have to stand alone.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp)
-profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/memory_source.test.cpp)
 option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)

@@ -44,6 +44,29 @@ TEST_CASE("a GPU scope has the time between its events, beside its host time", "
   CHECK_FALSE(find_row(report.summary(), "step")->gpu_events);
 }
 
+TEST_CASE("a GPU scope that an exception leaves has its end and its GPU time", "[cuda]") {
+  fake = {};
+  static_assert(std::is_nothrow_constructible_v<profkit::gpu_scope, profkit::site&, cudaStream_t>);
+  static_assert(std::is_nothrow_destructible_v<profkit::gpu_scope>);
+  profkit::session session{plain_options()};
+  for (int i = 0; i < 3; ++i) {
+    try {
+      PROF_GPU_SCOPE("outer", stream);
+      fake.now_ms += 1.0;
+      PROF_GPU_SCOPE("inner", stream);
+      fake.now_ms += 2.0;
+      throw i;
+    } catch (int) {
+    }
+  }
+  profkit::report const report = session.report();
+  CHECK(report.profile().quality.open_scopes == 0);
+  CHECK(report.profile().quality.unread_gpu_times == 0);
+  CHECK(find_row(report.summary(), "outer")->gpu_events->count == 3);
+  CHECK(find_row(report.summary(), "outer")->gpu_events->total.count() == Approx(9.0));
+  CHECK(find_row(report.summary(), "outer/inner")->gpu_events->total.count() == Approx(6.0));
+}
+
 TEST_CASE("the step timer times warm-up too and reports measured steps only", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(2, 3)};

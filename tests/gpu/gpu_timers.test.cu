@@ -4,10 +4,13 @@
 #include <profkit/cuda.hpp>
 #include <profkit/session.hpp>
 
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -37,6 +40,42 @@ double gpu_ms(profkit::summary const& of, char const* path) {
   profkit::scope_summary const* const row = find_row(of, path);
   if (row == nullptr || !row->gpu_events) throw std::runtime_error{std::string{path} + " has no GPU time"};
   return row->gpu_events->total.count();
+}
+
+/// How many events profkit has made since `count_events` was constructed.
+class count_events {
+ public:
+  count_events() {
+    count = 0;
+    profkit::detail::cuda.event_create_with_flags = [](cudaEvent_t* event, unsigned flags) {
+      ++count;
+      return ::cudaEventCreateWithFlags(event, flags);
+    };
+  }
+  ~count_events() { profkit::detail::cuda.event_create_with_flags = ::cudaEventCreateWithFlags; }
+  count_events(count_events const&) = delete;
+  count_events& operator=(count_events const&) = delete;
+
+  inline static std::uint64_t count = 0;
+};
+
+/// Of this process, resident now.
+std::uint64_t resident_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) throw std::runtime_error{"no /proc/self/statm"};
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  bool const was_read = std::fscanf(file, "%lu %lu", &size, &resident) == 2;
+  std::fclose(file);
+  if (!was_read) throw std::runtime_error{"/proc/self/statm has no numbers"};
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::size_t device_bytes_in_use() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  return total - free;
 }
 
 }  // namespace
@@ -166,4 +205,42 @@ TEST_CASE("a device that works says what its clocks run at, and what it draws", 
   CHECK(steps.clocks[0].highest_mhz < 10'000);
   CHECK(steps.clocks[0].max_watt.value_or(1.0) > 0.0);
   CHECK(steps.clocks[0].max_celsius.value_or(50) < 150U);
+}
+
+TEST_CASE("a million GPU scopes make events in the first steps only, and grow by their records", "[gpu]") {
+  need_running_gpu();
+  constexpr std::uint64_t steps = 1000;
+  constexpr std::uint64_t scopes_per_step = 1000;
+  constexpr std::uint64_t first_steps = 20;
+  stream const work;
+  profkit::session session{plain_options(0, steps)};
+  count_events const events;
+  std::uint64_t events_after_first = 0;
+  std::uint64_t resident_after_first = 0;
+  std::size_t device_after_first = 0;
+  for (profkit::step const step : session) {
+    if (step.index() == first_steps) {
+      events_after_first = count_events::count;
+      resident_after_first = resident_bytes();
+      device_after_first = device_bytes_in_use();
+    }
+    for (std::uint64_t i = 0; i < scopes_per_step; ++i) PROF_GPU_SCOPE("scope", work.handle);
+    check(cudaStreamSynchronize(work.handle));
+    // What a step needed is read when it ends, as the session drains at most every 10 ms; so each step finds the events of the one before.
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  }
+  std::uint64_t const resident_at_end = resident_bytes();
+  CHECK(events_after_first >= 2 * scopes_per_step);
+  CHECK(count_events::count == events_after_first);
+  // The driver may move by some pages; an event or a buffer for each of the scopes would be more.
+  CHECK(device_bytes_in_use() <= device_after_first + (std::size_t{2} << 20U));
+  // A scope has a scope_record and a gpu_scope_record; their lists double, with both copies there while they do. Beside them 16 MiB of the
+  // log stay once written.
+  std::uint64_t const records = steps * scopes_per_step * (sizeof(profkit::scope_record) + sizeof(profkit::gpu_scope_record));
+  CHECK(resident_at_end <= resident_after_first + 3 * records + (std::uint64_t{32} << 20U));
+  profkit::profile const& profile = session.report().profile();
+  CHECK(profile.gpu_scopes.size() == steps * scopes_per_step);
+  CHECK(profile.quality.untimed_gpu_scopes == 0);
+  CHECK(profile.quality.unread_gpu_times == 0);
+  CHECK(profile.quality.dropped_events == 0);
 }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exceptions that leave scopes and steps, threads that come and go, and the child of a fork that runs another program.
+#include <profkit/scope.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&, std::int64_t>);
+static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&, profkit::work const&>);
+static_assert(std::is_nothrow_constructible_v<profkit::adopting_scope, profkit::site&, profkit::scope_token>);
+static_assert(std::is_nothrow_destructible_v<profkit::adopting_scope>);
+static_assert(std::is_nothrow_destructible_v<profkit::step>);
+static_assert(std::is_nothrow_destructible_v<profkit::session>);
+static_assert(noexcept(profkit::sample_counter(std::declval<profkit::site&>(), 1.0)));
+static_assert(noexcept(profkit::scope_token::current()));
+static_assert(noexcept(profkit::record_allocation(std::declval<profkit::site&>(), nullptr, 1)));
+static_assert(noexcept(profkit::record_release(std::declval<profkit::site&>(), nullptr)));
+static_assert(noexcept(profkit::add_work({})));
+
+namespace {
+
+/// Its destructor opens a scope and may throw.
+struct throws_at_end {
+  ~throws_at_end() noexcept(false) {
+    PROF_SCOPE("destructor");
+    throw std::runtime_error{"from a destructor"};
+  }
+};
+
+/// Each kind of scope inside the one before, left by an exception from the innermost.
+[[noreturn]] void throw_through_all(profkit::scope_token token) {
+  PROF_SCOPE("plain");
+  PROF_SCOPE_INDEXED("indexed", 3);
+  PROF_SCOPE("working", profkit::work{1.0, 2.0});
+  PROF_ADOPT_SCOPE("adopting", token);
+  PROF_FUNCTION();
+  throw std::runtime_error{"through all"};
+}
+
+void throw_from_destructor() noexcept(false) {
+  PROF_SCOPE("around the destructor");
+  throws_at_end const thrower;
+}
+
+void rethrow(int times) {
+  PROF_SCOPE_INDEXED("rethrows", times);
+  try {
+    if (times == 0) throw 7;
+    rethrow(times - 1);
+  } catch (...) {
+    PROF_SCOPE("handler");
+    throw;
+  }
+}
+
+void check_closed(profkit::profile const& of) {
+  CHECK(of.quality.open_scopes == 0);
+  CHECK(of.quality.dropped_events == 0);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+/// Of this process, resident now, in bytes.
+std::uint64_t resident_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  bool const was_read = std::fscanf(file, "%lu %lu", &size, &resident) == 2;
+  std::fclose(file);
+  return was_read ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+}  // namespace
+
+TEST_CASE("an exception closes scopes of every kind, from the inside out", "[exceptions]") {
+  profkit::session session{plain_options()};
+  profkit::scope_token token;
+  {
+    PROF_SCOPE("adopted");
+    token = profkit::scope_token::current();
+  }
+  CHECK_THROWS_AS(throw_through_all(token), std::runtime_error);
+  { PROF_SCOPE("after"); }
+  profkit::profile const profile = session.report().profile();
+  check_closed(profile);
+  std::string const adopting = "plain/indexed_3/working/adopted (adopting)";
+  CHECK(scope_names(profile) == std::vector<std::string>{"adopted", adopting + "/throw_through_all", adopting, "plain/indexed_3/working",
+                                                         "plain/indexed_3", "plain", "after"});
+  for (std::size_t i = 2; i < 6; ++i) {
+    CHECK(profile.scopes[i].time.begin <= profile.scopes[i - 1].time.begin);
+    CHECK(profile.scopes[i].time.end >= profile.scopes[i - 1].time.end);
+  }
+}
+
+TEST_CASE("exceptions that are thrown again, or by a destructor, leave scopes closed", "[exceptions]") {
+  profkit::session session{plain_options()};
+  CHECK_THROWS_AS(rethrow(4), int);
+  CHECK_THROWS_AS(throw_from_destructor(), std::runtime_error);
+  profkit::profile const profile = session.report().profile();
+  check_closed(profile);
+  CHECK(profile.scopes.size() == 5 + 5 + 2);
+  CHECK(count_scopes(profile, "rethrows_4/rethrows_3/rethrows_2/rethrows_1/rethrows_0/handler") == 1);
+  CHECK(count_scopes(profile, "rethrows_4/handler") == 1);
+  CHECK(count_scopes(profile, "around the destructor/destructor") == 1);
+  CHECK(count_scopes(profile, "around the destructor") == 1);
+}
+
+TEST_CASE("an exception that was caught inside a scope changes nothing about it", "[exceptions]") {
+  profkit::session session{plain_options()};
+  for (int i = 0; i < 1000; ++i) {
+    PROF_SCOPE("outer");
+    try {
+      PROF_SCOPE("inner");
+      if (i % 2 == 0) throw i;
+    } catch (int) {
+      PROF_SCOPE("caught");
+    }
+    PROF_SCOPE("rest");
+  }
+  profkit::profile const profile = session.report().profile();
+  check_closed(profile);
+  CHECK(count_scopes(profile, "outer") == 1000);
+  CHECK(count_scopes(profile, "outer/inner") == 1000);
+  CHECK(count_scopes(profile, "outer/caught") == 500);
+  CHECK(count_scopes(profile, "outer/rest") == 1000);
+}
+
+TEST_CASE("steps that throw are counted and not measured, and the loop can go on", "[exceptions]") {
+  profkit::session session{plain_options(0, 10)};
+  int left = 0;
+  while (session.wants_step()) {
+    try {
+      profkit::step const step{session};
+      PROF_SCOPE("work");
+      if (step.index() % 3 == 1) throw std::runtime_error{"a step that throws"};
+    } catch (std::runtime_error const&) {
+      ++left;
+    }
+  }
+  profkit::report const report = session.report();
+  check_closed(report.profile());
+  CHECK(left == 3);
+  CHECK(report.profile().quality.abandoned_steps == 3);
+  CHECK(report.profile().steps.size() == 7);
+  CHECK(count_scopes(report.profile(), "step/work") == 10);
+  CHECK(find_row(report.summary(), "step/work")->host.count == 7);
+}
+
+TEST_CASE("a step inside a step is an error that says so, and the outer one is measured", "[exceptions]") {
+  profkit::session session{plain_options(0, 2)};
+  for (profkit::step const step : session) {
+    if (step.index() == 0) CHECK_THROWS_AS(profkit::step{session}, profkit::error);
+    PROF_SCOPE("work");
+  }
+  profkit::profile const profile = session.report().profile();
+  check_closed(profile);
+  CHECK(profile.steps.size() == 2);
+  CHECK(count_scopes(profile, "step/work") == 2);
+}
+
+TEST_CASE("scopes of several threads that are open when the session stops are counted, and their ends harm nobody", "[exceptions]") {
+  constexpr int threads = 4;
+  std::atomic<int> open{0};
+  std::atomic<bool> has_stopped{false};
+  std::vector<std::thread> living;
+  {
+    profkit::session session{plain_options()};
+    for (int i = 0; i < threads; ++i) {
+      living.emplace_back([&] {
+        { PROF_SCOPE("closed"); }
+        PROF_SCOPE("open");
+        PROF_SCOPE_INDEXED("open", 1);
+        for (++open; !has_stopped;) std::this_thread::yield();
+      });
+    }
+    while (open < threads) std::this_thread::yield();
+    profkit::profile const profile = session.report().profile();
+    CHECK(profile.quality.open_scopes == 2 * threads);
+    CHECK(count_scopes(profile, "closed") == threads);
+    CHECK(profile.scopes.size() == threads);
+  }
+  profkit::session next{plain_options()};
+  has_stopped = true;
+  for (std::thread& each : living) each.join();
+  { PROF_SCOPE("next"); }
+  profkit::profile const profile = next.report().profile();
+  check_closed(profile);
+  CHECK(scope_names(profile) == std::vector<std::string>{"next"});
+}
+
+TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[threads]") {
+  constexpr std::uint64_t rounds = 1250;
+  constexpr std::uint64_t at_once = 8;
+  constexpr std::uint64_t between_drains = 10;  // rounds
+  auto const count_logs = [] {
+    std::uint64_t count = 0;
+    for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) ++count;
+    return count;
+  };
+  profkit::session session{plain_options(0, rounds)};
+  std::uint64_t const logs_before = count_logs();
+  std::uint64_t const bytes_before = resident_bytes();
+  std::uint64_t most_logs = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    profkit::step const step{session};
+    std::vector<std::thread> living;
+    for (std::uint64_t i = 0; i < at_once; ++i) {
+      living.emplace_back([] {
+        PROF_SCOPE("outer");
+        for (int k = 0; k < 3; ++k) PROF_SCOPE("inner");
+      });
+    }
+    for (std::thread& each : living) each.join();
+    most_logs = std::max(most_logs, count_logs());
+    if (round % between_drains == 0) std::this_thread::sleep_for(std::chrono::milliseconds{11});  // then the end of the step drains
+  }
+  std::uint64_t const bytes = resident_bytes() - bytes_before;
+  profkit::profile const profile = session.report().profile();
+  check_closed(profile);
+  CHECK(count_scopes(profile, "outer") == rounds * at_once);
+  CHECK(count_scopes(profile, "outer/inner") == 3 * rounds * at_once);
+  CHECK(profile.threads.size() == rounds * at_once + 1);
+  CHECK(most_logs <= logs_before + between_drains * at_once + 4);  // 4: those that wait for new threads
+  // A log takes a few pages, a scope 24 bytes and a thread about 64 of the profile, twice as much while its list grows.
+  if (!is_sanitized) CHECK(bytes < most_logs * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
+}
+
+TEST_CASE("a fork with exec in a session of several threads runs the program and leaves the session alone", "[fork]") {
+  constexpr int children = 20;
+  std::atomic<bool> is_done{false};
+  profkit::session session{plain_options(0, children)};
+  std::vector<std::thread> living;
+  std::atomic<std::uint64_t> recorded{0};
+  for (int i = 0; i < 3; ++i) {
+    living.emplace_back([&] {
+      while (!is_done) {
+        {
+          PROF_SCOPE("beside");
+          std::this_thread::sleep_for(std::chrono::microseconds{50});
+        }
+        ++recorded;
+      }
+    });
+  }
+  for (profkit::step const step : session) {
+    PROF_SCOPE("fork");
+    ::pid_t const child = ::fork();
+    if (child == 0) {
+      PROF_SCOPE("in the child");
+      // Every other child ends without exec, with a scope open.
+      if (step.index() % 2 == 0) ::execl("/bin/sh", "sh", "-c", "exit 3", nullptr);
+      ::_exit(3);
+    }
+    REQUIRE(child > 0);
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 3));
+  }
+  is_done = true;
+  for (std::thread& each : living) each.join();
+  profkit::profile const profile = session.report().profile();
+  check_closed(profile);
+  CHECK(count_scopes(profile, "step/fork") == children);
+  CHECK(count_scopes(profile, "beside") == recorded);
+  CHECK(count_scopes(profile, "step/fork/in the child") == 0);
+}
