@@ -126,6 +126,8 @@ int main() {
   count("on_indexed", on_indexed);
   count("on_nested", on_nested);
   count_once("four_new_sites", new_sites);
+  std::thread{[] {
+  }}.join();  // so that the linker knows what follows: instructions of all threads are counted, and this one may go on first
   std::thread{[] { count_once("new_thread", first_scope); }}.join();
   return 0;
 }

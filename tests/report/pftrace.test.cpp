@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <protozero/pbf_reader.hpp>
 #include <string>
@@ -109,4 +110,28 @@ TEST_CASE("an empty profile makes a trace without slices", "[pftrace]") {
   profkit::profile warm_up_only = made_gpu_profile();
   for (profkit::step_record& step : warm_up_only.steps) step.warmup = true;
   CHECK(begins_and_ends(plain(warm_up_only)).empty());
+}
+
+TEST_CASE("a compact trace holds names of any bytes as UTF-8, whole", "[pftrace]") {
+  profkit::profile profile = made_gpu_profile();
+  std::string const hostile = "quote \" newline \n control \x01 </script> broken \xff\xc3";
+  std::string const shown = "quote \" newline \n control \x01 </script> broken \xef\xbf\xbd\xef\xbf\xbd";
+  std::string const longest(1'000'000, 'x');
+  profile.paths[1].name = hostile;
+  profile.paths[2].name = longest;
+  profile.paths[3].name = "";
+  std::map<std::string, int> names;
+  std::string const trace = plain(profile);
+  for (protozero::pbf_reader packets{trace}; packets.next(profkit::detail::pftrace::trace_packets);) {
+    protozero::pbf_reader packet = packets.get_message();
+    if (!packet.next(profkit::detail::pftrace::packet_interned_data)) continue;
+    for (protozero::pbf_reader data = packet.get_message(); data.next(profkit::detail::pftrace::interned_event_names);) {
+      protozero::pbf_reader entry = data.get_message();
+      if (entry.next(profkit::detail::pftrace::interned_text)) ++names[entry.get_string()];
+    }
+  }
+  CHECK(names[shown] > 0);
+  CHECK(names[longest] > 0);
+  CHECK(names[""] > 0);
+  CHECK(names.count(hostile) == 0);
 }
