@@ -71,6 +71,12 @@ class restless final : public profkit::collector {
   std::atomic<int>* drained_;
 };
 
+/// LeakSanitizer does not see the parent's threads in a child: that ends before it looks, after what others do at the exit.
+int code_of_child = 0;
+int const skips_leaks = std::atexit([] {
+  if (code_of_child != 0) ::_exit(code_of_child);
+});
+
 /// The exit code of a child that does this. -1: it was killed.
 template <class Function>
 int exit_code_of_child(Function&& function) {
@@ -226,11 +232,12 @@ TEST_CASE("the child of a fork leaves the journal and the session of its parent 
     });
     CHECK(code == 0);
   }
-  int const code = exit_code_of_child([&] {
-    session.reset();
-    std::exit(3);
+  int const code = exit_code_of_child([] {
+    code_of_child = 3;
+    std::exit(3);  // with the session open
   });
   CHECK(code == 3);
+  CHECK(skips_leaks == 0);
   static_cast<void>(session->report());
   profkit::journal_content const found = profkit::load_journal(folder.journal());
   CHECK(found.is_complete);

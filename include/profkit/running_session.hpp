@@ -251,7 +251,7 @@ class running_session final : public session_core {
   /// On the journal's thread. @param last the program ends; the session may not have.
   void give_news(bool last, std::string& to) {
     std::unique_lock<std::recursive_mutex> const lock = lock_soon();
-    if (!lock.owns_lock()) return;
+    if (!lock.owns_lock() || has_last_news_) return;
     if (!is_complete_) {
       if (last || is_drain_due()) drain_logs(false);
       for (auto const& each : collectors_) {
@@ -266,6 +266,7 @@ class running_session final : public session_core {
     std::uint64_t const left_open = open;
     if (!is_complete_) open += reader_->open_scopes();  // for whoever reads it if this is the last that is written
     encoder_.append(profile_, is_complete_, to);
+    has_last_news_ = is_complete_;  // a round may come between the session's end and that of its journal
     open = left_open;
   }
 
@@ -344,6 +345,7 @@ class running_session final : public session_core {
   step_clock step_clock_;
   std::vector<finished_step> finished_steps_;  ///< not converted yet
   journal_encoder encoder_;
+  bool has_last_news_ = false;
   std::int64_t last_drain_ns_ = 0;  ///< of the collectors
   bool is_complete_ = false;        ///< drained for the last time
   std::uint32_t clock_flag_ = 0;    ///< 0 or `use_system_clock`

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 // The functions of the CUDA runtime that profkit calls, and those of the driver that it asks the runtime for, with a clock that the test
@@ -18,6 +19,12 @@ struct CUevent_st {
 };
 
 namespace {
+
+/// Those that were not destroyed: a test may have made that fail.
+std::unordered_set<CUevent_st*>& living_events() {
+  static auto* const events = new std::unordered_set<CUevent_st*>;
+  return *events;
+}
 
 cudaError_t returned(cudaError_t status) {
   if (status != cudaSuccess) fake.last_error = status;
@@ -93,11 +100,12 @@ cudaError_t cudaGetDriverEntryPointByVersion(char const* name, void** function, 
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (!fake.has_device) return returned(cudaErrorNoDevice);
-  *event = new CUevent_st;
+  *event = *living_events().insert(new CUevent_st).first;
   ++fake.events_created;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  living_events().erase(event);
   delete event;
   return cudaSuccess;
 }
