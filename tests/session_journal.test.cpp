@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "support/profile_of.hpp"
+#include "support/temporary_folder.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -29,11 +30,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder that goes away.
-struct temporary_folder {
-  fs::path path = fs::temp_directory_path() / ("profkit-journal-" + std::to_string(::getpid()));
-  temporary_folder() { fs::create_directories(path); }
-  ~temporary_folder() { fs::remove_all(path); }
+struct journal_folder : temporary_folder {
+  journal_folder() : temporary_folder{"journal"} {}
 
   [[nodiscard]] profkit::options options(char const* file = "journal", std::uint64_t steps = 1) const {
     profkit::options result = plain_options(0, steps);
@@ -93,7 +91,7 @@ int exit_code_of_child(Function&& function) {
 }  // namespace
 
 TEST_CASE("what has ended is in the journal while the step that it was in goes on", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   profkit::session session{folder.options("journal", 2)};
   for (profkit::step step : session) {
     PROF_SCOPE("outer");
@@ -115,7 +113,7 @@ TEST_CASE("what has ended is in the journal while the step that it was in goes o
 }
 
 TEST_CASE("the journal of a session that ended holds its whole profile", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   profkit::session session{folder.options("journal", 20)};
   for (profkit::step step : session) {
     for (int i = 0; i < 1000; ++i) PROF_SCOPE("inner");
@@ -134,7 +132,7 @@ TEST_CASE("the journal of a session that ended holds its whole profile", "[journ
 }
 
 TEST_CASE("a step that takes many rounds of the journal begins where its scope does", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   profkit::session session{folder.options("journal", 3)};
   for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{120});
   profkit::profile const profile = session.report().profile();
@@ -147,7 +145,7 @@ TEST_CASE("a step that takes many rounds of the journal begins where its scope d
 }
 
 TEST_CASE("a journal that cannot be made is named, and another session can be", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   CHECK_THROWS_MATCHES(profkit::session{folder.options("missing/journal")}, profkit::error,
                        MessageMatches(ContainsSubstring("missing/journal: No such file or directory")));
   CHECK_THROWS_MATCHES(profkit::session{folder.options("")}, profkit::error, MessageMatches(ContainsSubstring("Is a directory")));
@@ -166,7 +164,7 @@ TEST_CASE("a journal that cannot be written ends, the session goes on and the re
 }
 
 TEST_CASE("a journal that reaches the largest size of files is cut there, and nobody gets a signal", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   int const code = exit_code_of_child([&] {
     ::rlimit const limit{20'000, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -185,7 +183,7 @@ TEST_CASE("a journal that reaches the largest size of files is cut there, and no
 }
 
 TEST_CASE("%p in the name of a journal is the number of the process, and an earlier journal is kept", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   for (int i = 0; i < 2; ++i) {
     profkit::session session{folder.options("run.%p.journal")};
     for (profkit::step step : session) {
@@ -198,7 +196,7 @@ TEST_CASE("%p in the name of a journal is the number of the process, and an earl
 }
 
 TEST_CASE("a program that exits without ending its session leaves all of it in the journal", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   int const code = exit_code_of_child([&] {
     auto* const never_ended = new profkit::session{folder.options("journal", 7)};
     for (profkit::step step : *never_ended) PROF_SCOPE("work");
@@ -213,7 +211,7 @@ TEST_CASE("a program that exits without ending its session leaves all of it in t
 }
 
 TEST_CASE("the child of a fork leaves the journal and the session of its parent alone", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   std::optional<profkit::session> session{folder.options("journal", 10)};
   for (profkit::step step : *session) {
     PROF_SCOPE("work");
@@ -247,7 +245,7 @@ TEST_CASE("the child of a fork leaves the journal and the session of its parent 
 }
 
 TEST_CASE("collectors are drained in steps only where there is a journal, and may fail there", "[journal]") {
-  temporary_folder const folder;
+  journal_folder const folder;
   for (bool const has_journal : {true, false}) {
     std::atomic<int> drained{0};
     profkit::session session{has_journal ? folder.options() : plain_options()};

@@ -20,6 +20,7 @@
 #include <string>
 
 #include "../support/made_profile.hpp"
+#include "../support/temporary_folder.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -27,11 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder that goes away.
-struct temporary_folder {
-  fs::path path = fs::temp_directory_path() / ("profkit-new-file-" + std::to_string(::getpid()));
-  temporary_folder() { fs::create_directories(path); }
-  ~temporary_folder() { fs::remove_all(path); }
+struct counted_folder : temporary_folder {
+  counted_folder() : temporary_folder{"new-file"} {}
 
   [[nodiscard]] std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator{path}, {})); }
 };
@@ -62,7 +60,7 @@ std::string content_of(fs::path const& path) {
 }  // namespace
 
 TEST_CASE("a file comes to its place when it is finished, and not before", "[new_file]") {
-  temporary_folder const folder;
+  counted_folder const folder;
   fs::path const place = folder.path / "file";
   profkit::detail::write_file(place, "old");
   profkit::detail::new_file file{place};
@@ -75,7 +73,7 @@ TEST_CASE("a file comes to its place when it is finished, and not before", "[new
 }
 
 TEST_CASE("a file that is not finished leaves nothing, and what was there before", "[new_file]") {
-  temporary_folder const folder;
+  counted_folder const folder;
   profkit::detail::write_file(folder.path / "file", "old");
   {
     profkit::detail::new_file file{folder.path / "file"};
@@ -87,7 +85,7 @@ TEST_CASE("a file that is not finished leaves nothing, and what was there before
 }
 
 TEST_CASE("on a full disk every writer names its file and the reason, and leaves what was there", "[new_file]") {
-  temporary_folder const folder;
+  counted_folder const folder;
   profkit::profile const profile = made_profile();
   profkit::report const report{std::make_shared<profkit::profile const>(profile)};
   fs::path const place = folder.path / "file";
@@ -119,7 +117,7 @@ TEST_CASE("a device that is full is named, too, and stays a device", "[new_file]
 }
 
 TEST_CASE("a folder that is missing, is a file, or stands where the file should be, is named with the reason", "[new_file]") {
-  temporary_folder const folder;
+  counted_folder const folder;
   profkit::detail::write_file(folder.path / "file", "");
   fs::create_directories(folder.path / "taken");
   CHECK_THROWS_MATCHES(profkit::save({}, folder.path / "missing" / "p"), profkit::error,
@@ -132,7 +130,7 @@ TEST_CASE("a folder that is missing, is a file, or stands where the file should 
 }
 
 TEST_CASE("a link stays a link, and a file keeps its permissions", "[new_file]") {
-  temporary_folder const folder;
+  counted_folder const folder;
   fs::create_directories(folder.path / "inside");
   fs::path const real = folder.path / "inside" / "real";
   profkit::detail::write_file(real, "old");
@@ -145,7 +143,7 @@ TEST_CASE("a link stays a link, and a file keeps its permissions", "[new_file]")
 }
 
 TEST_CASE("a name may be as long as names can be", "[new_file]") {
-  temporary_folder const folder;
+  counted_folder const folder;
   fs::path const place = folder.path / std::string(255, 'n');
   profkit::detail::write_file(place, "content");
   CHECK(content_of(place) == "content");

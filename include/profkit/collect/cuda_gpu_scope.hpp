@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "../record/scope.hpp"
-#include "cuda_error.hpp"
 #include "cuda_timing_log.hpp"
 
 namespace profkit {
