@@ -88,6 +88,7 @@ set(PROFKIT_HEADERS
     profkit/record/adopting_scope.hpp
     profkit/record/api_call.hpp
     profkit/record/clock.hpp
+    profkit/record/library_pin.hpp
     profkit/record/log_reader.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp

@@ -59,16 +59,21 @@ profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.tes
 # It kills programs that record, and reads their journals.
 profkit_add_test_program(NAME journal_kills SOURCES journal_kills.cpp NO_CATCH TIMEOUT 240)
 
-# One executable, two libraries that it links and two that it opens.
-foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b)
+# One executable, two libraries that it links, two that it opens and one that it opens and closes.
+foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b closed)
   add_library(profkit_${plugin} SHARED shared_library/plugin.cpp)
   target_compile_definitions(profkit_${plugin} PRIVATE PLUGIN_FUNCTION=${plugin})
   target_link_libraries(profkit_${plugin} PRIVATE profkit::profkit profkit_warnings)
   set_target_properties(profkit_${plugin} PROPERTIES CXX_VISIBILITY_PRESET hidden)
 endforeach()
+# Nothing else is to keep it in the process.
+target_compile_options(profkit_closed PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 profkit_add_test_program(NAME shared_library SOURCES shared_library/shared_library.test.cpp LIBRARIES profkit_linked_a profkit_linked_b)
-target_compile_definitions(profkit_shared_library PRIVATE OPENED_A="$<TARGET_FILE:profkit_opened_a>" OPENED_B="$<TARGET_FILE:profkit_opened_b>")
-add_dependencies(profkit_shared_library profkit_opened_a profkit_opened_b)
+foreach(plugin IN ITEMS opened_a opened_b closed)
+  string(TOUPPER ${plugin} name)
+  target_compile_definitions(profkit_shared_library PRIVATE ${name}="$<TARGET_FILE:profkit_${plugin}>")
+  add_dependencies(profkit_shared_library profkit_${plugin})
+endforeach()
 
 if(TARGET CUDA::nvtx3)
   # A library that NVTX loads as it would load Nsight Systems.

@@ -81,11 +81,12 @@ void put(std::uint32_t kind, Record record) {
   state().current.used += sizeof record;
 }
 
-void put_call(std::uint32_t kind, CUpti_CallbackId id, std::uint32_t correlation) {
+/// The call ends now.
+void put_call(std::uint32_t kind, CUpti_CallbackId id, std::uint32_t correlation, std::uint64_t start) {
   CUpti_ActivityAPI record{};
   record.cbid = id;
-  record.start = now();
-  record.end = record.start + 1000;
+  record.start = start;
+  record.end = now();
   record.threadId = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   record.correlationId = correlation;
   put(kind, record);
@@ -103,10 +104,11 @@ void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& functio
   at.functionParams = parameters;
   bool const is_watched = state().callback != nullptr && state().calls.count(id) != 0;
   if (is_watched) fake_cupti.callbacks += 2;
+  std::uint64_t const start = now();
   at.callbackSite = CUPTI_API_ENTER;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
   function(at.correlationId);
-  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, of_runtime, at.correlationId);
+  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, of_runtime, at.correlationId, start);
   at.callbackSite = CUPTI_API_EXIT;
   at.functionReturnValue = &result;
   if (is_watched) state().callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, id, &at);
@@ -148,7 +150,7 @@ void set(std::uint64_t bytes, std::uint64_t start, std::uint64_t end) {
 }
 void call() {
   std::lock_guard<std::mutex> const lock{state().mutex};
-  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, fake_cupti.next_correlation++);
+  put_call(CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020, fake_cupti.next_correlation++, now());
 }
 
 void wait() {

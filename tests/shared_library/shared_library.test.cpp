@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executable and the libraries `linked_a` and `linked_b` open scopes, and so do `opened_a` and `opened_b`, which are opened with
-// dlopen. Arguments of the build: OPENED_A, OPENED_B.
+// dlopen, and `closed`, which is closed again. Arguments of the build: OPENED_A, OPENED_B, CLOSED.
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,4 +65,30 @@ TEST_CASE("a token taken in the executable is adopted in a shared library, and t
   CHECK(count_scopes(profile, "executable (work in opened_a)") == 1);
   CHECK(count_scopes(profile, "opened_a (work in opened_b)") == 1);
   CHECK(count_scopes(profile, "opened_a (work in executable)") == 1);
+}
+
+TEST_CASE("what a library recorded is in the report when the library was closed before", "[shared library]") {
+  profkit::session session{plain_options()};
+  std::promise<void> closed;
+  std::promise<void> recorded;
+  void* const library = ::dlopen(CLOSED, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  auto const open_scope = reinterpret_cast<plugin_function>(::dlsym(library, "closed"));
+  REQUIRE(open_scope != nullptr);
+  std::thread outlives_it{[&] {
+    open_scope();
+    recorded.set_value();
+    closed.get_future().wait();
+  }};
+  recorded.get_future().wait();
+  {
+    profkit::step const step{session};
+    open_scope();
+    CHECK(::dlclose(library) == 0);
+  }
+  closed.set_value();
+  outlives_it.join();
+  CHECK(count_scopes(session.report().profile(), "closed") == 1);
+  CHECK(count_scopes(session.report().profile(), "step/closed") == 1);
+  CHECK(::dlopen(CLOSED, RTLD_NOW | RTLD_NOLOAD) != nullptr);
 }

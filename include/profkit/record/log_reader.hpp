@@ -38,8 +38,6 @@ class log_reader {
 
   /// Moves events into the profile, up to the newest anchor of the clock; all of them if it is the `last` time.
   void drain(profile& into, clock_line const& clock, bool last) {
-    paths_.forget_recent();
-    recent_calls_.fill({});
     // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
     std::vector<thread_log*> logs;
     for_each_log([&](thread_log& log) { logs.push_back(&log); });

@@ -26,9 +26,6 @@ class path_finder {
     return path;
   }
 
-  /// To be called before another part of the log is read: meanwhile the site of an unloaded library may have given its address to another.
-  void forget_recent() { recent_.fill({}); }
-
   /// The position of a node's path in the profile, which gets it if need be.
   std::uint32_t path_of(scope_node const& node, profile& into) {
     auto const known = paths_of_nodes_.find(&node);
@@ -68,7 +65,7 @@ class path_finder {
 
   std::uint32_t look_up(path_key const& key, profile& into) {
     auto const known = paths_.find(key);
-    if (known != paths_.end() && into.paths[known->second].name == key.where->name) return known->second;
+    if (known != paths_.end()) return known->second;
     std::uint32_t path = 0;
     while (path < into.paths.size() && !is_same(into.paths[path], key.parent, key.where->name, key.index)) ++path;
     if (path == into.paths.size()) into.paths.push_back({key.parent, key.where->name, key.index, key.where->file, key.where->line});

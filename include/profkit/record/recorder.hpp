@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "library_pin.hpp"
 #include "thread_log.hpp"
 #include "ticks.hpp"
 
