@@ -95,6 +95,7 @@ set(PROFKIT_HEADERS
     profkit/record/overhead.hpp
     profkit/record/own_thread.hpp
     profkit/record/path_finder.hpp
+    profkit/record/record_room.hpp
     profkit/record/recorder.hpp
     profkit/record/scope.hpp
     profkit/record/scope_listener.hpp

@@ -25,6 +25,11 @@ TEST_CASE("every key sets its option", "[options]") {
   CHECK_FALSE(profkit::options::parse("off").enabled);
 }
 
+TEST_CASE("the number of records can be bounded", "[options]") {
+  CHECK(profkit::options{}.most_records == 100'000'000);
+  CHECK(profkit::options::parse("records=5000").most_records == 5000);
+}
+
 TEST_CASE("a journal has a file", "[options]") {
   CHECK(profkit::options{}.journal.empty());
   CHECK(profkit::options::parse("journal=out/run.%p.journal,report").journal == "out/run.%p.journal");
@@ -89,7 +94,7 @@ TEST_CASE("an unknown key is named, and the valid ones are listed", "[options]")
 
 TEST_CASE("a bad value is named, with what it takes", "[options]") {
   std::string const bad = GENERATE("warmup=", "warmup", "warmup=-1", "steps=3x", "steps=99999999999999999999999", "out=", "nvtx=0",
-                                   "kernels", "trace=", "trace=0", "trace=on");
+                                   "kernels", "records=", "records=0", "trace=", "trace=0", "trace=on");
   CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("it takes")));
 }

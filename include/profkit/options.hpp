@@ -33,10 +33,13 @@ struct options {
   std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
   /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it
   std::string journal;
-  bool nvtx = true;               ///< `nvtx=off`: read before `main`, so only the environment can say it
-  bool kernels = true;            ///< `kernels=off`: do not take a collector named "kernels"
+  bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment can say it
+  bool kernels = true;  ///< `kernels=off`: do not take a collector named "kernels"
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
+  /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept, of 24 to 80 bytes each. What comes
+  /// after is counted; steps are always kept.
+  std::uint64_t most_records = 100'000'000;
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;  ///< bound of a thread's log between drains; a scope takes 3, a launch 4
 
   /// How many measured steps there can be: `measured_steps`, or with `steps=auto` the bound.
@@ -75,7 +78,7 @@ struct options {
  private:
   static constexpr char const* valid_keys =
       "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, "
-      "memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "records=N, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -102,6 +105,8 @@ struct options {
       if (has_value) trace_steps = number(item, value, 1);
     } else if (key == "kernels") {
       set_kernels(item, value);
+    } else if (key == "records") {
+      most_records = number(item, value, 1);
     } else if (key == "nvtx") {
       nvtx = on_or_off(item, value);
     } else if (key == "memory") {

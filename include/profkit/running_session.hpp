@@ -168,6 +168,7 @@ class running_session final : public session_core {
     }
     watch_forks();
     slots_per_log = options_.log_slots_per_thread;
+    recorder.most_records = options_.most_records;
     recorder.attach_thread = attach_this_thread;
     install_unusual_scopes();
     bool const has_counter = counter_is_invariant();

@@ -62,23 +62,37 @@ TEST_CASE("a loaded profile is the saved one", "[save]") {
   CHECK(bytes_of(file.path) == first);
 }
 
-TEST_CASE("a profile of the format before, without the steps' kernels, is read: they were collected in all steps", "[save]") {
+TEST_CASE("a profile of an earlier format is read: nothing is missing, and kernels were collected in all steps", "[save]") {
   temporary_file const file;
   profkit::profile profile;
   profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false}};
+  profile.quality.unkept_records = 3;
   profkit::save(profile, file.path);
   CHECK_FALSE(profkit::load(file.path).steps[0].has_kernels);
+  CHECK(profkit::load(file.path).quality.unkept_records == 3);
   std::string bytes = bytes_of(file.path);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
   REQUIRE(at_index != std::string::npos);
-  // The number of the step, whether it is warm-up, its items and its work; then what is new.
-  bytes.erase(at_index + 8 + 1 + 8 + 8, 1);
-  bytes[8] = 5;
-  write(file.path, bytes);
-  profkit::profile const loaded = profkit::load(file.path);
-  REQUIRE(loaded.steps.size() == 1);
-  CHECK(loaded.steps[0].items == 1);
-  CHECK(loaded.steps[0].has_kernels);
+  SECTION("6: does not say what was not kept") {
+    bytes.erase(bytes.size() - 1 - 8, 8);  // before whether there is a `stop_record`
+    bytes[8] = 6;
+    write(file.path, bytes);
+    profkit::profile const loaded = profkit::load(file.path);
+    CHECK(loaded.steps[0].items == 1);
+    CHECK_FALSE(loaded.steps[0].has_kernels);
+    CHECK(loaded.quality.unkept_records == 0);
+  }
+  SECTION("5: nor in which steps kernels were collected") {
+    bytes.erase(bytes.size() - 1 - 8, 8);
+    // The number of the step, whether it is warm-up, its items and its work; then what is new.
+    bytes.erase(at_index + 8 + 1 + 8 + 8, 1);
+    bytes[8] = 5;
+    write(file.path, bytes);
+    profkit::profile const loaded = profkit::load(file.path);
+    REQUIRE(loaded.steps.size() == 1);
+    CHECK(loaded.steps[0].items == 1);
+    CHECK(loaded.steps[0].has_kernels);
+  }
 }
 
 TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") {

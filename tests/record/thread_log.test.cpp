@@ -62,6 +62,30 @@ TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
 
 // In these tests no two bounds are the same, so that each makes a new log.
 
+TEST_CASE("past the bound of the profile every record is counted, and the steps are kept", "[log]") {
+  profkit::options options = plain_options(0, 1000);
+  options.most_records = 1000;
+  profkit::session session{options};
+  constexpr std::uint64_t steps = 40;
+  constexpr std::uint64_t rounds = 25;
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    profkit::step const step{session};
+    for (std::uint64_t k = 0; k < rounds; ++k) {
+      PROF_SCOPE("scope", (profkit::work{1.0, 2.0}));
+      PROF_COUNTER("counter", k);
+      static profkit::site allocator{"allocator", __FILE__, __LINE__};
+      profkit::record_allocation(allocator, &session, 1);
+    }
+    if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{11});  // some steps drain, others leave it to them
+  }
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
+  CHECK(profile.scopes.size() + profile.work.size() + profile.counters.size() + profile.allocations.size() == 1000);
+  CHECK(profile.quality.unkept_records == steps * (4 * rounds + 1) - 1000);
+  CHECK(profile.steps.size() == steps);
+  CHECK(report.summary().steps.host.count == steps);
+}
+
 TEST_CASE("past the bound of a log every dropped event is counted and the rest is whole", "[log]") {
   profkit::options options = plain_options();
   options.log_slots_per_thread = 1024;

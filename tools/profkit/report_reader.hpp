@@ -133,7 +133,7 @@ inline std::optional<std::vector<kernel_figures>> read_kernels(report_node const
 inline std::vector<std::string> read_doubts(report_node const& report) {
   std::vector<std::string> result;
   report_node const quality = report["quality"];
-  for (char const* const name : {"dropped_events", "dropped_kernels"}) {
+  for (char const* const name : {"dropped_events", "dropped_kernels", "unkept_records"}) {
     if (quality.has(name) && quality[name].count() > 0) result.push_back(std::to_string(quality[name].count()) + " " + name);
   }
   report_node const steps = report["steps"];

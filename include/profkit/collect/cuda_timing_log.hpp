@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "../profile/profile.hpp"
+#include "../record/record_room.hpp"
 #include "../record/recorder.hpp"
 #include "cuda_event_pair.hpp"
 
@@ -159,14 +160,15 @@ inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept 
 }
 
 /// @return whether the session is done with it.
-inline bool read_gpu_timing(gpu_timing& timing, profile& into) {
+inline bool read_gpu_timing(gpu_timing& timing, profile& into, record_room& room) {
   if (timing.session != recorder.session) return true;  // of a session that has ended
   if (!timing.resolved) return false;                   // its scope is still in the log of its thread
   std::chrono::nanoseconds duration{};
   auto const state = timing.is_timed ? timing.events.query(duration) : cuda_event_pair::state::failed;
   if (state == cuda_event_pair::state::pending) return false;
   if (state == cuda_event_pair::state::ready) {
-    into.gpu_scopes.push_back({timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, duration});
+    if (room.take())
+      into.gpu_scopes.push_back({timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, duration});
   } else {
     ++into.quality.untimed_gpu_scopes;
   }
@@ -184,9 +186,10 @@ inline void read_gpu_timings(profile& into) {
   }
   if (has_unseen_cuda_error()) return;
   relaxed_capture_mode const relaxed;
+  record_room room{into};
   for (gpu_timing* timing = std::exchange(gpu_timings.pending, nullptr); timing != nullptr;) {
     gpu_timing& each = *std::exchange(timing, timing->next);
-    if (read_gpu_timing(each, into)) {
+    if (read_gpu_timing(each, into, room)) {
       give_back_gpu_timing(each);
     } else {
       add_pending_gpu_timing(each);

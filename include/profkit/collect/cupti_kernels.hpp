@@ -15,6 +15,7 @@
 
 #include "../profile/profile.hpp"
 #include "../record/path_finder.hpp"
+#include "../record/record_room.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cupti_tracing.hpp"
@@ -82,11 +83,12 @@ class cupti_kernels final : public collector {
  private:
   void take_batch(profile& into) {
     detail::cupti_batch batch = tracing_->take();
+    detail::record_room room{into};
     append(into.gpu_names, batch.new_gpu_names);
     append(into.api_names, batch.new_api_names);
-    append(into.gpu_operations, batch.operations);
+    room.append(into.gpu_operations, batch.operations);
     for (api_call_record& call : batch.calls) call.thread = thread_of(call.thread, into);
-    append(into.api_calls, batch.calls);
+    room.append(into.api_calls, batch.calls);
     into.quality.invalid_operations += batch.invalid;
     for (; unwrapped_operations_ < into.gpu_operations.size(); ++unwrapped_operations_) unwrap(into.gpu_operations[unwrapped_operations_]);
     for (; unwrapped_calls_ < into.api_calls.size(); ++unwrapped_calls_) unwrap(into.api_calls[unwrapped_calls_]);

@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 6;
+inline constexpr std::uint32_t profile_format = 7;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< that can be read
 
 // The members of each record in the order of the file. A change here is a change of `profile_format`.
@@ -102,6 +102,7 @@ void fields(Archive& archive, quality_record& of) {
       archive(of.untimed_gpu_scopes);
   archive(of.dropped_operations), archive(of.invalid_operations);
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
+  if (archive.format() >= 7) archive(of.unkept_records);
 }
 template <class Archive>
 void fields(Archive& archive, stop_record& of) {

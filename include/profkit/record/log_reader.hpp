@@ -14,6 +14,7 @@
 #include "../profile/profile.hpp"
 #include "clock.hpp"
 #include "path_finder.hpp"
+#include "record_room.hpp"
 #include "recorder.hpp"
 #include "scope_node.hpp"
 #include "thread_registry.hpp"
@@ -41,7 +42,8 @@ class log_reader {
     // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
     std::vector<thread_log*> logs;
     for_each_log([&](thread_log& log) { logs.push_back(&log); });
-    for (auto log = logs.rbegin(); log != logs.rend(); ++log) drain(**log, into, clock, last);
+    record_room room{into};
+    for (auto log = logs.rbegin(); log != logs.rend(); ++log) drain(**log, into, room, clock, last);
     into.quality.dropped_events = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED) - unlogged_before_;
     for_each_log(
         [&](thread_log& log) { into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before; });
@@ -84,7 +86,7 @@ class log_reader {
         std::count_if(at.open.begin(), at.open.end(), [](open_range const& each) { return each.call == nullptr; }));
   }
 
-  void drain(thread_log& log, profile& into, clock_line const& clock, bool last) {
+  void drain(thread_log& log, profile& into, record_room& room, clock_line const& clock, bool last) {
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `next_slot`: nothing follows a `log_left`
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     reading& at = readings_[&log];
@@ -106,7 +108,7 @@ class log_reader {
         at.thread = static_cast<std::uint32_t>(into.threads.size());
         into.threads.push_back({log.thread_system_id, log.thread_name});
       }
-      take(position, at, into, time_of(*position, ticks, at, clock));
+      take(position, at, into, room, time_of(*position, ticks, at, clock));
       position = next_event(position, log);
     }
     log.read = position;
@@ -156,9 +158,9 @@ class log_reader {
     return time;
   }
 
-  void take(std::uint64_t const* event, reading& at, profile& into, timestamp time) {
+  void take(std::uint64_t const* event, reading& at, profile& into, record_room& room, timestamp time) {
     if ((*event & leave_mark) != 0) {
-      leave(at, into, time);
+      leave(at, into, room, time);
       return;
     }
     auto const* const where = reinterpret_cast<site const*>(*event & ~event_kind_bits);
@@ -190,22 +192,23 @@ class log_reader {
         take_rest(*reinterpret_cast<scope_node const*>(event[2]), at, into);
         return;
       case event_kind::counter: {
+        if (!room.take()) return;
         double value = 0.0;
         std::memcpy(&value, &event[2], sizeof value);
         into.counters.push_back({time, value, position_of(where->name, into.counter_names), *at.thread});
         return;
       }
       case event_kind::allocated:
-        take_allocation(allocation_kind::allocated, *where, event, at, into, time);
+        take_allocation(allocation_kind::allocated, *where, event, at, into, room, time);
         return;
       case event_kind::released:
-        take_allocation(allocation_kind::released, *where, event, at, into, time);
+        take_allocation(allocation_kind::released, *where, event, at, into, room, time);
         return;
       case event_kind::level:
-        take_allocation(allocation_kind::level, *where, event, at, into, time);
+        take_allocation(allocation_kind::level, *where, event, at, into, room, time);
         return;
       case event_kind::work:
-        if (std::uint32_t const path = parent_of(at); path != path_record::no_parent)
+        if (std::uint32_t const path = parent_of(at); path != path_record::no_parent && room.take())
           into.work.push_back({begin_of(at), path, work_of(event)});
         return;
       case event_kind::continued:  // `drain` knows it
@@ -214,11 +217,13 @@ class log_reader {
   }
 
   /// The scope or call that was begun last ends; if there is none, its beginning belongs to an earlier session.
-  void leave(reading& at, profile& into, timestamp time) {
+  void leave(reading& at, profile& into, record_room& room, timestamp time) {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
     interval const when{done.begin, std::max(done.begin, time)};
-    if (done.call == nullptr) {
+    if (!room.take()) {
+      // counted
+    } else if (done.call == nullptr) {
       into.scopes.push_back({when, done.path, *at.thread});
     } else {
       into.api_calls.push_back({when, done.correlation, name_of_call(*done.call, into), *at.thread});
@@ -245,7 +250,8 @@ class log_reader {
   }
 
   static void take_allocation(allocation_kind kind, site const& source, std::uint64_t const* event, reading const& at, profile& into,
-                              timestamp time) {
+                              record_room& room, timestamp time) {
+    if (!room.take()) return;
     auto const known = std::find_if(into.allocators.begin(), into.allocators.end(),
                                     [&](allocator_record const& each) { return each.name == source.name; });
     auto const allocator = static_cast<std::uint16_t>(known - into.allocators.begin());

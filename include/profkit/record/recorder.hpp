@@ -60,10 +60,12 @@ struct recorder_state {
   thread_log* logs;     ///< every log ever made
   side_log* side_logs;  ///< every side log ever made
   void const* owner;    ///< the running session
+
+  std::uint64_t most_records;  ///< bound of the running session's profile, see `record_room`
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_5 {
+inline namespace layout_6 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
@@ -73,7 +75,7 @@ __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
 
-}  // namespace layout_5
+}  // namespace layout_6
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();

@@ -57,11 +57,11 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_5 {
+inline namespace layout_6 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_5
+}  // namespace layout_6
 
 /// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, or there is no room for it.
 inline scope_node* current_node(thread_log const& log) noexcept {

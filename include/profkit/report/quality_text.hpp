@@ -35,6 +35,8 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
     if (number > 0) text += fmt::format("{} {}\n", number, what);
   };
   count(quality.dropped_events, "scopes and counters were dropped: a thread's log was full (log_slots_per_thread)");
+  count(quality.unkept_records,
+        "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
   count(quality.open_scopes, "scopes were still open at the end and are not in the report");
   count(quality.abandoned_steps, "steps were left by an exception and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
@@ -53,9 +55,11 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
           "launched them");
   }
   for (allocator_summary const& each : of.allocators) {
-    count(each.unknown_releases,
-          ("releases were of memory of " + detail::one_line(each.source) + " that was not seen to be given (before the session, or dropped)").c_str());
-    count(each.reused_addresses, ("times memory of " + detail::one_line(each.source) + " was given where some was live: its release was not seen").c_str());
+    count(each.unknown_releases, ("releases were of memory of " + detail::one_line(each.source) +
+                                  " that was not seen to be given (before the session, or dropped)")
+                                     .c_str());
+    count(each.reused_addresses,
+          ("times memory of " + detail::one_line(each.source) + " was given where some was live: its release was not seen").c_str());
   }
   count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
   if (text.empty()) text = "nothing dropped, no scope left open\n";

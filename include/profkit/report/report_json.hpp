@@ -142,6 +142,7 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.key("quality");
   json.begin_object();
   json.member("dropped_events", of.quality.dropped_events);
+  json.member("unkept_records", of.quality.unkept_records);
   write_gpu_quality(json, of);
   json.member("open_scopes", of.quality.open_scopes);
   json.member("abandoned_steps", of.quality.abandoned_steps);
