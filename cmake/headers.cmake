@@ -62,6 +62,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/verdict_summary.hpp
     profkit/analyze/warmup_finding.hpp
     profkit/collect/collector.hpp
+    profkit/collect/collector_list.hpp
     profkit/collect/gpu_lag.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
@@ -89,6 +90,7 @@ set(PROFKIT_HEADERS
     profkit/record/api_call.hpp
     profkit/record/clock.hpp
     profkit/record/library_pin.hpp
+    profkit/record/log_drain.hpp
     profkit/record/log_reader.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp

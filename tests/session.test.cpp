@@ -102,6 +102,20 @@ TEST_CASE("a collector that breaks says why, is left alone, and the session goes
   }
 }
 
+TEST_CASE("a collector that throws a number is left alone, too", "[session]") {
+  class strange final : public profkit::collector {
+   public:
+    [[nodiscard]] std::string_view name() const noexcept override { return "strange"; }
+    void before_step(profkit::step_record const&) override { throw 42; }
+  };
+  profkit::session session{plain_options(0, 3)};
+  session.collect(strange{});
+  for (profkit::step step : session) PROF_SCOPE("work");
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.collectors.at(0).reason == "it threw what is no std::exception");
+  CHECK(find_row(summary, "step/work")->host.count == 3);
+}
+
 TEST_CASE("kernels=off switches the collector of kernels off", "[session]") {
   profkit::options options = plain_options();
   options.kernels = false;

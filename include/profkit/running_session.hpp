@@ -9,25 +9,22 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "analyze/stop_rule.hpp"
-#include "collect/collector.hpp"
+#include "collect/collector_list.hpp"
 #include "collect/gpu_lag.hpp"
 #include "collect/host_environment.hpp"
 #include "options.hpp"
 #include "profile/error.hpp"
 #include "profile/journal_encoder.hpp"
 #include "profile/profile.hpp"
-#include "record/log_reader.hpp"
+#include "record/log_drain.hpp"
 #include "record/memory_poll.hpp"
 #include "record/overhead.hpp"
 #include "record/step.hpp"
-#include "record/step_clock.hpp"
 #include "report/report.hpp"
 #include "session_code.hpp"
 #include "session_journal.hpp"
@@ -72,13 +69,13 @@ class running_session final : public session_core {
     next.model_flops = options_.model_flops_per_step;
     if (!is_running()) return next;
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
-    step_clock_.begin();
+    logs_->begin_step();
     // Before the collectors' readings: a tool that records from here on may first take its time.
     if (!next.warmup) open_measure_loop();
     std::uint64_t const begin = ticks(clock_flag_);
     step_record const record{{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels};
-    for_each_collector([&](collector& each) { each.prepare_step(record); });
-    for_each_collector([&](collector& each) { each.before_step(record); });
+    collectors_.for_each([&](collector& each) { each.prepare_step(record); });
+    collectors_.for_each([&](collector& each) { each.before_step(record); });
     bookkeeping_ticks_ += ticks(clock_flag_) - begin;
     return next;
   }
@@ -99,8 +96,7 @@ class running_session final : public session_core {
   void take(std::unique_ptr<collector> taken) override {
     std::unique_lock<std::recursive_mutex> lock{mutex_, std::defer_lock};
     if (is_running()) lock.lock();
-    collectors_.push_back(std::move(taken));
-    collector& latest = *collectors_.back();
+    collector& latest = collectors_.add(std::move(taken));
     if (!options_.enabled) {
       latest.fail("profkit is off");
     } else if (report_ || !is_running()) {
@@ -108,7 +104,7 @@ class running_session final : public session_core {
     } else if (latest.name() == "kernels" && !options_.kernels) {
       latest.fail("switched off by kernels=off");
     } else {
-      guarded(latest, [&](collector& each) { each.start(profile_); });
+      collector_list::guarded(latest, [&](collector& each) { each.start(profile_); });
       if (options_.memory_at_scopes && latest.status().works) latest.poll_at_scopes(profile_);
     }
   }
@@ -130,26 +126,7 @@ class running_session final : public session_core {
   [[nodiscard]] bool is_of_parent() const noexcept override { return journal_ && journal_->is_of_parent(); }
 
  private:
-  /// A shorter line between clock anchors would carry their jitter into durations.
-  static constexpr std::chrono::nanoseconds shortest_drain_interval = std::chrono::milliseconds{10};
-
   [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&recorder.owner, __ATOMIC_ACQUIRE) == this; }
-
-  /// Runs `call` for every collector that works; what it throws ends that collector only.
-  template <class Call>
-  void for_each_collector(Call&& call) noexcept {
-    for (auto const& each : collectors_) {
-      if (each->status().works) guarded(*each, call);
-    }
-  }
-  template <class Call>
-  static void guarded(collector& each, Call&& call) noexcept {
-    try {
-      call(each);
-    } catch (std::exception const& failure) {
-      each.fail(failure.what());
-    }
-  }
 
   void start() {
     if (options_.log_slots_per_thread < 16) {
@@ -179,14 +156,11 @@ class running_session final : public session_core {
     profile_.quality.cost_of_1000_scopes = measure_cost_of_1000_scopes(clock_flag_);
     profile_.environment = describe_host();
     __atomic_fetch_add(&recorder.session, 1, __ATOMIC_RELAXED);
-    reader_.emplace();
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->reset();
     }
-    clock_anchor const now = read_anchor(clock_flag_);
-    start_ns_ = now.ns;
-    clock_.emplace(now);
-    last_drain_ns_ = now.ns;
+    logs_.emplace(clock_flag_);
+    last_drain_ns_ = logs_->clock().newest().ns;
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     if (journal_) journal_->start([this](bool last, std::string& to) { give_news(last, to); });
   }
@@ -200,7 +174,7 @@ class running_session final : public session_core {
     {
       std::lock_guard<std::recursive_mutex> const lock{mutex_};
       drain(true);
-      for_each_collector([](collector& each) { each.stop(); });
+      collectors_.for_each([](collector& each) { each.stop(); });
       if (stop_rule_) profile_.stop = stop_rule_->result();
       describe_so_far();
       is_complete_ = true;
@@ -212,107 +186,65 @@ class running_session final : public session_core {
   void keep_step(raw_step const& done) {
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
     step_record const record{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels};
-    for_each_collector([&](collector& each) { each.after_step(record); });
-    std::optional<timestamp> const begin = step_clock_.end(done.begin_ticks);
-    if (done.is_abandoned) {
-      ++profile_.quality.abandoned_steps;
-    } else {
-      finished_steps_.push_back({done, begin});
-    }
+    collectors_.for_each([&](collector& each) { each.after_step(record); });
+    logs_->end_step(done);
+    if (done.is_abandoned) ++profile_.quality.abandoned_steps;
     auto const now = static_cast<std::int64_t>(system_clock_ticks());
-    if (now - last_drain_ns_ >= shortest_drain_interval.count()) drain(false);
+    if (now - last_drain_ns_ >= log_drain::shortest_interval.count()) drain(false);
   }
 
   void drain(bool last) {
-    if (last || is_drain_due()) drain_logs(last);
+    if (last || logs_->is_due()) logs_->drain(profile_, last);
     last_drain_ns_ = static_cast<std::int64_t>(system_clock_ticks());
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->drain(profile_, last);
     }
-    for_each_collector([&](collector& each) { each.drain(profile_, last); });
-  }
-
-  [[nodiscard]] bool is_drain_due() const noexcept {
-    return static_cast<std::int64_t>(system_clock_ticks()) - clock_->newest().ns >= shortest_drain_interval.count();
-  }
-
-  /// Of threads and steps.
-  void drain_logs(bool last) {
-    clock_->advance(read_anchor(clock_flag_));
-    step_clock_.advanced(*clock_);
-    reader_->drain(profile_, *clock_, last);
-    if (!last) keep_spare_logs();
-    for (auto const& [each, begin] : finished_steps_) {
-      interval const time{begin.value_or(clock_->convert(each.begin_ticks)), clock_->convert(each.end_ticks)};
-      profile_.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels});
-    }
-    finished_steps_.clear();
+    collectors_.for_each([&](collector& each) { each.drain(profile_, last); });
   }
 
   /// On the journal's thread. @param last the program ends; the session may not have.
   void give_news(bool last, std::string& to) {
-    std::unique_lock<std::recursive_mutex> const lock = lock_soon();
-    if (!lock.owns_lock() || has_last_news_) return;
+    // The steps come first; and the program may end while one of its collectors is at work.
+    std::unique_lock<std::recursive_mutex> const lock = lock_within(mutex_, std::chrono::seconds{1});
+    if (!lock.owns_lock()) return;
     if (!is_complete_) {
-      if (last || is_drain_due()) drain_logs(false);
-      for (auto const& each : collectors_) {
-        try {
-          if (each->status().works) each->drain_in_step(profile_);
-        } catch (std::exception const&) {  // then the next `drain` says it
-        }
-      }
+      if (last || logs_->is_due()) logs_->drain(profile_, false);
+      collectors_.drain_in_step(profile_);
       describe_so_far();
     }
     std::uint64_t& open = profile_.quality.open_scopes;
     std::uint64_t const left_open = open;
-    if (!is_complete_) open += reader_->open_scopes();  // for whoever reads it if this is the last that is written
+    if (!is_complete_) open += logs_->open_scopes();  // for whoever reads it if this is the last that is written
     encoder_.append(profile_, is_complete_, to);
-    has_last_news_ = is_complete_;  // a round may come between the session's end and that of its journal
     open = left_open;
   }
 
-  /// The steps come first; and the program may end while one of its collectors is at work.
-  std::unique_lock<std::recursive_mutex> lock_soon() {
-    std::unique_lock<std::recursive_mutex> lock{mutex_, std::try_to_lock};
-    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{1};
-    while (!lock.owns_lock() && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::microseconds{100});
-      static_cast<void>(lock.try_lock());
-    }
-    return lock;
-  }
-
   void describe_so_far() {
-    profile_.time = {timestamp{std::chrono::nanoseconds{start_ns_}}, timestamp{std::chrono::nanoseconds{clock_->newest().ns}}};
-    profile_.quality.clock_changes = clock_->times_set();
-    profile_.quality.bookkeeping = clock_->duration(bookkeeping_ticks_);
+    profile_.time = logs_->time();
+    profile_.quality.clock_changes = logs_->clock().times_set();
+    profile_.quality.bookkeeping = logs_->clock().duration(bookkeeping_ticks_);
     describe_collectors();
   }
 
   void describe_collectors() {
-    profile_.collectors.clear();
-    for (auto const& each : collectors_) {
-      collector_status const& status = each->status();
-      profile_.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason});
-    }
+    collectors_.describe(profile_);
     if (!journal_) return;
     std::string const failure = journal_->failure();
     profile_.collectors.push_back({"journal", failure.empty() ? "written" : "not written", failure.empty() ? journal_->file() : failure});
   }
 
   void look_whether_enough(raw_step const& done) {
-    bool has_gpu = false;
-    for_each_collector([&](collector const& each) { has_gpu = has_gpu || each.times_steps(); });
+    bool const has_gpu = collectors_.time_steps();
     stop_rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
     // Of the profile they look at GPU step times alone, which no other thread adds to.
     if (has_gpu) {
       gpu_lag_.limit(done.index, profile_, [this] {
         std::lock_guard<std::recursive_mutex> const lock{mutex_};
-        for_each_collector([&](collector& each) { each.drain(profile_, false); });
+        collectors_.for_each([&](collector& each) { each.drain(profile_, false); });
       });
     }
     std::unique_lock<std::recursive_mutex> lock{mutex_};
-    milliseconds const tick = milliseconds{clock_->duration(1'000'000'000)} / 1e9;
+    milliseconds const tick = milliseconds{logs_->clock().duration(1'000'000'000)} / 1e9;
     lock.unlock();
     has_enough_ = stop_rule_->look(profile_, has_gpu, tick);
   }
@@ -329,24 +261,15 @@ class running_session final : public session_core {
     measure_loop_.reset();
   }
 
-  struct finished_step {
-    raw_step step;
-    std::optional<timestamp> begin;  ///< none: by the next line of the clock
-  };
-
   options options_;
   std::optional<session_journal> journal_;
   /// Of all that the journal's thread uses, too: the profile, the collectors, the logs as far as they are read, and clocks. The session's
   /// thread holds it between steps; a collector may ask for more than it is given, such as another collector.
   std::recursive_mutex mutex_;
   profile profile_;
-  std::vector<std::unique_ptr<collector>> collectors_;
-  std::optional<log_reader> reader_;
-  std::optional<clock_line> clock_;
-  step_clock step_clock_;
-  std::vector<finished_step> finished_steps_;  ///< not converted yet
+  collector_list collectors_;
+  std::optional<log_drain> logs_;  ///< once the session runs
   journal_encoder encoder_;
-  bool has_last_news_ = false;
   std::int64_t last_drain_ns_ = 0;  ///< of the collectors
   bool is_complete_ = false;        ///< drained for the last time
   std::uint32_t clock_flag_ = 0;    ///< 0 or `use_system_clock`
@@ -355,7 +278,6 @@ class running_session final : public session_core {
   bool has_enough_ = false;             ///< as it says
   gpu_lag gpu_lag_;
   std::uint64_t bookkeeping_ticks_ = 0;
-  std::int64_t start_ns_ = 0;
   bool is_step_open_ = false;
   std::optional<std::uint64_t> measure_loop_;  ///< number of the NVTX range
   std::optional<profkit::report> report_;

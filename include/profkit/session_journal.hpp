@@ -28,6 +28,18 @@
 
 namespace profkit::detail {
 
+/// @return locked, unless the mutex was held all that time.
+template <class Mutex>
+std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::milliseconds longest) {
+  std::unique_lock<Mutex> lock{mutex, std::try_to_lock};
+  auto const deadline = std::chrono::steady_clock::now() + longest;
+  while (!lock.owns_lock() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::microseconds{100});
+    static_cast<void>(lock.try_lock());
+  }
+  return lock;
+}
+
 /// The file of `PROFKIT=journal=FILE` and the thread that writes it. What `write(2)` has taken outlives the process, however that ends; not
 /// the machine: nothing is forced to the disk.
 ///

@@ -43,8 +43,10 @@ class journal_encoder {
     return result;
   }
 
-  /// Appends what has come since the last call; nothing if nothing has, but for the `last` time.
+  /// Appends what has come since the last call; nothing if nothing has, but for the `last` time, and nothing after that.
   void append(profile const& so_far, bool last, std::string& to) {
+    if (has_ended_) return;
+    has_ended_ = last;
     bool is_done = false;
     while (!is_done) {
       std::size_t const begin = to.size();
@@ -131,6 +133,7 @@ class journal_encoder {
 
   std::vector<std::size_t> written_;  ///< records of each list that grows
   std::vector<std::string> latest_;   ///< everything else, as it was written
+  bool has_ended_ = false;
 };
 
 }  // namespace profkit::detail

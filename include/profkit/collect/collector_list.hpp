@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "collector.hpp"
+
+namespace profkit::detail {
+
+/// The collectors of a session. One that throws says why from then on, and is left alone.
+class collector_list {
+ public:
+  collector& add(std::unique_ptr<collector> taken) {
+    all_.push_back(std::move(taken));
+    return *all_.back();
+  }
+
+  /// For every one that works.
+  template <class Call>
+  void for_each(Call&& call) noexcept {
+    for (auto const& each : all_) {
+      if (each->status().works) guarded(*each, call);
+    }
+  }
+
+  template <class Call>
+  static void guarded(collector& each, Call&& call) noexcept {
+    try {
+      call(each);
+    } catch (std::exception const& failure) {
+      each.fail(failure.what());
+    } catch (...) {
+      each.fail("it threw what is no std::exception");
+    }
+  }
+
+  /// On the journal's thread. What one throws, its next `drain` will throw again, and be heard.
+  void drain_in_step(profile& into) noexcept {
+    for (auto const& each : all_) {
+      try {
+        if (each->status().works) each->drain_in_step(into);
+      } catch (...) {
+        continue;
+      }
+    }
+  }
+
+  /// Whether one that works adds to `profile::gpu_steps`.
+  [[nodiscard]] bool time_steps() const noexcept {
+    return std::any_of(all_.begin(), all_.end(), [](auto const& each) { return each->status().works && each->times_steps(); });
+  }
+
+  void describe(profile& into) const {
+    into.collectors.clear();
+    for (auto const& each : all_) {
+      collector_status const& status = each->status();
+      into.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason});
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<collector>> all_;
+};
+
+}  // namespace profkit::detail
