@@ -13,7 +13,7 @@ source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_slower_scope example_cuda_streams example_cuda_graph profkit_program profkit_kernel_status profkit_launch_cost step_graph_check bridge_cost transformer_train
+gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_attribution_exact profkit_kernels_in_journal profkit_slower_scope example_cuda_streams example_cuda_graph profkit_program profkit_kernel_status profkit_launch_cost step_graph_check bridge_cost transformer_train
 
 # shellcheck disable=SC2086
 exec "$python" "$root/scripts/gpu_check.py" --build "$build" --out "$out" --nsys "${NSYS:-nsys}" ${2:+--text "$2"} ${CHECKS:+--only $CHECKS}

@@ -173,6 +173,8 @@ if(profkit_has_cuda)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)
+  profkit_add_test_program(NAME kernels_in_journal SOURCES gpu/kernels_in_journal.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
+  target_compile_features(profkit_kernels_in_journal PRIVATE cuda_std_17)
   # For scripts/lib/gpu_compare.py.
   profkit_add_test_program(NAME slower_scope SOURCES gpu/slower_scope.cu LIBRARIES profkit::cupti NO_CATCH NO_TEST)
   target_compile_features(profkit_slower_scope PRIVATE cuda_std_17)

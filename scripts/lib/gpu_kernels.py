@@ -40,6 +40,18 @@ def check_attribution(checks, place):
     checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
 
 
+def check_journal(checks, place):
+    name = "kill -9 loses at most the last 100 ms of kernels and scopes, on a busy GPU"
+    program = program_in(place.build, "profkit_kernels_in_journal")
+    if program is None:
+        checks.add(name, None, "the program was not built")
+        return
+    done = subprocess.run([str(program), "5", str(place.out / "kernels_in.journal")], capture_output=True, text=True, check=False, timeout=200)
+    (place.out / "journal.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines() if "lost at most" in line]
+    checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
+
+
 def check_launch_cost(checks, place):
     name = f"a launch costs at most {LAUNCH_COST_BAR} times what CUPTI kernel records add"
     program = program_in(place.build, "profkit_launch_cost")
