@@ -8,13 +8,17 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "../support/made_full_profile.hpp"
 
@@ -43,6 +47,18 @@ void check_refused(profkit::profile const& of, char const* why) {
   temporary_file const file;
   profkit::save(of, file.path);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring(why)));
+}
+
+/// Takes more bytes in memory than in a file, and counts how often it was made.
+struct counted_element {
+  std::string text;
+  inline static std::size_t made = 0;
+  counted_element() { ++made; }
+};
+
+template <class Archive>
+void fields(Archive& archive, counted_element& of) {
+  archive(of.text);
 }
 
 }  // namespace
@@ -129,6 +145,48 @@ TEST_CASE("a damaged byte never does worse than an error", "[save]") {
       static_cast<void>(profkit::analyze(profkit::load(file.path)));
     } catch (profkit::error const&) {
     }
+  }
+}
+
+TEST_CASE("a number of elements is believed only as far as they are there", "[save]") {
+  constexpr std::uint64_t there = 100;  // empty texts, of 8 bytes each
+  constexpr std::uint64_t claimed = 8 * there;
+  std::string bytes(sizeof claimed + 8 * there, '\0');
+  std::memcpy(&bytes[0], &claimed, sizeof claimed);
+  std::istringstream stream{bytes};
+  profkit::detail::archive_reader archive{stream, bytes.size()};
+  std::vector<counted_element> elements;
+  counted_element::made = 0;
+  CHECK_THROWS_MATCHES(archive(elements), profkit::error, MessageMatches(ContainsSubstring("cut off")));
+  CHECK(counted_element::made <= there + 1);
+}
+
+TEST_CASE("times that add up to more than nanoseconds can hold are refused", "[save]") {
+  profkit::profile profile = profile_with_everything();
+  auto const century = std::chrono::nanoseconds{std::chrono::hours{24 * 36525}};
+  // Each fits, and two do.
+  profile.scopes[0].time.end = profile.scopes[0].time.begin + century;
+  profile.gpu_operations[0].time.end = profile.gpu_operations[0].time.begin + century;
+  temporary_file const file;
+  profkit::save(profile, file.path);
+  CHECK(profkit::load(file.path).scopes[0].time.duration() == century);
+  profile.gpu_steps = {{0, 0, -century}};
+  check_refused(profile, "its times add up to more than 292 years");
+}
+
+TEST_CASE("a time before 1970 is refused", "[save]") {
+  profkit::timestamp const before{std::chrono::nanoseconds{-1}};
+  for (int field = 0; field < 5; ++field) {
+    profkit::profile profile = profile_with_everything();
+    profile.gpu_scopes = {{0, at_ms(0), 0, {}}};
+    profile.counter_names = {"loss"};
+    profile.counters = {{at_ms(0), 1.0, 0, 0}};
+    if (field == 0) profile.gpu_scopes[0].begin = before;
+    if (field == 1) profile.counters[0].time = before;
+    if (field == 2) profile.allocations[0].time = before;
+    if (field == 3) profile.work[0].begin = before;
+    if (field == 4) profile.device_clocks[0].time = before;
+    check_refused(profile, "a time lies before 1970");
   }
 }
 

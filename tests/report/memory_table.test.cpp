@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -191,4 +192,18 @@ TEST_CASE("the trace shows all that an allocator has given, at every change in t
     if (each.at("ph") == "C" && each.at("name") == "memory: libtorch") totals.push_back(each.at("args").at("bytes").get<std::uint64_t>());
   }
   CHECK(totals == std::vector<std::uint64_t>{16 * mib, 17 * mib, 15 * mib, 17 * mib, 15 * mib, 14 * mib});
+}
+
+TEST_CASE("the changes of a total are told apart whatever an allocator said", "[memory]") {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  profkit::summary summary;
+  profkit::allocator_summary& allocator = summary.allocators.emplace_back();
+  allocator.source = "arena";
+  allocator.first_bytes = -most;
+  allocator.last_bytes = most;
+  allocator.outside_change_bytes = most;
+  allocator.between_steps_change_bytes = most;
+  // As sums modulo 2^64 are: the changes elsewhere are all of it.
+  CHECK_THAT(profkit::allocator_table(summary).to_csv(),
+             ContainsSubstring("\narena,-8796093022208.0,8796093022208.0,0.0,0.0,8796093022208.0,8796093022208.0\n"));
 }

@@ -13,6 +13,7 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
+#include "../support/read_csv.hpp"
 
 using nlohmann::json;
 using profkit::detail::one_line;
@@ -114,32 +116,6 @@ std::vector<std::string> lines_of(std::string const& text) {
   return result;
 }
 
-/// Reads CSV as RFC 4180 says, and throws where it is none.
-std::vector<std::vector<std::string>> read_csv(std::string const& text) {
-  std::vector<std::vector<std::string>> records;
-  for (std::size_t at = 0; at < text.size();) {
-    records.emplace_back();
-    for (bool is_in_record = true; is_in_record; ++at) {
-      std::string& cell = records.back().emplace_back();
-      if (at < text.size() && text[at] == '"') {
-        for (++at; text.at(at) != '"' || (at + 1 < text.size() && text[at + 1] == '"'); ++at) {
-          cell += text.at(at);
-          if (text.at(at) == '"') ++at;
-        }
-        ++at;
-      } else {
-        while (text.at(at) != ',' && text.at(at) != '\n') {
-          if (text.at(at) == '"' || text.at(at) == '\r') throw std::runtime_error{"a quote or return in a bare cell"};
-          cell += text.at(at++);
-        }
-      }
-      if (text.at(at) != ',' && text.at(at) != '\n') throw std::runtime_error{"something follows a quoted cell"};
-      is_in_record = text.at(at) == ',';
-    }
-  }
-  return records;
-}
-
 }  // namespace
 
 TEST_CASE("the part of a line is one line that a terminal shows as it is", "[names]") {
@@ -187,6 +163,28 @@ TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 w
   auto const& scopes = report.summary().scopes;
   CHECK(lines_of(profkit::detail::report_code<void>::text(report.summary(), false)).size() > scopes.size());
   CHECK(scopes.size() == 1 + 1 + 3 * hostile_names().size());
+}
+
+TEST_CASE("what a text says of a device, a clock and a collector is one line of UTF-8", "[names]") {
+  std::string const hostile = "a\xff\nb\x1b";
+  std::string const shown = "a\xef\xbf\xbd\\nb\\x1b";
+  profkit::profile profile;
+  profile.environment.gpu = hostile;
+  profile.quality.clock = hostile;
+  profile.collectors = {{"kernels", hostile, {}}};
+  profile.paths = {{profkit::path_record::no_parent, "step", {}, {}}};
+  profile.threads = {{1, "main"}};
+  profkit::interval const second{profkit::timestamp{}, profkit::timestamp{std::chrono::seconds{1}}};
+  profile.scopes = {{second, 0, 0}};
+  profile.steps = {{second, 0, false, 1, 1e12}};
+  profile.work = {{second.begin, 0, {1e12, 1e9}}};
+  std::string const text = profkit::detail::report_code<void>::text(profkit::analyze(profile), false);
+  CHECK(is_utf8(text));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("MFU n/a, no dense peaks are known of \"" + shown + "\"\n"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("roof: n/a, no dense peaks are known of \"" + shown + "\"\n"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("kernels: " + shown + "\n"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("clock: " + shown + "\n"));
 }
 
 TEST_CASE("every file of a report with names of any bytes is well-formed", "[names]") {

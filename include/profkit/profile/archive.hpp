@@ -152,8 +152,8 @@ class archive_reader {
         while (values.size() < until) fields(archive, values.emplace_back());
       }
     } else {
-      values.resize(count);
-      for (T& value : values) (*this)(value);
+      // As they come: a damaged length must not ask for what many small elements would take in memory.
+      while (values.size() < count) (*this)(values.emplace_back());
     }
   }
 

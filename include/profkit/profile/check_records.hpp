@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -9,6 +11,48 @@
 #include "profile.hpp"
 
 namespace profkit::detail {
+
+/// Adds times up as long as the sum is one that nanoseconds can hold: 292 years. What analyses and reports add up is part of that.
+class time_sum {
+ public:
+  /// @return false if it would be too much.
+  bool add(std::chrono::nanoseconds time) noexcept {
+    auto const ns = static_cast<std::uint64_t>(time.count());
+    std::uint64_t const length = time.count() < 0 ? 0 - ns : ns;
+    if (length > left_) return false;
+    left_ -= length;
+    return true;
+  }
+
+ private:
+  std::uint64_t left_ = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Differences and sums of what is measured must not overflow.
+inline void check_times(profile const& of) {
+  time_sum sum;
+  auto const check = [](bool is_right, char const* what) {
+    if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
+  };
+  auto const add = [&](std::chrono::nanoseconds time) { check(sum.add(time), "its times add up to more than 292 years"); };
+  auto const add_all = [&](auto const& records) {
+    for (auto const& each : records) add(each.time.duration());
+  };
+  auto const is_moment = [&](timestamp time) { check(timestamp{} <= time, "a time lies before 1970"); };
+  add(of.time.duration());
+  add_all(of.steps);
+  add_all(of.scopes);
+  add_all(of.gpu_operations);
+  add_all(of.api_calls);
+  for (auto const& each : of.gpu_scopes) is_moment(each.begin), add(each.duration);
+  for (auto const& each : of.gpu_steps) add(each.duration);
+  for (auto const& each : of.counters) is_moment(each.time);
+  for (auto const& each : of.allocations) is_moment(each.time);
+  for (auto const& each : of.work) is_moment(each.begin);
+  for (auto const& each : of.device_clocks) is_moment(each.time);
+  add(of.quality.cost_of_1000_scopes);
+  add(of.quality.bookkeeping);
+}
 
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {
@@ -56,6 +100,7 @@ inline void check_records(profile const& of) {
   for (auto const& each : of.counters) {
     check(each.counter < of.counter_names.size() && each.thread < of.threads.size(), "a counter without name or thread");
   }
+  check_times(of);
 }
 
 }  // namespace profkit::detail

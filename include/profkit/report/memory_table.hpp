@@ -88,9 +88,12 @@ inline constexpr char const* polled_memory_note = "polled: read at both ends of 
 [[nodiscard]] inline table allocator_table(summary const& of) {
   table result{{"memory of", "first MiB", "last MiB", "highest MiB", "change in scopes", "outside scopes", "between steps"}};
   for (allocator_summary const& each : of.allocators) {
-    std::int64_t const elsewhere = each.outside_change_bytes + each.between_steps_change_bytes;
+    // Modulo 2^64, as the sums that these come from: an allocator may have said anything.
+    auto const as_sum = [](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); };
+    std::uint64_t const elsewhere = as_sum(each.outside_change_bytes) + as_sum(each.between_steps_change_bytes);
+    auto const in_scopes = static_cast<std::int64_t>(as_sum(each.last_bytes) - as_sum(each.first_bytes) - elsewhere);
     result.add({detail::shown_source(each), detail::signed_mib(each.first_bytes), detail::signed_mib(each.last_bytes),
-                detail::format_mib(each.highest_bytes), detail::signed_mib(each.last_bytes - each.first_bytes - elsewhere),
+                detail::format_mib(each.highest_bytes), detail::signed_mib(in_scopes),
                 detail::signed_mib(each.outside_change_bytes), detail::signed_mib(each.between_steps_change_bytes)});
   }
   return result;

@@ -65,7 +65,7 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {
     std::string const reason = each.name == "kernels" && each.reason.empty() ? collected_steps_text(of) : each.reason;
-    text += fmt::format("{}: {}{}\n", detail::one_line(each.name), each.status,
+    text += fmt::format("{}: {}{}\n", detail::one_line(each.name), detail::one_line(each.status),
                         reason.empty() ? "" : " (" + detail::one_line(reason, detail::longest_shown_reason) + ")");
   }
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
@@ -74,7 +74,8 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
     double const share = ns_per_scope * static_cast<double>(of.scopes_recorded) / (of.steps.host.total.count() * 1e6);
     text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", of.scopes_recorded, 100.0 * share);
   }
-  return text + fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), quality.clock);
+  return text + fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(),
+                            detail::one_line(quality.clock));
 }
 
 }  // namespace profkit

@@ -70,7 +70,7 @@ inline std::string limits_text(limits_summary const& of) {
   if (of.why_no_peaks.empty()) {
     text += fmt::format("{}, dense: {} ({})\n", one_line(of.device), rates_text(of.peaks), of.source);
   } else {
-    text += fmt::format("n/a, {}\n", of.why_no_peaks);
+    text += fmt::format("n/a, {}\n", one_line(of.why_no_peaks, longest_shown_reason));
   }
   if (of.measured.empty()) return text;
   std::string const measured = rates_text(of.measured_rates);
@@ -156,7 +156,7 @@ inline std::string impossible_text(summary const& of) {
         fmt::format("{} of {} TFLOP/s: {}, {} dense, {}", detail::format_share(model.utilization),
                     detail::format_figure(model.peak_flops_per_second, 1e12), detail::one_line(of.limits.device), name_of(model.precision), of.limits.source);
   } else {
-    text += fmt::format("n/a, {}", model.why_no_peak);
+    text += fmt::format("n/a, {}", detail::one_line(model.why_no_peak, detail::longest_shown_reason));
   }
   if (model.share_of_measured) {
     text += fmt::format("; {} of the {} TFLOP/s measured here", detail::format_share(model.share_of_measured),
