@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "archive.hpp"
+#include "byte_output.hpp"
 #include "check_records.hpp"
 #include "error.hpp"
 #include "journal_reader.hpp"
@@ -22,17 +23,21 @@ namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
 
+inline void write_profile(profile const& of, byte_output& to) {
+  to.write(profile_magic);
+  archive_writer archive{to};
+  archive(profile_format);
+  archive(of);
+  archive.flush();
+}
+
 }  // namespace detail
 
 /// Writes a profile to a file, so that it can be analysed later and elsewhere. The file is there as a whole or not at all.
 /// @throws profkit::error that names the file and says why it cannot be written; what was there before is still there.
 inline void save(profile const& of, std::filesystem::path const& path) {
   detail::new_file file{path};
-  file.write(detail::profile_magic);
-  detail::archive_writer archive{file};
-  archive(detail::profile_format);
-  archive(of);
-  archive.flush();
+  detail::write_profile(of, file);
   file.finish();
 }
 

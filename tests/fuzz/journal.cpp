@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes are a journal: as they are, and with the checksums that its frames should have, which no fuzzer guesses.
+#include <profkit/profile/checksum.hpp>
+#include <profkit/profile/error.hpp>
+#include <profkit/profile/journal_format.hpp>
+#include <profkit/profile/journal_reader.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "loaded.hpp"
+#include "require.hpp"
+
+namespace {
+
+std::string with_right_checksums(std::string bytes) {
+  using namespace profkit::detail;
+  std::size_t at = journal_magic.size() + sizeof profile_format;
+  while (at <= bytes.size() && bytes.size() - at >= frame_header_bytes) {
+    frame_header header;
+    std::memcpy(static_cast<void*>(&header), &bytes[at], sizeof header);
+    std::size_t const begin = at + frame_header_bytes;
+    if (header.size > bytes.size() - begin) break;
+    checksum sum;
+    add_header(sum, header);
+    sum.add(std::string_view{bytes}.substr(begin, header.size));
+    header.checksum = sum.value();
+    std::memcpy(&bytes[at], &header, sizeof header);
+    at = begin + header.size;
+  }
+  return bytes;
+}
+
+void read(std::string const& bytes) {
+  static memory_file const file;
+  file.write(bytes);
+  std::optional<profkit::journal_content> loaded;
+  try {
+    allocation_limit const limit{bytes.size()};
+    loaded = profkit::load_journal(file.path());
+  } catch (profkit::error const&) {
+    return;
+  }
+  require(loaded->bytes_left_out < bytes.size(), "a journal leaves out less than all of it");
+  require_sound(loaded->content);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  std::string const bytes{reinterpret_cast<char const*>(data), size};
+  std::string const repaired = with_right_checksums(bytes);
+  read(repaired);
+  if (repaired != bytes) read(bytes);
+  return 0;
+}

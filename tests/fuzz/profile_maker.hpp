@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuzzer/FuzzedDataProvider.h>
+#include <profkit/profile/profile.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Makes a profile of bytes: names and numbers may be any, positions lie in their lists, nothing ends before it begins.
+class profile_maker {
+ public:
+  explicit profile_maker(FuzzedDataProvider& from) : from_{from} {}
+
+  profkit::profile make() {
+    profkit::profile made;
+    made.environment = {text(), text(), text(), text(), list<std::string>([&] { return text(); }), number()};
+    made.item_name = text();
+    made.time = time();
+    made.has_all_api_calls = from_.ConsumeBool();
+    made.precision = arithmetic();
+    put_names(made);
+    put_scopes(made);
+    put_gpu(made);
+    put_memory(made);
+    made.collectors = list<profkit::collector_record>([&] { return profkit::collector_record{collector_name(), text(), text()}; });
+    made.quality = {number(), number(), number(), number(),   number(),   number(),
+                    number(), number(), number(), duration(), duration(), text()};
+    if (from_.ConsumeBool()) made.stop = profkit::stop_record{real(), maybe(real()), from_.ConsumeBool(), number()};
+    return made;
+  }
+
+ private:
+  static constexpr std::size_t most = 12;  // of a list
+  static constexpr std::size_t longest_text = 24;
+
+  template <class T, class Make>
+  std::vector<T> list(Make make) {
+    std::vector<T> made;
+    for (std::size_t left = from_.ConsumeIntegralInRange<std::size_t>(0, most); left > 0; --left) made.push_back(make());
+    return made;
+  }
+
+  template <class T>
+  std::optional<T> maybe(T value) {
+    return from_.ConsumeBool() ? std::optional<T>{value} : std::nullopt;
+  }
+
+  std::string text() { return from_.ConsumeRandomLengthString(longest_text); }
+  std::string collector_name() { return from_.ConsumeBool() ? "kernels" : text(); }
+  double real() { return from_.ConsumeBool() ? from_.ConsumeFloatingPoint<double>() : odd_real(); }
+  double odd_real() {
+    using limits = std::numeric_limits<double>;
+    return from_.PickValueInArray({limits::quiet_NaN(), limits::infinity(), -limits::infinity(), -0.0, limits::denorm_min()});
+  }
+  double amount() { return from_.ConsumeFloatingPointInRange(0.0, std::numeric_limits<double>::max()); }
+
+  /// Mostly small ones, which meet each other.
+  std::uint64_t number() { return from_.ConsumeBool() ? from_.ConsumeIntegral<std::uint8_t>() : from_.ConsumeIntegral<std::uint64_t>(); }
+  std::int32_t device() { return from_.ConsumeBool() ? from_.ConsumeIntegralInRange(0, 1) : from_.ConsumeIntegral<std::int32_t>(); }
+  profkit::precision arithmetic() { return static_cast<profkit::precision>(from_.ConsumeIntegralInRange(0, 6)); }
+
+  std::int64_t ns() {
+    return from_.ConsumeBool() ? from_.ConsumeIntegral<std::uint16_t>()
+                               : from_.ConsumeIntegralInRange<std::int64_t>(0, std::numeric_limits<std::int64_t>::max());
+  }
+  std::chrono::nanoseconds duration() { return std::chrono::nanoseconds{ns()}; }
+  profkit::timestamp moment() { return profkit::timestamp{duration()}; }
+  profkit::interval time() {
+    std::int64_t const begin = ns();
+    std::int64_t const length = ns();
+    std::int64_t const longest = std::numeric_limits<std::int64_t>::max() - begin;
+    return {profkit::timestamp{std::chrono::nanoseconds{begin}},
+            profkit::timestamp{std::chrono::nanoseconds{begin + (length < longest ? length : longest)}}};
+  }
+
+  template <class List>
+  std::uint32_t position_in(List const& of) {
+    return static_cast<std::uint32_t>(from_.ConsumeIntegralInRange<std::size_t>(0, of.size() - 1));
+  }
+  /// Of one of the first `count`, or none.
+  std::uint32_t path_before(std::size_t count) {
+    auto const path = static_cast<std::uint32_t>(from_.ConsumeIntegralInRange<std::size_t>(0, count));
+    return path == count ? profkit::path_record::no_parent : path;
+  }
+
+  /// There is one of each at least.
+  void put_names(profkit::profile& made) {
+    do {
+      std::size_t const before = made.paths.size();
+      made.paths.push_back({path_before(before), text(), maybe(from_.ConsumeIntegral<std::int64_t>()), text(),
+                            from_.ConsumeIntegral<std::uint32_t>(), path_before(before), from_.ConsumeBool() ? "backward" : text()});
+    } while (made.paths.size() < most && from_.ConsumeBool());
+    do {
+      made.threads.push_back({number(), text(), path_before(made.paths.size())});
+    } while (made.threads.size() < 3 && from_.ConsumeBool());
+    do {
+      made.gpu_names.push_back({text(), text()});
+      made.api_names.push_back(text());
+      made.counter_names.push_back(text());
+    } while (made.gpu_names.size() < 4 && from_.ConsumeBool());
+  }
+
+  void put_scopes(profkit::profile& made) {
+    made.scopes = list<profkit::scope_record>([&] {
+      return profkit::scope_record{time(), position_in(made.paths), position_in(made.threads)};
+    });
+    made.steps = list<profkit::step_record>(
+        [&] { return profkit::step_record{time(), number(), from_.ConsumeBool(), number(), amount(), from_.ConsumeBool()}; });
+    made.counters = list<profkit::counter_record>([&] {
+      return profkit::counter_record{moment(), real(), position_in(made.counter_names), position_in(made.threads)};
+    });
+    made.work = list<profkit::work_record>([&] {
+      return profkit::work_record{
+          moment(), position_in(made.paths), {amount(), amount(), arithmetic(), from_.ConsumeFloatingPointInRange(0.0F, 8.0F)}};
+    });
+  }
+
+  void put_gpu(profkit::profile& made) {
+    made.gpu_scopes = list<profkit::gpu_scope_record>([&] {
+      return profkit::gpu_scope_record{position_in(made.paths), moment(), device(), duration()};
+    });
+    made.gpu_steps = list<profkit::gpu_step_record>([&] { return profkit::gpu_step_record{number(), device(), duration()}; });
+    made.gpu_operations = list<profkit::gpu_operation_record>([&] {
+      return profkit::gpu_operation_record{time(),
+                                           number(),
+                                           number(),
+                                           position_in(made.gpu_names),
+                                           device(),
+                                           from_.ConsumeIntegral<std::uint32_t>(),
+                                           {1, 2, from_.ConsumeIntegral<std::uint32_t>()},
+                                           {3, 4, from_.ConsumeIntegral<std::uint32_t>()},
+                                           static_cast<profkit::gpu_operation_kind>(from_.ConsumeIntegralInRange(0, 2)),
+                                           number()};
+    });
+    made.graph_nodes = list<profkit::graph_node_record>([&] {
+      return profkit::graph_node_record{number(), path_before(made.paths.size())};
+    });
+    made.api_calls = list<profkit::api_call_record>([&] {
+      return profkit::api_call_record{time(), number(), position_in(made.api_names), position_in(made.threads)};
+    });
+    made.device_clocks = list<profkit::device_clock_record>([&] {
+      auto const any = [&] { return from_.ConsumeIntegral<std::uint32_t>(); };
+      return profkit::device_clock_record{moment(), number(), device(), any(), any(), number(), maybe(any()), maybe(any())};
+    });
+    made.measured_roofs = list<profkit::measured_roof_record>([&] {
+      return profkit::measured_roof_record{arithmetic(), real(), real(), text()};
+    });
+  }
+
+  void put_memory(profkit::profile& made) {
+    made.memory =
+        list<profkit::memory_record>([&] { return profkit::memory_record{text(), text(), number(), number(), maybe(number()), text()}; });
+    made.allocators = list<profkit::allocator_record>([&] { return profkit::allocator_record{text(), number(), from_.ConsumeBool()}; });
+    if (made.allocators.empty()) return;
+    made.allocations = list<profkit::allocation_record>([&] {
+      return profkit::allocation_record{moment(),
+                                        number(),
+                                        number(),
+                                        position_in(made.threads),
+                                        static_cast<std::uint16_t>(position_in(made.allocators)),
+                                        static_cast<profkit::allocation_kind>(from_.ConsumeIntegralInRange(0, 2))};
+    });
+  }
+
+  FuzzedDataProvider& from_;
+};

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+/// Ends the program, which is how a fuzz target says that an input is a finding.
+/// @param where such as the name of a file.
+inline void require(bool is_true, char const* what, char const* where = "") {
+  if (is_true) return;
+  std::fprintf(stderr, "it does not hold that %s %s\n", what, where);
+  std::abort();
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one fuzz target: each input of the kept corpus once, then for some time new ones that libFuzzer makes of them.
+
+usage: run_fuzz_target.py TARGET CORPUS FOLDER SECONDS LONGEST
+
+TARGET is the program, CORPUS the folder of kept inputs, with a dictionary CORPUS.dict beside it if there is one. New inputs go to
+FOLDER/corpus, what fails to FOLDER/findings; an input has at most LONGEST bytes. A crash, an input that takes longer than 10 s, a leak, and
+more memory than an input of that size can need are failures.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+LIMITS = ["-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=16"]
+
+
+def main(target, kept, folder, seconds, longest):
+    kept, folder = pathlib.Path(kept), pathlib.Path(folder)
+    if not any(kept.iterdir()):
+        print(f"{kept} is empty")
+        return 1
+    corpus, findings = folder / "corpus", folder / "findings"
+    shutil.rmtree(corpus, ignore_errors=True)
+    for each in (corpus, findings):
+        each.mkdir(parents=True, exist_ok=True)
+    begin = time.time()
+    common = [target, *LIMITS, f"-artifact_prefix={findings}/"]
+    dictionary = kept.with_suffix(".dict")
+    if dictionary.exists():
+        common.append(f"-dict={dictionary}")
+
+    steps = {
+        "replaying the kept corpus": [*common, "-runs=0", str(kept)],
+        "fuzzing": [*common, f"-max_total_time={seconds}", f"-max_len={longest}", "-print_final_stats=1", str(corpus), str(kept)],
+    }
+    for name, command in steps.items():
+        print(f"{name}: {' '.join(command)}", flush=True)
+        status = subprocess.run(command, stderr=subprocess.STDOUT).returncode
+        if status != 0:
+            print(f"{name} has failed with {status}; inputs that do:")
+            for each in sorted(findings.iterdir()):
+                if each.stat().st_mtime >= begin - 1:
+                    print(f"  {each}")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 6:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes are a profile that a session could have recorded, with names of any bytes and any numbers: all that is written of it is
+// well-formed.
+#include <fuzzer/FuzzedDataProvider.h>
+#include <profkit/profile/error.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/shown_text.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "../support/read_csv.hpp"
+#include "loaded.hpp"
+#include "profile_maker.hpp"
+#include "require.hpp"
+
+namespace {
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t const length = profkit::detail::utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20U && c != '\n') || c == '\x7f'; });
+}
+
+bool is_rectangle(std::string const& csv) {
+  try {
+    auto const records = read_csv(csv);
+    auto const is_as_wide = [&](auto const& each) { return each.size() == records.front().size(); };
+    return !records.empty() && std::all_of(records.begin(), records.end(), is_as_wide);
+  } catch (std::exception const&) {
+    return false;
+  }
+}
+
+/// Whether it can be loaded, too: times that no session has are refused there.
+bool is_loadable(profkit::profile const& made) {
+  static memory_file const file;
+  file.write(saved(made));
+  try {
+    static_cast<void>(profkit::load(file.path()));
+  } catch (profkit::error const&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  FuzzedDataProvider from{data, size};
+  profkit::profile const made = profile_maker{from}.make();
+  if (!is_loadable(made)) return 0;
+  for (profkit::named_csv const& file : written(made)) {
+    char const* const name = file.name.c_str();
+    require(is_utf8(file.content), "what is written is UTF-8:", name);
+    std::string const extension = file.name.substr(file.name.rfind('.'));
+    if (extension == ".json") require(nlohmann::json::accept(file.content), "JSON can be parsed:", name);
+    if (extension == ".csv") require(is_rectangle(file.content), "each row of CSV has as many fields:", name);
+    if (extension == ".txt" || extension == ".md") require(!has_control_characters(file.content), "a text is what a terminal shows:", name);
+  }
+  return 0;
+}

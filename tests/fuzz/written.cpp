@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "written.hpp"
+
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/nsys_summary.hpp>
+#include <profkit/report/make_report.hpp>
+
+#include <cstdint>
+#include <utility>
+
+std::string printed(profkit::profile const& of) { return profkit::detail::report_code<void>::text(profkit::analyze(of), false); }
+
+std::vector<profkit::named_csv> written(profkit::profile const& of) {
+  constexpr std::uint64_t trace_steps = 3;
+  profkit::summary const what = profkit::analyze(of);
+  profkit::attribution const launched = profkit::attribute(of);
+  std::vector<profkit::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(of, launched), what.gpu.has_value());
+  result.push_back({"report.txt", profkit::detail::report_code<void>::text(what, false)});
+  result.push_back({"report.md", profkit::detail::report_code<void>::text(what, true)});
+  result.push_back({"report.json", profkit::report_json(what)});
+  result.push_back({"trace.json", profkit::trace_json(of, launched, trace_steps)});
+  result.push_back({"scopes.csv", profkit::scope_table(what).to_csv()});
+  result.push_back({"steps.csv", profkit::step_table(what).to_csv()});
+  result.push_back({"scope_memory.csv", profkit::scope_memory_table(what).to_csv()});
+  if (what.gpu) result.push_back({"kernels.csv", profkit::kernel_table(*what.gpu).to_csv()});
+  return result;
+}
