@@ -160,6 +160,21 @@ if(TARGET CUDA::cudart)
   set_tests_properties(gpu_clocks_old_driver gpu_clocks_missing PROPERTIES LABELS cpu TIMEOUT ${profkit_test_timeout})
 endif()
 
+if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  # What SECURITY.md promises: a program with every collector, among libraries that nobody asked for, and where it must not write. (Sanitizers
+  # open and write files of their own.)
+  add_library(profkit_planted_library MODULE security/planted_library.cpp)
+  target_compile_features(profkit_planted_library PRIVATE cxx_std_17)
+  target_link_libraries(profkit_planted_library PRIVATE profkit_warnings ${CMAKE_DL_LIBS})
+  profkit_add_test_program(NAME measured_program SOURCES security/measured_program.cpp collect/fake_cudart.cpp NO_CATCH NO_TEST)
+  target_include_directories(profkit_measured_program SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  foreach(case IN ITEMS libraries writes rights)
+    add_test(NAME security.${case} COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/security/security_test.py" "$<TARGET_FILE:profkit_measured_program>"
+                                           "$<TARGET_FILE:profkit_planted_library>" "${fake_dir}" ${case})
+    set_tests_properties(security.${case} PROPERTIES LABELS security SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
+  endforeach()
+endif()
+
 if(TARGET CUDA::cudart)
   # For tests/gpu/beside_torch_profiler.py, which needs a GPU and PyTorch.
   add_library(profkit_kernel_status MODULE gpu/kernel_status.cpp)

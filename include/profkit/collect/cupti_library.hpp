@@ -4,10 +4,12 @@
 #include <cupti.h>
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../profile/error.hpp"
 
@@ -39,7 +41,8 @@ class cupti_library {
   decltype(&::cuptiActivityGetNextRecord) get_next_record = nullptr;
   decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
 
-  /// Takes the copy that the process has loaded already, else the one that the system finds, else that of `PROFKIT_CUPTI_PATH`.
+  /// Takes the copy that the process has loaded already, else the one that the system finds, else that of `PROFKIT_CUPTI_PATH`; none of
+  /// the current directory.
   /// @throws profkit::error if there is none, or it is too old.
   cupti_library() {
     load("cuptiGetVersion", get_version);
@@ -87,17 +90,42 @@ class cupti_library {
 
   static void* open() {
     void* library = ::dlopen(system_name, RTLD_NOW | RTLD_NOLOAD);
-    if (library == nullptr) library = ::dlopen(system_name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) library = open_system_copy();
     char const* const path = ::secure_getenv("PROFKIT_CUPTI_PATH");
     if (library != nullptr) return library;
     if (path == nullptr || *path == '\0') {
       throw error{std::string{system_name} + " cannot be opened, and PROFKIT_CUPTI_PATH does not say where it is"};
     }
     if (*path != '/') throw error{std::string{"PROFKIT_CUPTI_PATH must be an absolute path of a file, it is \""} + path + "\""};
-    library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    library = open_file(path);
     if (library == nullptr) throw error{std::string{system_name} + " cannot be opened, nor can PROFKIT_CUPTI_PATH: " + ::dlerror()};
     return library;
   }
+
+  /// Where LD_LIBRARY_PATH has an empty or relative folder, the system would look in the current directory, whose files may be anyone's.
+  /// Then only the other folders of LD_LIBRARY_PATH are looked in. Source: ld.so(8).
+  static void* open_system_copy() {
+    char const* const text = ::secure_getenv("LD_LIBRARY_PATH");
+    std::string_view rest = text == nullptr ? "" : text;
+    std::vector<std::string> absolute;
+    bool has_relative = false;
+    while (!rest.empty()) {
+      std::size_t const end = rest.find_first_of(":;");
+      std::string_view const folder = rest.substr(0, end);
+      bool const is_absolute = !folder.empty() && folder.front() == '/';
+      if (is_absolute) absolute.emplace_back(folder);
+      has_relative = has_relative || !is_absolute || end + 1 == rest.size();
+      rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+    }
+    if (!has_relative) return ::dlopen(system_name, RTLD_NOW | RTLD_LOCAL);
+    for (std::string const& folder : absolute) {
+      void* const library = open_file(folder + "/" + system_name);
+      if (library != nullptr) return library;
+    }
+    return nullptr;
+  }
+
+  static void* open_file(std::string const& path) { return path.front() == '/' ? ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr; }
 
   template <class Function>
   void load(char const* name, Function& into) {

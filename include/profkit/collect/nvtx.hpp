@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/auxv.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,8 +30,10 @@
 
 namespace profkit::detail {
 
-/// Whether the environment says `PROFKIT=...,nvtx=off,...`. Scopes may open before any session reads the options.
+/// False if the environment says `PROFKIT=...,nvtx=off,...`: scopes may open before any session reads the options. And false in a program
+/// that has more rights than its user: NVTX opens the library that NVTX_INJECTION64_PATH names, whoever set it.
 inline bool nvtx_is_wanted() noexcept {
+  if (::getauxval(AT_SECURE) != 0) return false;
   char const* const text = ::secure_getenv("PROFKIT");
   std::string_view rest = text == nullptr ? "" : text;
   while (!rest.empty()) {
