@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the table of docs/architecture.md against the #include lines of include/profkit.
+"""Holds the table of docs/architecture.md against the #include lines of include/profkit, and the rules of SECURITY.md against what is called.
 
 usage: check_architecture.py --source DIR --file-sets FILE
 
@@ -58,12 +58,27 @@ TARGETS = {
 
 MOST_PUBLIC_MACROS = 6
 
+# What SECURITY.md promises of include/profkit and tools: what a call must not be, and why.
+FORBIDDEN_CALLS = {
+    r"getenv": "secure_getenv instead: a program with more rights than its user must not do what the user's environment says",
+    r"system|popen|exec[lv]p?e?|execvpe|execveat|fexecve|posix_spawnp?|v?fork|wordexp": "profkit runs no other program",
+    r"tmpnam|tempnam|mktemp|gets|strcpy|strcat|sprintf|vsprintf": "a call that is safe only by luck",
+}
+LIBRARY_NAME = r'"[^"/]+"'
+LOOK_BACK = 400  # characters before dlopen in which a path has to be found absolute
+
 Include = collections.namedtuple("Include", "line text target")  # target: the path in include/profkit, None if it is not ours
 
 
 def without_comments(text):
     blank = lambda match: "\n" * match.group().count("\n")
     return re.sub(r"/\*.*?\*/", blank, text, flags=re.S)
+
+
+def without_any_comments(text):
+    """Those that begin with // as well, but not inside of literals."""
+    keep = lambda match: match.group() if match.group()[0] == '"' else ""
+    return re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*', keep, without_comments(text))
 
 
 class Checker:
@@ -213,6 +228,38 @@ class Checker:
         for header in sorted(set(targets_of) - set(self.headers)):
             self.violations.append(f"cmake/headers.cmake:1: {header} does not exist")
 
+    def check_calls(self):
+        programs = sorted(path for folder in ("include", "tools") for path in (self.source / folder).rglob("*.[ch]pp"))
+        for path in programs:
+            text = without_any_comments(path.read_text(encoding="utf-8"))
+            name = path.relative_to(self.source).as_posix()
+
+            def complain(position, what):
+                self.violations.append(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")
+
+            without_literals = re.sub(r'"(?:[^"\\\n]|\\.)*"', lambda match: " " * len(match.group()), text)
+            for calls, why in FORBIDDEN_CALLS.items():
+                for match in re.finditer(rf"(?<![\w.>])({calls})\s*\(", without_literals):
+                    complain(match.start(), f"{match.group(1)}: {why}")
+            for match in re.finditer(r"\bdlm?open\s*\(\s*([^,]*)([^;]*)", text):
+                is_loaded_already = "RTLD_NOLOAD" in match.group(2)  # nothing else is opened then
+                if not is_loaded_already and not self.is_safe_to_open(text, match.group(1).strip(), match.start()):
+                    complain(match.start(), f"dlopen({match.group(1)}): neither a library's name without a folder, nor a path that is seen to begin with /")
+
+    @staticmethod
+    def is_safe_to_open(text, what, position):
+        """A literal or a constant that is a name only, or what is compared with '/' just before."""
+        if re.fullmatch(LIBRARY_NAME, what):
+            return True
+        variable = re.fullmatch(r"(\w+)(\.c_str\(\))?", what)
+        if not variable:
+            return False
+        values = re.findall(rf"\bconstexpr char const\* {variable.group(1)} = ([^;]*);", text)
+        if values:
+            return all(re.fullmatch(LIBRARY_NAME, value) for value in values)
+        compared = rf"(\*{variable.group(1)}|\b{variable.group(1)}\.front\(\)) [!=]= '/'"
+        return re.search(compared, text[max(0, position - LOOK_BACK):position]) is not None
+
     def check_tests_are_built(self):
         tests = self.source / "tests"
         lists = [*tests.glob("CMakeLists.txt"), *tests.glob("*.cmake")]
@@ -226,7 +273,7 @@ class Checker:
 
     def check(self):
         for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
-                      self.check_tests_are_built):
+                      self.check_calls, self.check_tests_are_built):
             check()
         return self.violations
 

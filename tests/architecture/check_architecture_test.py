@@ -130,6 +130,32 @@ class CheckArchitecture(unittest.TestCase):
         self.expect("include/profkit/session.hpp:3", "profkit may not include cuda.hpp of profkit_cuda",
                     changes={"session.hpp": '#include "cuda.hpp"\n'})
 
+    def test_calls_that_are_not_secure(self):
+        for call, what in (('char* a = ::getenv("A");', "secure_getenv instead"), ('auto a = std::getenv("A");', "secure_getenv instead"),
+                           ('std::system("ls");', "no other program"), ('::popen("ls", "r");', "no other program"),
+                           ('::execvp(name, argv);', "no other program"), ('posix_spawn(&a, b);', "no other program"),
+                           ('wordexp(a, &b, 0);', "no other program"), ("if (fork() == 0) {}", "no other program"),
+                           ("std::sprintf(a, b);", "safe only by luck")):
+            with self.subTest(call=call):
+                self.expect("include/profkit/collect/bad.hpp:3", what, changes={"collect/bad.hpp": call + "\n"})
+        self.expect("tools/profkit/bad.cpp:2", "secure_getenv instead", tests={"tools/profkit/bad.cpp": '\nauto a = std::getenv("A");\n'})
+
+    def test_calls_that_only_look_like_those(self):
+        self.assertEqual(self.violations(changes={"collect/good.hpp": '::secure_getenv("A"); // getenv("A")\nauto a = "system(1)"; file_system(a);\n'
+                                                                      "clock.system(); reset_after_fork(); /* popen(a) */\n"}), [])
+
+    def test_libraries_are_opened_by_name_or_absolute_path(self):
+        for good in ('::dlopen("libcuda.so.1", RTLD_NOW);', 'constexpr char const* name = "libcupti.so.13";\n::dlopen(name, RTLD_NOW);',
+                     "if (*path != '/') throw 1;\n::dlopen(path, RTLD_NOW);", "return path.front() == '/' ? ::dlopen(path.c_str(), RTLD_NOW) : nullptr;",
+                     "::dlopen(path, RTLD_LAZY | RTLD_NOLOAD);"):
+            with self.subTest(good=good):
+                self.assertEqual(self.violations(changes={"collect/good.hpp": good + "\n"}), [])
+        for bad in ('::dlopen("./libcuda.so.1", RTLD_NOW);', '::dlopen("lib/libcuda.so.1", RTLD_NOW);', '::dlopen("", RTLD_NOW);', "::dlopen(path, RTLD_NOW);",
+                    "::dlopen((folder + name).c_str(), RTLD_NOW);", "::dlmopen(LM_ID_NEWLM, path, RTLD_NOW);", 'constexpr char const* path = "./a.so"; ::dlopen(path, RTLD_NOW);',
+                    "if (*other != '/') throw 1; ::dlopen(path, RTLD_NOW);", "::dlopen(path, RTLD_NOW); f(RTLD_NOLOAD);"):
+            with self.subTest(bad=bad):
+                self.expect("include/profkit/collect/bad.hpp:3", "neither a library's name", changes={"collect/bad.hpp": bad + "\n"})
+
     def test_test_that_is_not_built(self):
         self.expect("tests/record/a.test.cpp:1", "is built by no list",
                     tests={"tests/units.cmake": "record/b.test.cpp", "tests/CMakeLists.txt": "c.test.cpp", "tests/record/a.test.cpp": "",
