@@ -54,7 +54,7 @@ class running_session final : public session_core {
       }
       stop();
     } catch (std::exception const& failure) {
-      std::fprintf(stderr, "profkit: %s\n", failure.what());
+      static_cast<void>(std::fprintf(stderr, "profkit: %s\n", failure.what()));
     }
   }
 
@@ -87,7 +87,8 @@ class running_session final : public session_core {
       keep_step(done);
       if (stop_rule_ && !done.warmup && !done.is_abandoned) look_whether_enough(done);
     } catch (std::exception const& failure) {
-      std::fprintf(stderr, "profkit: step %llu is lost: %s\n", static_cast<unsigned long long>(done.index), failure.what());
+      static_cast<void>(
+          std::fprintf(stderr, "profkit: step %llu is lost: %s\n", static_cast<unsigned long long>(done.index), failure.what()));
     }
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
     bookkeeping_ticks_ += ticks(clock_flag_) - done.end_ticks;

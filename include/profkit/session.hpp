@@ -33,7 +33,7 @@ class session final : public step_loop {
   explicit session(options wanted = options::from_env()) : core_{detail::session_code<void>::make(std::move(wanted))} {}
 
   /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr.
-  ~session() {
+  ~session() override {
     if (core_->is_of_parent()) static_cast<void>(core_.release());
   }
 

@@ -38,6 +38,12 @@ TEST_CASE("Student's quantiles are those of the tables", "[statistics]") {
   CHECK(profkit::student_quantile(0.5, 3.0) == Approx(0.765).margin(1e-3));
 }
 
+TEST_CASE("quantiles leave the C library's sign of lgamma alone, so that two threads may look them up", "[statistics]") {
+  signgam = 42;
+  CHECK(profkit::student_quantile(0.95, 3.5) > 0.0);
+  CHECK(signgam == 42);
+}
+
 TEST_CASE("degrees of freedom between whole numbers lie between their quantiles", "[statistics]") {
   CHECK(profkit::student_quantile(0.95, 2.5) < profkit::student_quantile(0.95, 2.0));
   CHECK(profkit::student_quantile(0.95, 2.5) > profkit::student_quantile(0.95, 3.0));

@@ -260,6 +260,13 @@ class Checker:
         compared = rf"(\*{variable.group(1)}|\b{variable.group(1)}\.front\(\)) [!=]= '/'"
         return re.search(compared, text[max(0, position - LOOK_BACK):position]) is not None
 
+    def check_suppressions(self):
+        """A finding of clang-tidy may be silenced for a check that is named and with a reason beside it."""
+        for path in sorted(path for folder in ("include", "tools", "tests", "bench") for path in (self.source / folder).rglob("*.[ch]pp")):
+            for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+                if "NOLINT" in line and not re.search(r"// NOLINT(NEXTLINE|BEGIN)?\([\w.-]+(, ?[\w.-]+)*\): \w.{9}|// NOLINTEND\([\w., -]+\)$", line):
+                    self.violations.append(f"{path.relative_to(self.source).as_posix()}:{number}: NOLINT without a check and a reason: // NOLINT(check): why")
+
     def check_tests_are_built(self):
         tests = self.source / "tests"
         lists = [*tests.glob("CMakeLists.txt"), *tests.glob("*.cmake")]
@@ -273,7 +280,7 @@ class Checker:
 
     def check(self):
         for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
-                      self.check_calls, self.check_tests_are_built):
+                      self.check_calls, self.check_suppressions, self.check_tests_are_built):
             check()
         return self.violations
 

@@ -156,6 +156,16 @@ class CheckArchitecture(unittest.TestCase):
             with self.subTest(bad=bad):
                 self.expect("include/profkit/collect/bad.hpp:3", "neither a library's name", changes={"collect/bad.hpp": bad + "\n"})
 
+    def test_findings_are_silenced_with_a_reason(self):
+        for good in ("// NOLINTNEXTLINE(cert-err34-c): the kernel writes it", "f(); // NOLINT(a-b, c-d): because of that",
+                     "// NOLINTBEGIN(a-b): because of that\n// NOLINTEND(a-b)"):
+            with self.subTest(good=good):
+                self.assertEqual(self.violations(changes={"collect/good.hpp": good + "\n"}), [])
+        for bad in ("f();  // NOLINT", "f();  // NOLINT(a-b)", "// NOLINTNEXTLINE(a-b):", "// NOLINTNEXTLINE: it is so that way", "// NOLINT(*): it is so that way",
+                    "// NOLINTBEGIN(a-b)"):
+            with self.subTest(bad=bad):
+                self.expect("include/profkit/collect/bad.hpp:3", "NOLINT without a check and a reason", changes={"collect/bad.hpp": bad + "\n"})
+
     def test_test_that_is_not_built(self):
         self.expect("tests/record/a.test.cpp:1", "is built by no list",
                     tests={"tests/units.cmake": "record/b.test.cpp", "tests/CMakeLists.txt": "c.test.cpp", "tests/record/a.test.cpp": "",

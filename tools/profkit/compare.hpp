@@ -131,7 +131,7 @@ class comparer {
   void add_step() {
     auto const has_gpu_step = [](run_figures const& run) { return run.gpu_step.has_value(); };
     if (options_.time == time_kind::gpu && !(all_of(a_, has_gpu_step) && all_of(b_, has_gpu_step))) {
-      result_.notes.push_back("the step has no GPU time on both sides, and is not compared");
+      result_.notes.emplace_back("the step has no GPU time on both sides, and is not compared");
       return;
     }
     row_input input;

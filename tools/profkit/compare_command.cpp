@@ -48,7 +48,7 @@ double share_of(std::string const& option, std::string const& text) {
   return value / 100.0;
 }
 
-CLI::Option* add_percent(CLI::App& app, std::string const& name, std::function<void(double)> take, std::string const& what) {
+CLI::Option* add_percent(CLI::App& app, std::string const& name, std::function<void(double)> const& take, std::string const& what) {
   return app
       .add_option_function<std::string>(
           name, [take, name](std::string const& text) { take(share_of(name, text)); }, what)

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): where there is not even memory to say what is wrong, it ends
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);

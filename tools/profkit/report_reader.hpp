@@ -197,6 +197,7 @@ inline std::vector<std::string> read_doubts(report_node const& report) {
   if (files.empty()) throw profkit::error{path.string() + ": no " + name + " in it, nor in a folder in it"};
   std::sort(files.begin(), files.end());
   std::vector<run_figures> result;
+  result.reserve(files.size());
   for (fs::path const& file : files) result.push_back(read_report(file));
   return result;
 }

@@ -71,6 +71,7 @@ inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_su
     if (kernel.share) row.share = row.share.value_or(0.0) + *kernel.share;
   }
   std::vector<kernel_class_summary> result;
+  result.reserve(classes.size());
   for (auto const& [name, row] : classes) result.push_back(row);
   sort_by_total(result, [](kernel_class_summary const& row) { return row.total; });
   return result;

@@ -34,11 +34,17 @@ inline double beta_fraction(double a, double b, double x) noexcept {
   return result;
 }
 
+/// std::lgamma writes a global variable, which two threads must not do at once.
+inline double log_gamma(double x) noexcept {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
 /// The regularised incomplete beta function I_x(a, b), for 0 <= x <= 1. Source: DLMF 8.17.2, 8.17.4.
 inline double incomplete_beta(double a, double b, double x) noexcept {
   if (x <= 0.0) return 0.0;
   if (x >= 1.0) return 1.0;
-  double const front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x));
+  double const front = std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x));
   // The fraction converges quickly on this side of its mean only.
   if (x < (a + 1.0) / (a + b + 2.0)) return front * beta_fraction(a, b, x) / a;
   return 1.0 - front * beta_fraction(b, a, 1.0 - x) / b;

@@ -44,7 +44,7 @@ class work_sums {
     if (flops_[0] == flops()) return {};
     std::string result;
     for (std::size_t i = precision_count; i-- > 0;) {
-      if (flops_[i] > 0.0) result = precision_names[i] + (result.empty() ? std::string{} : " + " + result);
+      if (flops_[i] > 0.0) result.insert(0, std::string{precision_names[i]} + (result.empty() ? "" : " + "));
     }
     return result;
   }

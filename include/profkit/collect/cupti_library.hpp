@@ -98,6 +98,7 @@ class cupti_library {
     }
     if (*path != '/') throw error{std::string{"PROFKIT_CUPTI_PATH must be an absolute path of a file, it is \""} + path + "\""};
     library = open_file(path);
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc and musl keep an error for each thread
     if (library == nullptr) throw error{std::string{system_name} + " cannot be opened, nor can PROFKIT_CUPTI_PATH: " + ::dlerror()};
     return library;
   }

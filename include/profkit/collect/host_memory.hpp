@@ -28,8 +28,9 @@ class host_memory final : public memory_source {
     if (file == nullptr) throw error{"cannot open /proc/self/statm", errno};
     unsigned long long total_pages = 0;
     unsigned long long resident_pages = 0;
+    // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers, and they fit
     int const fields = std::fscanf(file, "%llu %llu", &total_pages, &resident_pages);
-    std::fclose(file);
+    static_cast<void>(std::fclose(file));
     if (fields != 2) throw error{"cannot read two numbers from /proc/self/statm"};
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
@@ -53,6 +54,7 @@ class host_memory final : public memory_source {
     if (length <= 0) return 0;
     text[length] = '\0';
     unsigned long long pages = 0;
+    // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers, and they fit
     return std::sscanf(text, "%*u %llu", &pages) == 1 ? pages * page : 0;
   }
 };

@@ -121,7 +121,7 @@ inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
     return;
   }
   char text[256];
-  std::snprintf(text, sizeof text, "%s_%lld", where.name, static_cast<long long>(*index));
+  static_cast<void>(std::snprintf(text, sizeof text, "%s_%lld", where.name, static_cast<long long>(*index)));
   push_nvtx(registered_name(where, *index, text), text);
 }
 
@@ -154,7 +154,7 @@ class nvtx_node_name {
     append(of.where().name);
     if (of.kind() != event_kind::enter_indexed) return;
     char digits[24];
-    std::snprintf(digits, sizeof digits, "_%lld", static_cast<long long>(of.index()));
+    static_cast<void>(std::snprintf(digits, sizeof digits, "_%lld", static_cast<long long>(of.index())));
     append(digits);
   }
 

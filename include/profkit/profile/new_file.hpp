@@ -76,14 +76,14 @@ class new_file final : public byte_output {
     static std::atomic<unsigned> made{0};
     auto const now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1};
     char name[64];
-    std::snprintf(name, sizeof name, ".profkit-%llx-%x.tmp", static_cast<unsigned long long>(now), made++);
+    static_cast<void>(std::snprintf(name, sizeof name, ".profkit-%llx-%x.tmp", static_cast<unsigned long long>(now), made++));
     return name;
   }
 
   static int reason() noexcept { return errno != 0 ? errno : EIO; }
 
   void give_up() noexcept {
-    if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
+    if (file_ != nullptr) static_cast<void>(std::fclose(std::exchange(file_, nullptr)));
     std::error_code ignored;
     if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
     temporary_.clear();

@@ -17,7 +17,7 @@ inline constexpr char const* precision_names[] = {"unknown", "fp64", "fp32", "tf
 /// @return `unknown` if there is none of that name.
 template <class Text>
 [[nodiscard]] constexpr precision precision_named(Text const& name) noexcept {
-  for (std::uint8_t i = 1; i < sizeof precision_names / sizeof precision_names[0]; ++i) {
+  for (std::size_t i = 1; i < sizeof precision_names / sizeof precision_names[0]; ++i) {
     if (name == precision_names[i]) return static_cast<precision>(i);
   }
   return precision::unknown;

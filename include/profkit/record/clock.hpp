@@ -22,7 +22,7 @@ inline bool kernel_trusts_counter() noexcept {
   if (file == nullptr) return true;
   char name[64] = {};
   bool const was_read = std::fgets(name, sizeof name, file) != nullptr;
-  std::fclose(file);
+  static_cast<void>(std::fclose(file));
   if (!was_read) return true;
   for (char const* const trusted : {"tsc", "kvm-clock", "hyperv_clocksource", "xen", "arch_sys_counter"}) {
     if (std::strncmp(name, trusted, std::strlen(trusted)) == 0) return true;

@@ -88,7 +88,7 @@ class path_finder {
   /// "forward/layer_3" of the path "step/forward/layer_3".
   static std::string path_in_step(std::uint32_t path, scope_node const& node, profile const& in) {
     path_record const& record = in.paths[path];
-    std::string const name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;
+    std::string name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;
     if (node.parent == nullptr || node.parent->kind() == event_kind::enter_step) return name;
     return path_in_step(record.parent, *node.parent, in) + "/" + name;
   }

@@ -18,7 +18,7 @@ namespace profkit {
 [[nodiscard]] inline table adopted_table(summary const& of) {
   table result{{"scope", "role", "own host ms", "own kernel ms", "count", "host ms", "kernel ms", "busy ms", "kernel / own"}, 2};
   for (adopted_summary const& row : of.adopted) {
-    result.add({std::string(2 * row.depth, ' ') + row.name, row.role, detail::format_ms(row.own_host_total),
+    result.add({std::string(std::size_t{2} * row.depth, ' ') + row.name, row.role, detail::format_ms(row.own_host_total),
                 detail::format_ms(row.own_kernel_time), fmt::format("{}", row.count), detail::format_ms(row.host_total),
                 detail::format_ms(row.kernel_time), detail::format_ms(row.busy),
                 row.kernel_ratio ? fmt::format("{:.2f}", *row.kernel_ratio) : detail::not_measured});

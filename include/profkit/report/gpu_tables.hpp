@@ -67,7 +67,7 @@ inline table empty_kernel_table() {
   for (scope_summary const& row : of.scopes) {
     if (!row.gpu) continue;
     std::vector<std::string> cells = detail::gpu_work_cells(row.gpu);
-    cells.insert(cells.begin(), std::string(2 * row.depth, ' ') + row.name);
+    cells.insert(cells.begin(), std::string(std::size_t{2} * row.depth, ' ') + row.name);
     cells.insert(cells.end(), {detail::format_us(row.gpu->latency_mean), detail::format_us(row.gpu->latency_p95),
                                detail::idle_cell(row.gpu_idle), detail::idle_self_cell(row.gpu_idle)});
     result.add(std::move(cells));

@@ -69,8 +69,8 @@ inline std::string shown_source(allocator_summary const& of) { return of.is_poll
     for (std::size_t row = 0; row < is_shown.size(); ++row) {
       if (!is_shown[row]) continue;
       std::vector<std::string> cells = detail::memory_cells(of.scopes[row], allocator);
-      cells.insert(cells.begin(),
-                   {std::string(2 * of.scopes[row].depth, ' ') + of.scopes[row].name, detail::shown_source(of.allocators[allocator])});
+      cells.insert(cells.begin(), {std::string(std::size_t{2} * of.scopes[row].depth, ' ') + of.scopes[row].name,
+                                   detail::shown_source(of.allocators[allocator])});
       result.add(std::move(cells));
     }
   }

@@ -139,7 +139,7 @@ class pftrace_sequence {
  private:
   static constexpr std::size_t longest_prefix = 1 + protozero::max_varint_length;
   static constexpr std::size_t short_event = 32;
-  static constexpr std::size_t longest_head = longest_prefix + 3 * (1 + protozero::max_varint_length);
+  static constexpr std::size_t longest_head = longest_prefix + std::size_t{3} * (1 + protozero::max_varint_length);
 
   pftrace_output* to_;
   std::uint32_t id_;

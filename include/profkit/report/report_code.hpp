@@ -15,7 +15,7 @@ namespace profkit::detail {
 template <class>
 struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& of);
-  static std::string text(summary const& of, bool as_markdown);
+  static std::string text(summary const& what, bool as_markdown);
   static void write(profile const& of, summary const& what, std::string const& directory, std::uint64_t trace_steps);
   static void write_trace(profile const& of, std::string const& path, std::uint64_t steps);
 };

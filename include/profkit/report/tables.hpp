@@ -52,9 +52,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 [[nodiscard]] inline table scope_table(summary const& of) {
   table result{{"scope", "count", "host total ms", "mean ms", "std ms", "self ms", "of parent", "of steps", "GPU total ms", "GPU mean ms"}};
   for (scope_summary const& row : of.scopes) {
-    result.add({std::string(2 * row.depth, ' ') + row.name, fmt::format("{}", row.host.count), detail::format_ms(row.host.total),
-                detail::format_ms(row.host.mean), detail::format_ms(row.host.standard_deviation), detail::format_ms(row.host_self),
-                detail::format_share(row.share_of_parent), detail::format_share(row.share_of_steps),
+    result.add({std::string(std::size_t{2} * row.depth, ' ') + row.name, fmt::format("{}", row.host.count),
+                detail::format_ms(row.host.total), detail::format_ms(row.host.mean), detail::format_ms(row.host.standard_deviation),
+                detail::format_ms(row.host_self), detail::format_share(row.share_of_parent), detail::format_share(row.share_of_steps),
                 row.gpu_events ? detail::format_ms(row.gpu_events->total) : detail::not_measured,
                 row.gpu_events ? detail::format_ms(row.gpu_events->mean) : detail::not_measured});
   }

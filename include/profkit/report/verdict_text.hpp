@@ -93,7 +93,7 @@ inline std::string drift_words(verdict_summary const& of) {
 
 /// Whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
 [[nodiscard]] inline std::string warmup_words(verdict_summary const& of) {
-  std::string const given = fmt::format("warm-up {} given; ", of.warmup);
+  std::string given = fmt::format("warm-up {} given; ", of.warmup);
   switch (of.finding) {
     case warmup_finding::unknown:
       return given + "too few steps to tell from where on they are steady";

@@ -119,10 +119,10 @@ inline std::string impossible_text(summary const& of) {
 [[nodiscard]] inline table work_table(summary const& of) {
   table result{detail::work_headings(), 4};
   for (scope_summary const& row : of.scopes) {
-    if (row.work) result.add(detail::work_row(std::string(2 * row.depth, ' ') + row.name, "said", *row.work));
+    if (row.work) result.add(detail::work_row(std::string(std::size_t{2} * row.depth, ' ') + row.name, "said", *row.work));
   }
   for (adopted_summary const& row : of.adopted) {
-    if (row.work) result.add(detail::work_row(std::string(2 * row.depth, ' ') + row.name, row.role.c_str(), *row.work));
+    if (row.work) result.add(detail::work_row(std::string(std::size_t{2} * row.depth, ' ') + row.name, row.role.c_str(), *row.work));
   }
   return result;
 }
@@ -152,9 +152,9 @@ inline std::string impossible_text(summary const& of) {
   std::string text = fmt::format("model: {} GFLOP per step ({}), {} TFLOP/s by {}; MFU ", detail::format_figure(model.flops_per_step, 1e9),
                                  model.flops_source, detail::format_figure(model.flops_per_second, 1e12), model.basis);
   if (model.utilization) {
-    text +=
-        fmt::format("{} of {} TFLOP/s: {}, {} dense, {}", detail::format_share(model.utilization),
-                    detail::format_figure(model.peak_flops_per_second, 1e12), detail::one_line(of.limits.device), name_of(model.precision), of.limits.source);
+    text += fmt::format("{} of {} TFLOP/s: {}, {} dense, {}", detail::format_share(model.utilization),
+                        detail::format_figure(model.peak_flops_per_second, 1e12), detail::one_line(of.limits.device),
+                        name_of(model.precision), of.limits.source);
   } else {
     text += fmt::format("n/a, {}", detail::one_line(model.why_no_peak, detail::longest_shown_reason));
   }
