@@ -78,7 +78,18 @@ stage() {
   count "$name" $counts "$((SECONDS - begin)) s"
 }
 
-need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang libclang-rt-dev pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
+# coverage PRESET: the lines of include/profkit that the tests of that stage ran
+coverage() {
+  local log=$logs/coverage.log
+  if logged "coverage" "$log" python3 "$root/scripts/lib/coverage.py" "$root/build/$1"; then
+    count coverage 1 0 0 "$(tail -n 1 "$log")"
+  else
+    count coverage 0 1 0 "$(tail -n 1 "$log")"
+  fi
+  cat "$log"
+}
+
+need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang llvm-cov=llvm libclang-rt-dev pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22 \
@@ -104,7 +115,11 @@ wrapper=()
 for stage in "${wanted[@]}"; do
   case $stage in
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
-    asan-ubsan) stage asan-ubsan asan-ubsan ;;
+    asan-ubsan)
+      rm -rf build/asan-ubsan/coverage # what an earlier run left
+      stage asan-ubsan asan-ubsan
+      coverage asan-ubsan
+      ;;
     tsan)
       # Its runtime cannot cope with the address space layout of some kernels.
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)

@@ -76,6 +76,16 @@ TEST_CASE("kernels=every:N collects kernels in every N-th measured step and in t
                                       ContainsSubstring("kernels=on|off|every:N")));
 }
 
+TEST_CASE("a precision is one of those that have a peak", "[options]") {
+  CHECK(profkit::options{}.precision == profkit::precision::unknown);
+  CHECK(profkit::options::parse("precision=bf16").precision == profkit::precision::bf16);
+  CHECK(profkit::options::parse("precision=fp8").precision == profkit::precision::fp8);
+  for (char const* const bad : {"precision=fp4", "precision=unknown", "precision=", "precision"}) {
+    CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
+                         MessageMatches(ContainsSubstring("it takes fp64, fp32, tf32, fp16, bf16 or fp8")));
+  }
+}
+
 TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
   for (char const* const text : {"", ",", ",,"}) {
     profkit::options const options = profkit::options::parse(text);

@@ -127,7 +127,7 @@ if(TARGET CUDA::cudart)
   endforeach()
   set_target_properties(profkit_fake_libcuda PROPERTIES OUTPUT_NAME libcuda.so.1)
   set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
-  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_graphs.test.cpp collect/cupti_journal.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
+  profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_allocations.test.cpp collect/cupti_graphs.test.cpp collect/cupti_journal.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${fake_dir})
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How many lines of include/profkit the tests of a build folder ran, by room, and the headers of which they ran least.
+
+usage: coverage.py BUILD [--least PERCENT]
+
+BUILD was compiled by clang++ with -fprofile-instr-generate -fcoverage-mapping, and its tests left their counts in BUILD/coverage. Lines are added up over all programs: one that any
+of them ran is covered. Exits with 1 if less than PERCENT of all lines are.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADERS = ROOT / "include" / "profkit"
+ROOMS = ["record", "collect", "profile", "analyze", "report", "top"]
+LEAST_COVERED = 10
+
+Lines = collections.namedtuple("Lines", "all covered")
+
+
+def tool(name):
+    """That of the compiler's release: the formats differ between releases."""
+    path = subprocess.run(["clang++", f"--print-prog-name={name}"], text=True, capture_output=True, check=True).stdout.strip()
+    if not shutil.which(path):
+        sys.exit(f"no {name} for this clang++ (Debian and Ubuntu: llvm)")
+    return path
+
+
+def programs_of(build):
+    """Programs and libraries of the build: the tests, and what they run."""
+    for path in sorted(build.rglob("*")):
+        if path.is_file() and not path.is_symlink() and path.suffix not in (".o", ".a") and "CMakeFiles" not in path.parts and "coverage" not in path.parts:
+            with open(path, "rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    yield path
+
+
+def counted_lines(build):
+    """@return the lines of each header, by its name in include/profkit."""
+    counts = sorted((build / "coverage").glob("*.profraw"))
+    programs = list(programs_of(build))
+    if not counts or not programs:
+        sys.exit(f"no test of {build} has left its counts in {build / 'coverage'}")
+    merged = build / "coverage" / "all.profdata"
+    # A test that is killed may leave a file that cannot be read; the others count.
+    subprocess.run([tool("llvm-profdata"), "merge", "-sparse", "--failure-mode=all", "-o", merged, *counts], check=True, stderr=subprocess.DEVNULL)
+    objects = [word for program in programs[1:] for word in ("-object", program)]
+    exported = subprocess.run([tool("llvm-cov"), "export", "-summary-only", f"-instr-profile={merged}", programs[0], *objects], text=True, check=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    result = {}
+    for file in json.loads(exported)["data"][0]["files"]:
+        path = pathlib.Path(file["filename"]).resolve()
+        if HEADERS in path.parents:
+            lines = file["summary"]["lines"]
+            result[path.relative_to(HEADERS).as_posix()] = Lines(lines["count"], lines["covered"])
+    return result
+
+
+def percent(lines):
+    return 100.0 * lines.covered / lines.all if lines.all else 100.0
+
+
+def total(of):
+    of = list(of)
+    return Lines(sum(lines.all for lines in of), sum(lines.covered for lines in of))
+
+
+def table(headers):
+    rooms = {room: [] for room in ROOMS}
+    for name, lines in headers.items():
+        rooms[name.split("/")[0] if "/" in name else "top"].append(lines)
+    rows = [(room, total(lines)) for room, lines in rooms.items()]
+    rows += [("all", total(headers.values()))]
+    rows += sorted(headers.items(), key=lambda row: percent(row[1]))[:LEAST_COVERED]
+    return ["                                      lines  covered  percent", *(f"{name:36} {lines.all:7} {lines.covered:8} {percent(lines):8.1f}" for name, lines in rows)]
+
+
+def verdict(headers, least):
+    """@return the line that says how it stands, and the exit code."""
+    lines = total(headers.values())
+    if lines.all == 0:
+        return "no line of include/profkit was counted", 1
+    text = f"{percent(lines):.1f} % of the {lines.all} lines of include/profkit are covered"
+    return (text, 0) if percent(lines) >= least else (f"{text}, at least {least:g} % have to be", 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--least", type=float, default=90.0)
+    arguments = parser.parse_args()
+    headers = counted_lines(arguments.build.resolve())
+    print("\n".join(table(headers)))
+    text, code = verdict(headers, arguments.least)
+    print(text)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
