@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs all the tests. Takes 30 to 60 minutes on two cores, the first time with a download
 # of about 3 GiB.
-#   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan (default: all)
+#   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan aarch64 (default: all)
 #   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
 source "$root/scripts/lib/install.sh"
 
-stages=(release asan-ubsan tsan)
+stages=(release asan-ubsan tsan aarch64)
 wanted=("$@")
 ((${#wanted[@]} > 0)) || wanted=("${stages[@]}")
 for stage in "${wanted[@]}"; do
@@ -92,9 +92,9 @@ coverage() {
 need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang llvm-cov=llvm libclang-rt-dev pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy
-  want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22 \
-    aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
+  want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
 fi
+[[ " ${wanted[*]} " != *" aarch64 "* ]] || want_packages aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
 need_cmake
 need_catch2
 prefixes=$catch2
@@ -125,6 +125,14 @@ for stage in "${wanted[@]}"; do
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
       stage tsan tsan
       wrapper=()
+      ;;
+    aarch64)
+      need_foreign_packages
+      if [ -n "$foreign" ]; then
+        stage aarch64 aarch64 "-DCMAKE_PREFIX_PATH=$foreign/usr;$foreign/catch2" "-Dfmt_DIR=$(dirname "$(find "$foreign/usr" -name fmt-config.cmake)")"
+      else
+        say "no cross compiler, emulator or packages for aarch64: its tests are skipped"
+      fi
       ;;
   esac
 done

@@ -71,6 +71,12 @@ class broken final : public profkit::collector {
   int* calls_;
 };
 
+/// Longer than a tick of any clock: a step without a length has no scopes.
+void work() {
+  PROF_SCOPE("work");
+  std::this_thread::sleep_for(std::chrono::microseconds{10});
+}
+
 class kernels final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
@@ -93,7 +99,7 @@ TEST_CASE("a collector that breaks says why, is left alone, and the session goes
     int calls = 0;
     profkit::session session{plain_options(0, 3)};
     session.collect(broken{where, calls});
-    for (profkit::step step : session) PROF_SCOPE("work");
+    for (profkit::step step : session) work();
     profkit::summary const summary = session.report().summary();
     CHECK(calls == 1);
     CHECK(summary.collectors.at(0).status == "not collected");
@@ -110,7 +116,7 @@ TEST_CASE("a collector that throws a number is left alone, too", "[session]") {
   };
   profkit::session session{plain_options(0, 3)};
   session.collect(strange{});
-  for (profkit::step step : session) PROF_SCOPE("work");
+  for (profkit::step step : session) work();
   profkit::summary const summary = session.report().summary();
   CHECK(summary.collectors.at(0).reason == "it threw what is no std::exception");
   CHECK(find_row(summary, "step/work")->host.count == 3);

@@ -67,9 +67,11 @@ debian_archive() {
   done | awk '/\/debian\/?$/ && !found { print; found = 1 }'
 }
 
-# Downloads Catch2's source package, with package lists of its own so that the machine's stay as they are, and builds it.
+# build_catch2 ARCHIVE FOLDER [CMAKE ARGUMENT]...: downloads Catch2's source package, with package lists of its own so that the machine's stay
+# as they are, and builds it.
 build_catch2() {
-  local archive=$1 work
+  local archive=$1 to=$2 work
+  shift 2
   work=$(mktemp -d)
   mkdir -p "$work/lists/partial" "$work/source"
   printf 'Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
@@ -80,9 +82,9 @@ build_catch2() {
     (cd "$work" && "${apt[@]}" source --download-only catch2) &&
     tar -xf "$work"/catch2_*.orig.tar.* -C "$work/source" --strip-components=1 &&
     cmake -S "$work/source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_STANDARD=17 -DBUILD_TESTING=OFF \
-      -DCATCH_INSTALL_DOCS=OFF -DCMAKE_INSTALL_PREFIX="$catch2.part" &&
+      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=30 -DCATCH_INSTALL_DOCS=OFF -DCMAKE_INSTALL_PREFIX="$to.part" "$@" &&
     cmake --build "$work/build" --target install &&
-    rm -rf "$catch2" && mv "$catch2.part" "$catch2"
+    rm -rf "$to" && mv "$to.part" "$to"
   local status=$?
   rm -rf "$work"
   return "$status"
@@ -95,10 +97,24 @@ need_catch2() {
   local archive
   archive=$(debian_archive)
   if have apt-get && [ -n "$archive" ]; then
-    logged "building Catch2 $catch2_version, once (about a minute)" "$logs/catch2.log" build_catch2 "$archive" && has_catch2 && return
+    logged "building Catch2 $catch2_version, once (about a minute)" "$logs/catch2.log" build_catch2 "$archive" "$catch2" && has_catch2 && return
     show_failure "$logs/catch2.log"
   fi
   say "no Catch2 3 is installed or can be built from a Debian package; CMake will try to fetch it"
+}
+
+# Sets foreign: a folder with Catch2 for aarch64 and the headers of others, apart from the machine's own; empty if they cannot be had, or there is
+# no compiler or no emulator.
+need_foreign_packages() {
+  local archive
+  foreign=
+  archive=$(debian_archive)
+  have aarch64-linux-gnu-g++ && have qemu-aarch64 && have dpkg-query && [ -n "$archive" ] || return 0
+  local catch2_there=$cache/catch2-$catch2_version-aarch64
+  [ -d "$catch2_there" ] || logged "building Catch2 $catch2_version for aarch64, once" "$logs/catch2-aarch64.log" build_catch2 "$archive" "$catch2_there" \
+    "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" || return 0
+  CATCH2=$catch2_there "$root/scripts/pack_dependencies.sh" "$cache/aarch64" >"$logs/aarch64.log" 2>&1 || return 0
+  foreign=$cache/aarch64
 }
 
 # version_in_venv PACKAGE: empty if it is not there

@@ -2,16 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library with one compiler, as a consumer uses it: its headers are no system headers, and many warnings are errors.
 
-usage: check_compiler.py CHECK --compiler NAME [--standard N] --tests DIR --include DIR... [--system DIR]... --work DIR [--code FILE] [--link FOLDER] [--run WORD]
+usage: check_compiler.py CHECK --compiler NAME [--standard N] --tests DIR --include DIR... [--system DIR]... --work DIR [--code FILE]
 
 CHECK   headers           all headers and all code of reports pass, nothing is generated
         small_program     a program of two units, one of them scope.hpp alone without exceptions and type information, runs; the code is linked
-        foreign_programs  programs for another processor, run by an emulator (--run): that of small_program, the quick start, scopes before main
         whole_program     a program of two units that both have everything, code too, runs
         no_rtti           all headers pass with -fno-rtti
         no_exceptions     with -fno-exceptions scope.hpp passes, and the other headers say why not
         misuse            what must not compile does not, for the right reason
-Exit code 77: there is no such compiler, or nothing to run its programs with.
+Exit code 77: there is no such compiler.
 """
 import argparse
 import os
@@ -90,15 +89,13 @@ def no_rtti(compiler):
 
 
 def run_program(compiler, units, code):
-    """What it printed."""
     program = compiler.made("program")
     compiler.must(*units, *code, "-pthread", "-ldl", "-o", program)
-    done = subprocess.run([*compiler.given.run, program, "out"], capture_output=True, text=True, check=False, timeout=120, cwd=compiler.given.work,
+    done = subprocess.run([program, "out"], capture_output=True, text=True, check=False, timeout=120, cwd=compiler.given.work,
                           env=os.environ | {"PROFKIT": ""})
     print(done.stdout + done.stderr, end="")
     if done.returncode != 0:
         raise Failure(f"the program ended with {done.returncode}")
-    return done.stdout
 
 
 def compiled(compiler, source, *options):
@@ -114,19 +111,6 @@ def small_program(compiler):
 
 def whole_program(compiler):
     run_program(compiler, [compiled(compiler, source, "-DEVERYTHING") for source in ("program.cpp", "scopes.cpp")], [])
-
-
-def foreign_programs(compiler):
-    top, elsewhere = compiler.given.tests / "../..", "-DPROFKIT_CODE_ELSEWHERE"
-    compiler.common += ["-static", "-Wno-psabi"]  # g++ notes that the calling convention of such processors changed long ago
-    code = compiled(compiler, top / "cmake/profkit-code.cpp")
-    said = run_program(compiler, [compiled(compiler, "program.cpp", elsewhere), compiled(compiler, "scopes.cpp")], [code])
-    if "clock: time-stamp counter" not in said:
-        raise Failure("the processor's counter was not used")
-    said = run_program(compiler, [top / "examples/quick_start/main.cpp", elsewhere], [code])
-    if not re.search(r"^ *layer_1 +30 ", said, re.MULTILINE):
-        raise Failure("the report of the quick start has no row of 30 times layer_1")
-    run_program(compiler, [top / "tests/record/static_lifetime.test.cpp", elsewhere], [code])
 
 
 def no_exceptions(compiler):
@@ -148,7 +132,7 @@ def misuse(compiler):
             raise Failure(f"{name} is refused for another reason than {reason}:\n{said}")
 
 
-CHECKS = {check.__name__: check for check in (headers, small_program, whole_program, foreign_programs, no_rtti, no_exceptions, misuse)}
+CHECKS = {check.__name__: check for check in (headers, small_program, whole_program, no_rtti, no_exceptions, misuse)}
 
 
 def main():
@@ -161,19 +145,13 @@ def main():
     parser.add_argument("--include", action="append", default=[])
     parser.add_argument("--system", action="append", default=[])
     parser.add_argument("--code", type=pathlib.Path)
-    parser.add_argument("--link", help="a folder of headers that the compiler does not look for, such as /usr/include/fmt")
-    parser.add_argument("--run", action="append", default=[])
     given = parser.parse_args()
     given.tests, given.work = given.tests.resolve(), given.work.resolve()
-    for program in (given.compiler, *given.run[:1]):
-        if shutil.which(program) is None:
-            print(f"skipped: there is no {program} on this machine (scripts/test.sh installs it on Debian)")
-            return 77
+    if shutil.which(given.compiler) is None:
+        print(f"skipped: there is no {given.compiler} on this machine (scripts/test.sh installs it on Debian)")
+        return 77
     shutil.rmtree(given.work, ignore_errors=True)
-    (given.work / "include").mkdir(parents=True)
-    if given.link:
-        (given.work / "include" / pathlib.Path(given.link).name).symlink_to(given.link)
-        given.system.append(given.work / "include")
+    given.work.mkdir(parents=True)
     try:
         CHECKS[given.check](Compiler(given))
     except Failure as failure:
