@@ -129,6 +129,7 @@ if(TARGET CUDA::cudart)
   set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
   profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_allocations.test.cpp collect/cupti_graphs.test.cpp collect/cupti_journal.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${fake_dir})
+  profkit_set_unity(profkit_cupti_kernels)
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
   target_compile_definitions(profkit_cupti_missing PRIVATE FAKE_LIBCUPTI="$<TARGET_FILE:profkit_fake_libcupti>")

@@ -15,10 +15,9 @@
 namespace {
 
 constexpr std::uint32_t none = profkit::attribution::none;
-constexpr std::uint32_t no_parent = profkit::path_record::no_parent;
 
 /// Records with times in ms, each operation right after its launch.
-struct builder {
+struct launch_builder {
   profkit::profile profile;
 
   std::uint32_t path(std::uint32_t parent, char const* name) {
@@ -48,9 +47,9 @@ using positions = std::vector<std::uint32_t>;
 }  // namespace
 
 TEST_CASE("an operation belongs to the innermost scope that was open at its launch", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}};
-  std::uint32_t const outer = make.path(no_parent, "outer");
+  std::uint32_t const outer = make.path(profkit::path_record::no_parent, "outer");
   std::uint32_t const inner = make.path(outer, "inner");
   make.scope(inner, 0, 1.0, 2.0);
   make.scope(inner, 0, 3.0, 4.0);
@@ -67,9 +66,9 @@ TEST_CASE("an operation belongs to the innermost scope that was open at its laun
 }
 
 TEST_CASE("scopes of another thread do not take an operation", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}, {101, "other"}};
-  std::uint32_t const path = make.path(no_parent, "scope");
+  std::uint32_t const path = make.path(profkit::path_record::no_parent, "scope");
   std::uint32_t const inside = make.path(path, "inside");
   make.scope(path, 0, 0.0, 5.0);
   make.scope(inside, 1, 1.0, 2.0);
@@ -83,9 +82,9 @@ TEST_CASE("scopes of another thread do not take an operation", "[attribution]") 
 }
 
 TEST_CASE("several threads of the profile may be one of the system", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "scopes"}, {200, "other"}, {100, "calls"}};
-  std::uint32_t const path = make.path(no_parent, "scope");
+  std::uint32_t const path = make.path(profkit::path_record::no_parent, "scope");
   make.scope(path, 0, 0.0, 1.0);
   make.scope(path, 2, 2.0, 3.0);
   make.scope(path, 0, 4.0, 5.0);
@@ -97,10 +96,10 @@ TEST_CASE("several threads of the profile may be one of the system", "[attributi
 }
 
 TEST_CASE("a step inside an open scope is a root, and what is inside it belongs to it", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}};
-  std::uint32_t const outer = make.path(no_parent, "epoch");
-  std::uint32_t const step = make.path(no_parent, "step");
+  std::uint32_t const outer = make.path(profkit::path_record::no_parent, "epoch");
+  std::uint32_t const step = make.path(profkit::path_record::no_parent, "step");
   std::uint32_t const forward = make.path(step, "forward");
   make.scope(forward, 0, 2.0, 3.0);
   make.scope(step, 0, 1.0, 4.0);
@@ -114,9 +113,9 @@ TEST_CASE("a step inside an open scope is a root, and what is inside it belongs 
 }
 
 TEST_CASE("an operation whose launch was not recorded belongs nowhere", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}};
-  make.scope(make.path(no_parent, "scope"), 0, 0.0, 5.0);
+  make.scope(make.path(profkit::path_record::no_parent, "scope"), 0, 0.0, 5.0);
   make.launch(5, 0, 1.0);
   make.operation(4, 1.0);
   make.operation(6, 1.0);
@@ -130,9 +129,9 @@ TEST_CASE("an operation whose launch was not recorded belongs nowhere", "[attrib
 }
 
 TEST_CASE("all operations of a graph launch belong to the scope of that launch", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}};
-  make.scope(make.path(no_parent, "scope"), 0, 0.0, 5.0);
+  make.scope(make.path(profkit::path_record::no_parent, "scope"), 0, 0.0, 5.0);
   make.call(7, 0, 1.0, 1.1);
   for (int i = 0; i < 100; ++i) make.operation(7, 2.0 + i);  // most of them run after the scope has ended
   make.launch(8, 0, 6.0);
@@ -143,7 +142,7 @@ TEST_CASE("all operations of a graph launch belong to the scope of that launch",
 }
 
 TEST_CASE("of two calls with one correlation the earlier in the list is the launch", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}};
   make.call(3, 0, 1.0, 2.0);
   make.call(3, 0, 1.2, 1.8);
@@ -152,9 +151,9 @@ TEST_CASE("of two calls with one correlation the earlier in the list is the laun
 }
 
 TEST_CASE("scopes that take no time, or end together, are nested as they were recorded", "[attribution]") {
-  builder make;
+  launch_builder make;
   make.profile.threads = {{100, "main"}};
-  std::uint32_t const outer = make.path(no_parent, "outer");
+  std::uint32_t const outer = make.path(profkit::path_record::no_parent, "outer");
   std::uint32_t const inner = make.path(outer, "inner");
   make.scope(inner, 0, 1.0, 1.0);
   make.scope(outer, 0, 1.0, 1.0);

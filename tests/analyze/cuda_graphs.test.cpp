@@ -26,8 +26,7 @@ constexpr std::uint64_t graph = std::uint64_t{7} << 32U;
 /// and a kernel launched without a graph in `replay` [9.5, 9.7]. The graph was captured in a step before, at 0 ms.
 profkit::profile graph_profile() {
   profkit::profile result;
-  std::uint32_t const no_parent = profkit::path_record::no_parent;
-  result.paths = {{no_parent, "step", {}, "step.hpp", 1},
+  result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
                   {0, "forward", {}, "train.cpp", 10},
                   {1, "attention", {}, "model.cpp", 20},
                   {0, "backward", {}, "train.cpp", 12},
@@ -37,7 +36,7 @@ profkit::profile graph_profile() {
   result.gpu_names = {{"gemm", {}}};
   result.api_names = {"cuGraphLaunch", "cuLaunchKernel"};
   result.collectors = {{"kernels", "collected", {}}};
-  result.graph_nodes = {{graph | 1U, 2}, {graph | 2U, 1}, {graph | 3U, 4}, {graph | 4U, no_parent}};
+  result.graph_nodes = {{graph | 1U, 2}, {graph | 2U, 1}, {graph | 3U, 4}, {graph | 4U, profkit::path_record::no_parent}};
   result.scopes = {{{at_ms(0), at_ms(10)}, 0, 0}};
   result.steps = {{{at_ms(0), at_ms(10)}, 0, true, 1}};
   std::uint64_t correlation = 0;
@@ -147,8 +146,7 @@ TEST_CASE("the budget of a step with a graph has the parts in which it was captu
 
 TEST_CASE("a scope that waits for work on another thread has the span of that work", "[spans]") {
   profkit::profile profile;
-  std::uint32_t const no_parent = profkit::path_record::no_parent;
-  profile.paths = {{no_parent, "step", {}, "", 0},
+  profile.paths = {{profkit::path_record::no_parent, "step", {}, "", 0},
                    {0, "backward", {}, "", 0},
                    {0, "forward", {}, "", 0},
                    {1, "forward (backward)", {}, "", 0, 2, "backward"},

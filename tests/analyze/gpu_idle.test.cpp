@@ -41,7 +41,7 @@ profkit::gpu_operation_record operation(double from_ms, double to_ms) {
 }
 
 /// A step [0, 10] with `forward` [1, 4], in ms, in which no operation ran.
-profkit::profile one_step() {
+profkit::profile one_idle_step() {
   profkit::profile result;
   result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1}, {0, "forward", {}, "train.cpp", 10}};
   result.threads = {{100, "train"}, {101, "loader"}};
@@ -53,7 +53,7 @@ profkit::profile one_step() {
 }
 
 /// The same times by looking at every nanosecond of the measured steps.
-struct plain_model {
+struct plain_idle_model {
   nanoseconds wall{};
   nanoseconds busy{};
   nanoseconds idle{};
@@ -61,7 +61,7 @@ struct plain_model {
   std::vector<nanoseconds> self;
   std::vector<bool> is_on_thread;
 
-  explicit plain_model(profkit::profile const& of) : self(of.paths.size()), is_on_thread(of.paths.size()) {
+  explicit plain_idle_model(profkit::profile const& of) : self(of.paths.size()), is_on_thread(of.paths.size()) {
     for (profkit::scope_record const& scope : of.scopes) {
       if (of.threads[scope.thread].system_id == 100) is_on_thread[scope.path] = true;
     }
@@ -147,7 +147,7 @@ TEST_CASE("where the scope of no step was recorded, idle time is charged to no s
 }
 
 TEST_CASE("a step in which nothing ran is idle from its beginning to its end", "[gpu_idle]") {
-  profkit::detail::gpu_idle const idle = idle_of(one_step());
+  profkit::detail::gpu_idle const idle = idle_of(one_idle_step());
   CHECK(idle.total == ns_of_ms(10));
   CHECK(idle.unattributed == nanoseconds{0});
   CHECK(idle.of_path[0]->inclusive == ns_of_ms(10));
@@ -156,7 +156,7 @@ TEST_CASE("a step in which nothing ran is idle from its beginning to its end", "
 }
 
 TEST_CASE("operations that other steps launched, of any device, keep a step from being idle", "[gpu_idle]") {
-  profkit::profile profile = one_step();
+  profkit::profile profile = one_idle_step();
   profile.gpu_operations = {operation(-5, 2), operation(9, 20)};
   profile.gpu_operations[0].device = 1;
   profkit::detail::gpu_idle const idle = idle_of(profile);
@@ -167,7 +167,7 @@ TEST_CASE("operations that other steps launched, of any device, keep a step from
 }
 
 TEST_CASE("time between the steps and in warm-up is not idle time", "[gpu_idle]") {
-  profkit::profile profile = one_step();
+  profkit::profile profile = one_idle_step();
   profile.steps.insert(profile.steps.begin(), {{at_ms(-20), at_ms(-10)}, 0, true, 1});
   profile.scopes.insert(profile.scopes.begin(), {{at_ms(-20), at_ms(-10)}, 0, 0});
   profile.scopes.push_back({{at_ms(-30), at_ms(30)}, 1, 0});
@@ -177,7 +177,7 @@ TEST_CASE("time between the steps and in warm-up is not idle time", "[gpu_idle]"
 }
 
 TEST_CASE("scopes that do not lie in each other share out the idle time all the same", "[gpu_idle]") {
-  profkit::profile profile = one_step();
+  profkit::profile profile = one_idle_step();
   profile.paths.push_back({0, "late", {}, "train.cpp", 11});
   profile.scopes.insert(profile.scopes.begin() + 1, {{at_ms(3), at_ms(6)}, 2, 0});
   profkit::detail::gpu_idle const idle = idle_of(profile);
@@ -200,7 +200,7 @@ TEST_CASE("idle time of random profiles is that of looking at every nanosecond",
     profkit::profile profile = make_random_step_profile(seed);
     // Without launches everything is the doing of the steps' thread; step_budget.test.cpp has the other threads.
     for (auto& each : profile.gpu_operations) each.correlation = 0;
-    plain_model const model{profile};
+    plain_idle_model const model{profile};
     profkit::detail::gpu_idle const found = idle_of(profile);
     CHECK(found.total == model.idle);
     CHECK(found.total + model.busy == model.wall);

@@ -19,8 +19,6 @@ using Catch::Approx;
 
 namespace {
 
-constexpr std::uint32_t none = profkit::attribution::none;
-
 profkit::gpu_work_summary work_in(profkit::summary const& of, std::string const& path) {
   profkit::scope_summary const* const row = find_row(of, path);
   REQUIRE(row != nullptr);
@@ -36,7 +34,7 @@ auto const& row_named(Rows const& rows, std::string const& beginning) {
 }
 
 /// The figures of a set of operations, from their definitions.
-struct plain_model {
+struct plain_summary_model {
   profkit::profile const& of;
   random_gpu_profile const& made;
 
@@ -57,7 +55,7 @@ struct plain_model {
   /// Whether the operation was launched in a path that `is_wanted`, or in a path inside one.
   template <class IsWanted>
   [[nodiscard]] bool is_in(std::size_t operation, IsWanted is_wanted) const {
-    if (made.scope_of[operation] == none) return false;
+    if (made.scope_of[operation] == profkit::attribution::none) return false;
     std::uint32_t path = of.scopes[made.scope_of[operation]].path;
     for (; path != profkit::path_record::no_parent; path = of.paths[path].parent) {
       if (is_wanted(path)) return true;
@@ -121,7 +119,7 @@ struct plain_model {
     std::vector<profkit::interval> spans(of.scopes.size(), {profkit::timestamp::max(), profkit::timestamp::min()});
     for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
       if (!counts(i)) continue;
-      for (std::uint32_t scope = made.scope_of[i]; scope != none; scope = made.parent_of[scope]) {
+      for (std::uint32_t scope = made.scope_of[i]; scope != profkit::attribution::none; scope = made.parent_of[scope]) {
         spans[scope].begin = std::min(spans[scope].begin, of.gpu_operations[i].time.begin);
         spans[scope].end = std::max(spans[scope].end, of.gpu_operations[i].time.end);
       }
@@ -353,7 +351,7 @@ TEST_CASE("the figures of random nests are those of their definitions", "[gpu_su
     INFO("seed " << seed);
     random_gpu_profile const made = random_steps(seed);
     profkit::profile const& profile = made.profile;
-    plain_model const model{profile, made};
+    plain_summary_model const model{profile, made};
     profkit::summary const summary = profkit::analyze(profile);
 
     double self = summary.gpu->unattributed_time.count();

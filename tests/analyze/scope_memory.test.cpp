@@ -37,12 +37,11 @@ struct one_step {
   profkit::profile profile;
 
   one_step() {
-    std::uint32_t const no_parent = profkit::path_record::no_parent;
-    profile.paths = {{no_parent, "step", {}, "step.hpp", 1},
+    profile.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
                      {0, "forward", {}, "train.cpp", 10},
                      {1, "attention", {}, "model.cpp", 20},
                      {1, "mlp", {}, "model.cpp", 30},
-                     {no_parent, "load", {}, "data.cpp", 40}};
+                     {profkit::path_record::no_parent, "load", {}, "data.cpp", 40}};
     profile.threads = {{100, "train"}, {101, "loader"}};
     profile.scopes = {{{at_ms(2), at_ms(4)}, 2, 0},
                       {{at_ms(5), at_ms(7)}, 3, 0},
@@ -70,9 +69,9 @@ struct one_step {
 };
 
 /// The same figures by looking at every scope and every moment.
-class plain_model {
+class plain_memory_model {
  public:
-  explicit plain_model(profkit::profile const& of) : of_{of}, sorted_{of.allocations} {
+  explicit plain_memory_model(profkit::profile const& of) : of_{of}, sorted_{of.allocations} {
     std::sort(sorted_.begin(), sorted_.end(), [](auto const& a, auto const& b) { return a.time < b.time; });
     for (std::size_t allocator = 0; allocator < of.allocators.size(); ++allocator) find_changes(allocator);
   }
@@ -182,7 +181,8 @@ class plain_model {
 };
 
 /// The summary of one path from what the model says of each scope.
-profkit::scope_memory_summary modelled(profkit::profile const& of, plain_model const& model, std::size_t allocator, std::uint32_t path) {
+profkit::scope_memory_summary modelled(profkit::profile const& of, plain_memory_model const& model, std::size_t allocator,
+                                       std::uint32_t path) {
   profkit::scope_memory_summary result;
   std::uint64_t allocated = 0;
   std::uint64_t own_allocated = 0;
@@ -200,14 +200,14 @@ profkit::scope_memory_summary modelled(profkit::profile const& of, plain_model c
     result.retained_bytes += all.back();
     result.own_retained_bytes += own.back();
     result.wide_peak_bytes = highest(result.wide_peak_bytes, model.highest_in(allocator, scope.time));
-    for (plain_model::change const& each : model.changes(allocator)) {
+    for (plain_memory_model::change const& each : model.changes(allocator)) {
       if (each.bytes <= 0 || !model.counts_for(each, i, false)) continue;
       allocated += static_cast<std::uint64_t>(each.bytes);
       ++allocations;
       if (model.counts_for(each, i, true)) own_allocated += static_cast<std::uint64_t>(each.bytes);
     }
   }
-  for (plain_model::change const& each : model.changes(allocator)) {
+  for (plain_memory_model::change const& each : model.changes(allocator)) {
     if (each.owner && of.scopes[*each.owner].path == path && model.is_measured(each.time)) result.own_change_bytes += each.bytes;
   }
   if (of.allocators[allocator].is_polled) return result;
@@ -423,7 +423,7 @@ TEST_CASE("peaks and what is retained are those of a look at every moment, for r
     CAPTURE(seed);
     profkit::profile const profile = make_random_memory_profile(seed);
     profkit::summary const summary = profkit::analyze(profile);
-    plain_model const model{profile};
+    plain_memory_model const model{profile};
     for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
       profkit::scope_summary const* const row = find_row(summary, path_name(profile, path));
       if (row == nullptr || row->host.count == 0) continue;
@@ -451,7 +451,7 @@ TEST_CASE("what scopes allocated and had released, and what happened outside, ad
     CAPTURE(seed);
     profkit::profile const profile = make_random_memory_profile(seed);
     profkit::summary const summary = profkit::analyze(profile);
-    plain_model const model{profile};
+    plain_memory_model const model{profile};
     std::optional<profkit::interval> span;
     for (profkit::step_record const& step : profile.steps) {
       if (!step.warmup) span = {span ? span->begin : step.time.begin, step.time.end};

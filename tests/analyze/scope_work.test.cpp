@@ -20,7 +20,7 @@ using profkit::work_bound;
 
 namespace {
 
-using made = made_work_profile;
+using made_work = made_work_profile;
 
 profkit::work_summary const& work_at(profkit::summary const& of, std::string const& path) {
   profkit::scope_summary const* const row = find_row(of, path);
@@ -52,7 +52,7 @@ double share_of(std::optional<profkit::roof_share> const& of) { return of.value(
 }  // namespace
 
 TEST_CASE("a scope has what it said in the measured steps, over the time that the GPU was busy with it", "[work]") {
-  profkit::summary const summary = profkit::analyze(made{}.profile);
+  profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
   CHECK(scores.flops == Approx(2 * 1.979e12));
   CHECK(scores.bytes == Approx(2e9));
@@ -68,7 +68,7 @@ TEST_CASE("a scope has what it said in the measured steps, over the time that th
 }
 
 TEST_CASE("the share of the roof is the least time for the work over the time taken, and says what limits it", "[work]") {
-  profkit::summary const summary = profkit::analyze(made{}.profile);
+  profkit::summary const summary = profkit::analyze(made_work{}.profile);
   // 1.979 of 989.5 TFLOP/s are 2 ms of 4; 1 GB at 4.8 TB/s takes less.
   CHECK(share_of(work_at(summary, "step/forward/scores").roof) == Approx(0.5));
   CHECK(work_at(summary, "step/forward/scores").roof->bound == work_bound::compute);
@@ -82,11 +82,11 @@ TEST_CASE("with one precision the share is the rate reached over the lower of pe
   std::mt19937_64 random{7};
   std::uniform_real_distribution<double> exponent{8.0, 13.0};
   for (int i = 0; i < 200; ++i) {
-    made of;
+    made_work of;
     of.profile.work.clear();
     double const flops = std::pow(10.0, exponent(random));
     double const bytes = std::pow(10.0, exponent(random) - 2.0);
-    of.say(made::scores, 1, {flops, bytes, precision::tf32, 0.0F});
+    of.say(made_work::scores, 1, {flops, bytes, precision::tf32, 0.0F});
     profkit::work_summary const work = work_at(profkit::analyze(of.profile), "step/forward/scores");
     double const roof = std::min(494.5e12, *work.intensity * 4.8e12);
     CHECK(share_of(work.roof) == Approx(*work.flops_per_second / roof));
@@ -95,7 +95,7 @@ TEST_CASE("with one precision the share is the rate reached over the lower of pe
 }
 
 TEST_CASE("a scope has what those inside it said, each precision at its own rate", "[work]") {
-  profkit::summary const summary = profkit::analyze(made{}.profile);
+  profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const& forward = work_at(summary, "step/forward");
   CHECK(forward.flops == Approx(2 * (1.979e12 + 1e9)));
   CHECK(forward.bytes == Approx(2 * 3.4e9));
@@ -113,8 +113,8 @@ TEST_CASE("a scope has what those inside it said, each precision at its own rate
 }
 
 TEST_CASE("a scope that says what it does and contains one that says it, too, has both", "[work]") {
-  made of;
-  of.say(made::forward, 0, {3e9, 0.0, precision::unknown, 0.0F});
+  made_work of;
+  of.say(made_work::forward, 0, {3e9, 0.0, precision::unknown, 0.0F});
   profkit::summary const summary = profkit::analyze(of.profile);
   CHECK(work_at(summary, "step/forward").self_flops == Approx(3e9));
   CHECK(work_at(summary, "step/forward").flops == Approx(2 * (1.979e12 + 1e9) + 3e9));
@@ -123,10 +123,10 @@ TEST_CASE("a scope that says what it does and contains one that says it, too, ha
 }
 
 TEST_CASE("where only bytes or only flops were counted the share is of that side", "[work]") {
-  made of;
+  made_work of;
   of.profile.work.clear();
-  of.say(made::scores, 1, {0.0, 4.8e9, precision::unknown, 0.0F});
-  of.say(made::norm, 6, {67e9, 0.0, precision::fp32, 0.0F});
+  of.say(made_work::scores, 1, {0.0, 4.8e9, precision::unknown, 0.0F});
+  of.say(made_work::norm, 6, {67e9, 0.0, precision::fp32, 0.0F});
   profkit::summary const summary = profkit::analyze(of.profile);
   profkit::work_summary const& moved = work_at(summary, "step/forward/scores");  // 1 ms of 8
   CHECK(share_of(moved.roof) == Approx(0.125));
@@ -141,7 +141,7 @@ TEST_CASE("where only bytes or only flops were counted the share is of that side
 }
 
 TEST_CASE("what the program measured is a second roof", "[work]") {
-  made of;
+  made_work of;
   of.profile.measured_roofs = {
       {precision::bf16, 600e12, 0.0, "small"}, {precision::bf16, 700e12, 0.0, "large"}, {precision::unknown, 0.0, 4e12, "copy"}};
   profkit::summary const summary = profkit::analyze(of.profile);
@@ -151,12 +151,12 @@ TEST_CASE("what the program measured is a second roof", "[work]") {
   // Nothing was measured in fp32, which a part of the work needs.
   CHECK_FALSE(work_at(summary, "step/forward/norm").measured_roof);
   CHECK_FALSE(work_at(summary, "step/forward").measured_roof);
-  CHECK_FALSE(work_at(profkit::analyze(made{}.profile), "step/forward/scores").measured_roof);
+  CHECK_FALSE(work_at(profkit::analyze(made_work{}.profile), "step/forward/scores").measured_roof);
 }
 
 TEST_CASE("of a device that is not known there is no share, but there are rates", "[work]") {
   for (char const* const device : {"NVIDIA H2000", "NVIDIA H200 MIG 1g.18gb", ""}) {
-    made of;
+    made_work of;
     of.profile.environment.gpu = device;
     profkit::summary const summary = profkit::analyze(of.profile);
     profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
@@ -169,7 +169,7 @@ TEST_CASE("of a device that is not known there is no share, but there are rates"
 }
 
 TEST_CASE("of a precision that is not known there is no share, but of bytes there is", "[work]") {
-  made of;
+  made_work of;
   of.profile.precision = precision::unknown;
   profkit::summary const summary = profkit::analyze(of.profile);
   CHECK(work_at(summary, "step/forward/scores").precision.empty());
@@ -182,7 +182,7 @@ TEST_CASE("of a precision that is not known there is no share, but of bytes ther
 }
 
 TEST_CASE("where the program used two devices nothing is a share of one", "[work]") {
-  made of;
+  made_work of;
   of.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "both"}};
   of.profile.gpu_operations.back().device = 1;
   profkit::summary const summary = profkit::analyze(of.profile);
@@ -193,10 +193,10 @@ TEST_CASE("where the program used two devices nothing is a share of one", "[work
 }
 
 TEST_CASE("without kernels the time is that between CUDA events, or else of the host", "[work]") {
-  made of;
+  made_work of;
   of.forget_kernels();
-  for (double const begin : {101.0, 201.0}) of.profile.gpu_scopes.push_back({made::scores, at_ms(begin), 0, ns_of_ms(5.0)});
-  of.profile.gpu_scopes.push_back({made::norm, at_ms(106.0), 0, ns_of_ms(5.0)});  // one of its two scopes was not timed
+  for (double const begin : {101.0, 201.0}) of.profile.gpu_scopes.push_back({made_work::scores, at_ms(begin), 0, ns_of_ms(5.0)});
+  of.profile.gpu_scopes.push_back({made_work::norm, at_ms(106.0), 0, ns_of_ms(5.0)});  // one of its two scopes was not timed
   profkit::summary const summary = profkit::analyze(of.profile);
   CHECK(work_at(summary, "step/forward/scores").basis == "GPU time between CUDA events");
   CHECK(work_at(summary, "step/forward/scores").time.count() == Approx(10.0));
@@ -209,7 +209,7 @@ TEST_CASE("without kernels the time is that between CUDA events, or else of the 
 }
 
 TEST_CASE("a scope that launched nothing has work and no rate", "[work]") {
-  made of;
+  made_work of;
   of.profile.gpu_operations.erase(std::remove_if(of.profile.gpu_operations.begin(), of.profile.gpu_operations.end(),
                                                  [](auto const& each) { return each.time.duration() == std::chrono::milliseconds{4}; }),
                                   of.profile.gpu_operations.end());
@@ -224,9 +224,9 @@ TEST_CASE("a scope that launched nothing has work and no rate", "[work]") {
 
 TEST_CASE("a count that is no count counts nothing", "[work]") {
   for (double const wrong : {-1e12, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    made of;
-    of.say(made::scores, 1, {wrong, wrong, precision::bf16, 0.0F});
-    of.say(made::other, 9.2, {wrong, wrong, precision::bf16, 0.0F});
+    made_work of;
+    of.say(made_work::scores, 1, {wrong, wrong, precision::bf16, 0.0F});
+    of.say(made_work::other, 9.2, {wrong, wrong, precision::bf16, 0.0F});
     profkit::summary const summary = profkit::analyze(of.profile);
     CHECK(work_at(summary, "step/forward/scores").flops == Approx(2 * 1.979e12));
     CHECK(work_at(summary, "step/forward/scores").bytes == Approx(2e9));
@@ -235,10 +235,10 @@ TEST_CASE("a count that is no count counts nothing", "[work]") {
 }
 
 TEST_CASE("scopes of one name have their work together, and none twice", "[work]") {
-  made of;
-  of.profile.paths[made::other].name = "scores";    // beside the other
-  of.profile.paths[made::forward].name = "scores";  // around both
-  of.say(made::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
+  made_work of;
+  of.profile.paths[made_work::other].name = "scores";    // beside the other
+  of.profile.paths[made_work::forward].name = "scores";  // around both
+  of.say(made_work::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
   profkit::summary const summary = profkit::analyze(of.profile);
   profkit::work_summary const& scores = work_named(summary, "scores");
   CHECK(scores.flops == Approx(2 * (1.979e12 + 1e9) + 2e12));
@@ -246,9 +246,9 @@ TEST_CASE("scopes of one name have their work together, and none twice", "[work]
   CHECK(scores.time.count() == Approx(14.0));
   CHECK(scores.flops_per_second.value() == Approx(scores.flops / 14e-3));
 
-  made beside;
-  beside.profile.paths[made::other].name = "scores";
-  beside.say(made::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
+  made_work beside;
+  beside.profile.paths[made_work::other].name = "scores";
+  beside.say(made_work::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
   profkit::summary const of_two = profkit::analyze(beside.profile);
   CHECK(work_named(of_two, "scores").flops == Approx(2 * 1.979e12 + 2e12));
   CHECK(work_named(of_two, "scores").time.count() == Approx(10.0));
@@ -257,7 +257,7 @@ TEST_CASE("scopes of one name have their work together, and none twice", "[work]
 }
 
 TEST_CASE("what was done backward for a scope is its work times the factor that it gave", "[work]") {
-  profkit::summary const summary = profkit::analyze(made{}.profile);
+  profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const scores = backward_of(summary, "step/forward/scores").work.value();
   CHECK(scores.flops == Approx(2 * 2 * 1.979e12));
   CHECK(scores.bytes == Approx(4e9));
@@ -277,8 +277,8 @@ TEST_CASE("what was done backward for a scope is its work times the factor that 
 }
 
 TEST_CASE("where a scope does not say what its backward is, that of all around it is n/a", "[work]") {
-  made of;
-  of.say(made::norm, 6, {1.0, 0.0, precision::fp32, 0.0F});
+  made_work of;
+  of.say(made_work::norm, 6, {1.0, 0.0, precision::fp32, 0.0F});
   profkit::summary const summary = profkit::analyze(of.profile);
   CHECK_FALSE(backward_of(summary, "step/forward/norm").work);
   CHECK_FALSE(backward_of(summary, "step/forward").work);
@@ -289,16 +289,16 @@ TEST_CASE("where a scope does not say what its backward is, that of all around i
 }
 
 TEST_CASE("a scope for which nothing was done backward has nothing to say of it", "[work]") {
-  made of;
-  of.say(made::other, 9.2, {5e9, 0.0, precision::fp32, 0.0F});
+  made_work of;
+  of.say(made_work::other, 9.2, {5e9, 0.0, precision::fp32, 0.0F});
   profkit::summary const summary = profkit::analyze(of.profile);
   CHECK(backward_of(summary, "step/forward").work.value().flops == Approx(2 * (2 * 1.979e12 + 1.5e9)));
 }
 
 TEST_CASE("work of another role than backward is not known", "[work]") {
-  made of;
-  of.profile.paths[made::scores_backward].role = "task";
-  of.profile.paths[made::norm_backward].role = "task";
+  made_work of;
+  of.profile.paths[made_work::scores_backward].role = "task";
+  of.profile.paths[made_work::norm_backward].role = "task";
   profkit::summary const summary = profkit::analyze(of.profile);
   REQUIRE(summary.adopted.size() == 4);
   for (profkit::adopted_summary const& row : summary.adopted) CHECK_FALSE(row.work);
@@ -307,7 +307,7 @@ TEST_CASE("work of another role than backward is not known", "[work]") {
 }
 
 TEST_CASE("the model's operations are those that the scopes said, with what was done backward", "[work]") {
-  profkit::model_summary const model = profkit::analyze(made{}.profile).model.value();
+  profkit::model_summary const model = profkit::analyze(made_work{}.profile).model.value();
   CHECK(model.flops_per_step == Approx(3 * 1.979e12 + 2.5e9));
   CHECK(model.flops_source == "what the scopes said, and their backward work");
   CHECK(model.basis == "host step time");
@@ -319,7 +319,7 @@ TEST_CASE("the model's operations are those that the scopes said, with what was 
 }
 
 TEST_CASE("a program that says what a step needs is believed, over the step time that items are counted by", "[work]") {
-  made of;
+  made_work of;
   of.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
   of.profile.steps[0].model_flops = 1e15;
   of.profile.steps[1].model_flops = 8e12;
@@ -337,12 +337,12 @@ TEST_CASE("a program that says what a step needs is believed, over the step time
 }
 
 TEST_CASE("without steps, or where nothing was said, there is no model", "[work]") {
-  made silent;
+  made_work silent;
   silent.profile.work.clear();
   profkit::summary const nothing_said = profkit::analyze(silent.profile);
   CHECK_FALSE(nothing_said.model);
   for (profkit::scope_summary const& row : nothing_said.scopes) CHECK_FALSE(row.work);
-  made no_steps;
+  made_work no_steps;
   no_steps.profile.steps.clear();
   profkit::summary const of_session = profkit::analyze(no_steps.profile);
   CHECK_FALSE(of_session.model);

@@ -22,7 +22,7 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-constexpr std::uint32_t none = profkit::attribution::none;
+constexpr std::uint32_t no_scope = profkit::attribution::none;
 
 double idle_of(profkit::budget_row const& row, idle_cause cause) { return row.idle[static_cast<std::size_t>(cause)].count(); }
 
@@ -74,18 +74,18 @@ class made_step {
 };
 
 /// The same budget by looking at every nanosecond of the measured steps.
-class plain_model {
+class plain_budget_model {
  public:
   using causes = std::array<nanoseconds, profkit::idle_causes>;
 
-  explicit plain_model(profkit::profile const& of) : of_{of}, launches_(of.scopes.size()) {
+  explicit plain_budget_model(profkit::profile const& of) : of_{of}, launches_(of.scopes.size()) {
     for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
       profkit::api_call_record const* const launch = launch_of(of.gpu_operations[i]);
-      scope_of_.push_back(launch == nullptr ? none : innermost(thread_of(*launch), middle(launch->time)));
-      if (scope_of_.back() != none) launches_[scope_of_.back()] = true;
-      if (launch == nullptr || scope_of_.back() != none || thread_of(*launch) == 100) continue;
+      scope_of_.push_back(launch == nullptr ? no_scope : innermost(thread_of(*launch), middle(launch->time)));
+      if (scope_of_.back() != no_scope) launches_[scope_of_.back()] = true;
+      if (launch == nullptr || scope_of_.back() != no_scope || thread_of(*launch) == 100) continue;
       std::uint32_t const steps_scope = innermost(100, middle(launch->time));
-      if (steps_scope != none) launches_[steps_scope] = true;
+      if (steps_scope != no_scope) launches_[steps_scope] = true;
     }
     for (profkit::step_record const& step : of.steps) {
       if (step.warmup) continue;
@@ -113,11 +113,11 @@ class plain_model {
   }
 
   [[nodiscard]] std::uint32_t innermost(std::uint64_t thread, profkit::timestamp at) const {
-    std::uint32_t result = none;
+    std::uint32_t result = no_scope;
     for (std::uint32_t i = 0; i < of_.scopes.size(); ++i) {
       profkit::scope_record const& scope = of_.scopes[i];
       if (of_.threads[scope.thread].system_id != thread || !is_in(scope.time, at)) continue;
-      if (result == none || scope.time.duration() < of_.scopes[result].time.duration()) result = i;
+      if (result == no_scope || scope.time.duration() < of_.scopes[result].time.duration()) result = i;
     }
     return result;
   }
@@ -159,7 +159,7 @@ class plain_model {
     if (running > 0 && running_copies == running) ++exposed_copies;
     if (running > 0 && running_communication == running) ++exposed_communication;
     if (running > 0) {
-      ++busy[scope_of_[first] == none ? none : of_.scopes[scope_of_[first]].path];
+      ++busy[scope_of_[first] == no_scope ? no_scope : of_.scopes[scope_of_[first]].path];
     } else {
       look_idle(at, next == of_.gpu_operations.size() ? nullptr : launch_of(of_.gpu_operations[next]));
     }
@@ -168,21 +168,24 @@ class plain_model {
   void look_idle(profkit::timestamp at, profkit::api_call_record const* launch) {
     std::uint32_t const steps_scope = innermost(100, at);
     bool const is_other = launch != nullptr && thread_of(*launch) != 100;
-    std::uint32_t const other_scope = is_other ? innermost(thread_of(*launch), at) : none;
+    std::uint32_t const other_scope = is_other ? innermost(thread_of(*launch), at) : no_scope;
     auto const other_call = is_other ? holding_call(thread_of(*launch), at) : std::nullopt;
-    auto const by_scope = [&](std::uint32_t scope) { return scope != none && launches_[scope] ? idle_cause::launching : idle_cause::host; };
+    auto const by_scope = [&](std::uint32_t scope) {
+      return scope != no_scope && launches_[scope] ? idle_cause::launching : idle_cause::host;
+    };
     idle_cause cause = by_scope(steps_scope);
     if (launch != nullptr && launch->time.end <= at) {
       cause = idle_cause::queued;
     } else if (other_call) {
       cause = *other_call;
-    } else if (other_scope != none) {
+    } else if (other_scope != no_scope) {
       cause = by_scope(other_scope);
     } else if (auto const call = holding_call(100, at)) {
       cause = *call;
     }
-    std::uint32_t charged = steps_scope == none ? none : of_.scopes[steps_scope].path;
-    if (charged != none && other_scope != none && lies_in(of_.scopes[other_scope].path, charged)) charged = of_.scopes[other_scope].path;
+    std::uint32_t charged = steps_scope == no_scope ? no_scope : of_.scopes[steps_scope].path;
+    if (charged != no_scope && other_scope != no_scope && lies_in(of_.scopes[other_scope].path, charged))
+      charged = of_.scopes[other_scope].path;
     ++idle[charged][static_cast<std::size_t>(cause)];
   }
 
@@ -193,7 +196,7 @@ class plain_model {
 
 /// "forward" of the path step/forward/layer.
 std::string part_of(profkit::profile const& of, std::uint32_t path) {
-  if (path == none) return "outside any scope";
+  if (path == no_scope) return "outside any scope";
   profkit::path_record const& record = of.paths[path];
   bool const is_root = record.parent == profkit::path_record::no_parent;
   if (is_root) return record.name == "step" ? "step itself" : record.name + " (not in a step)";
@@ -288,7 +291,7 @@ TEST_CASE("the budget of random profiles is that of looking at every nanosecond"
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     profkit::profile const profile = make_random_step_profile(seed);
-    plain_model const model{profile};
+    plain_budget_model const model{profile};
     profkit::summary const summary = profkit::analyze(profile);
     REQUIRE(summary.budget);
     profkit::budget_summary const& found = *summary.budget;
@@ -306,7 +309,7 @@ TEST_CASE("the budget of random profiles is that of looking at every nanosecond"
       for (std::size_t cause = 0; cause < profkit::idle_causes; ++cause) {
         idle[part_of(profile, path)][cause] += static_cast<double>(causes[cause].count());
         all[cause] += causes[cause];
-        if (path != none && profile.paths[path].name >= "x") on_other_thread += causes[cause];
+        if (path != no_scope && profile.paths[path].name >= "x") on_other_thread += causes[cause];
       }
     }
     profkit::attribution const launched = profkit::attribute(profile);
@@ -315,8 +318,8 @@ TEST_CASE("the budget of random profiles is that of looking at every nanosecond"
         profkit::detail::find_gpu_idle(profile, launched, when, profkit::detail::counted_operations{profile, launched, when});
     for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
       auto const known = model.idle.find(path);
-      CHECK((by_path.of_path[path] ? by_path.of_path[path]->self_by_cause : plain_model::causes{}) ==
-            (known == model.idle.end() ? plain_model::causes{} : known->second));
+      CHECK((by_path.of_path[path] ? by_path.of_path[path]->self_by_cause : plain_budget_model::causes{}) ==
+            (known == model.idle.end() ? plain_budget_model::causes{} : known->second));
     }
     double total = 0.0;
     std::map<std::string, double> found_busy;  // several paths may be shown alike

@@ -48,7 +48,7 @@ class graph {
 };
 
 /// How many operations are charged to which path; "-": to none.
-counts charged(profkit::profile const& of) {
+counts charged_to(profkit::profile const& of) {
   profkit::attribution const to = profkit::attribute(of);
   counts result;
   for (std::uint32_t const path : to.path_of) ++result[path == profkit::attribution::none ? "-" : path_name(of, path)];
@@ -187,7 +187,7 @@ TEST_CASE("nodes that one scope captures for another are charged as its own work
   }
   captured.instantiate().replay();
   profkit::profile const profile = session.report().profile();
-  CHECK(charged(profile) == counts{{"step/forward/layer_2", 1}, {"step/backward pass/forward/layer_2 (backward)", 1}});
+  CHECK(charged_to(profile) == counts{{"step/forward/layer_2", 1}, {"step/backward pass/forward/layer_2 (backward)", 1}});
 }
 
 TEST_CASE("a node captured outside any scope is charged to the scope that launches its graph", "[cupti]") {
@@ -203,7 +203,7 @@ TEST_CASE("a node captured outside any scope is charged to the scope that launch
   profkit::profile const profile = session.report().profile();
   REQUIRE(profile.graph_nodes.size() == 3);
   for (auto const& each : profile.graph_nodes) CHECK(each.path == profkit::path_record::no_parent);
-  CHECK(charged(profile) == counts{{"replay", 1}, {"-", 1}});
+  CHECK(charged_to(profile) == counts{{"replay", 1}, {"-", 1}});
   CHECK(operations_of_graphs(profile) == std::pair<std::uint64_t, std::uint64_t>{2, 0});
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("a graph captured before kernels were collected is counted as such, an
     during.replay();
   }
   profkit::profile const profile = session.report().profile();
-  CHECK(charged(profile) == counts{{"replay", 1000}, {"capture", 100}});
+  CHECK(charged_to(profile) == counts{{"replay", 1000}, {"capture", 100}});
   CHECK(operations_of_graphs(profile) == std::pair<std::uint64_t, std::uint64_t>{1100, 1000});
   CHECK(profile.graph_nodes.size() == 1);
 }
@@ -292,7 +292,7 @@ TEST_CASE("nodes whose numbers CUPTI does not tell are as those of unknown graph
   profkit::profile const profile = session.report().profile();
   CHECK(collector.status().works);
   CHECK(profile.graph_nodes.empty());
-  CHECK(charged(profile) == counts{{"-", 1}});
+  CHECK(charged_to(profile) == counts{{"-", 1}});
   CHECK(operations_of_graphs(profile) == std::pair<std::uint64_t, std::uint64_t>{1, 1});
 }
 

@@ -41,7 +41,7 @@ profkit::profile wait_for_operations(std::filesystem::path const& journal, std::
 }
 
 /// "kernel in scope" of each operation.
-std::vector<std::string> charged(profkit::profile const& of) {
+std::vector<std::string> charged_in_journal(profkit::profile const& of) {
   profkit::attribution const to = profkit::attribute(of);
   std::vector<std::string> result;
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
@@ -79,12 +79,12 @@ TEST_CASE("kernels are in the journal while the step that launched them goes on,
       wanted.push_back("first() in step/launch");
       wanted.push_back("node() in step/capture");
     }
-    CHECK(charged(found) == wanted);
+    CHECK(charged_in_journal(found) == wanted);
     CHECK(found.steps.size() == step.index());
   }
   profkit::profile const of_session = session.report().profile();
   profkit::profile const found = profkit::load(journal.path);
-  CHECK(charged(found) == charged(of_session));
+  CHECK(charged_in_journal(found) == charged_in_journal(of_session));
   CHECK(found.graph_nodes.size() == of_session.graph_nodes.size());
   CHECK(found.graph_nodes.size() == 4);  // two captured and two copies
 }

@@ -28,9 +28,9 @@ using Catch::Matchers::MessageMatches;
 namespace {
 
 /// A file that is gone at the end of the test.
-struct temporary_file {
+struct saved_file {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-save-load-" + std::to_string(::getpid()));
-  ~temporary_file() {
+  ~saved_file() {
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
   }
@@ -44,7 +44,7 @@ std::string bytes_of(std::filesystem::path const& path) {
 void write(std::filesystem::path const& path, std::string const& bytes) { std::ofstream{path, std::ios::binary} << bytes; }
 
 void check_refused(profkit::profile const& of, char const* why) {
-  temporary_file const file;
+  saved_file const file;
   profkit::save(of, file.path);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring(why)));
 }
@@ -64,7 +64,7 @@ void fields(Archive& archive, counted_element& of) {
 }  // namespace
 
 TEST_CASE("a loaded profile is the saved one", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile const saved = made_profile();
   profkit::save(saved, file.path);
   profkit::profile const loaded = profkit::load(file.path);
@@ -79,7 +79,7 @@ TEST_CASE("a loaded profile is the saved one", "[save]") {
 }
 
 TEST_CASE("a profile of an earlier format is read: nothing is missing, and kernels were collected in all steps", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile profile;
   profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false}};
   profile.quality.unkept_records = 3;
@@ -112,7 +112,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
 }
 
 TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   CHECK_THROWS_MATCHES(profkit::load("/nowhere/profile"), profkit::error, MessageMatches(ContainsSubstring("/nowhere/profile")));
   CHECK_THROWS_MATCHES(profkit::save({}, "/nowhere/profile"), profkit::error, MessageMatches(ContainsSubstring("/nowhere/profile")));
   write(file.path, "{\"schema\": 1}");
@@ -122,7 +122,7 @@ TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") 
 }
 
 TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
@@ -134,7 +134,7 @@ TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
 }
 
 TEST_CASE("a damaged byte never does worse than an error", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
   for (std::size_t position = 8; position < bytes.size(); ++position) {
@@ -167,7 +167,7 @@ TEST_CASE("times that add up to more than nanoseconds can hold are refused", "[s
   // Each fits, and two do.
   profile.scopes[0].time.end = profile.scopes[0].time.begin + century;
   profile.gpu_operations[0].time.end = profile.gpu_operations[0].time.begin + century;
-  temporary_file const file;
+  saved_file const file;
   profkit::save(profile, file.path);
   CHECK(profkit::load(file.path).scopes[0].time.duration() == century);
   profile.gpu_steps = {{0, 0, -century}};
@@ -191,7 +191,7 @@ TEST_CASE("a time before 1970 is refused", "[save]") {
 }
 
 TEST_CASE("a record that points outside its list is refused", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile profile = made_profile();
   profile.scopes[0].path = 99;
   profkit::save(profile, file.path);
@@ -199,7 +199,7 @@ TEST_CASE("a record that points outside its list is refused", "[save]") {
 }
 
 TEST_CASE("a record that ends before it begins is refused", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile profile = made_profile();
   profile.steps[1].time.end = profile.steps[1].time.begin - std::chrono::nanoseconds{1};
   profkit::save(profile, file.path);
@@ -207,7 +207,7 @@ TEST_CASE("a record that ends before it begins is refused", "[save]") {
 }
 
 TEST_CASE("who adopted whom, and where the nodes of graphs were captured, is kept", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile const saved = profile_with_adopted_scope();
   profkit::save(saved, file.path);
   profkit::profile const loaded = profkit::load(file.path);
@@ -225,7 +225,7 @@ TEST_CASE("who adopted whom, and where the nodes of graphs were captured, is kep
 }
 
 TEST_CASE("a path that adopts itself, a later one or none of the list is refused", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile profile = profile_with_adopted_scope();
   auto const own = static_cast<std::uint32_t>(profile.paths.size() - 1);
   profile.paths.push_back({0, "later", {}, "engine.cpp", 71});
@@ -238,7 +238,7 @@ TEST_CASE("a path that adopts itself, a later one or none of the list is refused
 }
 
 TEST_CASE("a node of a graph that points outside the paths is refused", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile profile = profile_with_adopted_scope();
   profile.graph_nodes[1].path = static_cast<std::uint32_t>(profile.paths.size());
   profkit::save(profile, file.path);
@@ -246,7 +246,7 @@ TEST_CASE("a node of a graph that points outside the paths is refused", "[save]"
 }
 
 TEST_CASE("memory, work, clocks of devices and roofs are kept", "[save]") {
-  temporary_file const file;
+  saved_file const file;
   profkit::profile const saved = profile_with_everything();
   profkit::save(saved, file.path);
   profkit::profile const loaded = profkit::load(file.path);

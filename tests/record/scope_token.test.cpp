@@ -32,7 +32,7 @@ namespace {
 profkit::site backward{"backward", __FILE__, __LINE__};
 
 template <class Work>
-profkit::profile record(Work&& work) {
+profkit::profile record_tokens(Work&& work) {
   profkit::session session{plain_options()};
   work();
   return session.report().profile();
@@ -79,7 +79,7 @@ std::string path_of_levels(int depth) {
 }  // namespace
 
 TEST_CASE("an adopting scope is shown as the path of the scope that it works for, and what the work is", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     on_another_thread([token] { PROF_ADOPT_SCOPE("backward", token); });
   });
@@ -99,7 +99,7 @@ TEST_CASE("an adopting scope is shown as the path of the scope that it works for
 }
 
 TEST_CASE("an adopting scope lies in what is open on its thread, whatever it is told to lie under", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     scope_token under;
     {
@@ -119,7 +119,7 @@ TEST_CASE("an adopting scope lies in what is open on its thread, whatever it is 
 }
 
 TEST_CASE("where nothing is open on its thread it lies under the scope that it is given", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     PROF_SCOPE("waiting");
     on_another_thread([token, under = scope_token::current()] {
@@ -132,7 +132,7 @@ TEST_CASE("where nothing is open on its thread it lies under the scope that it i
 }
 
 TEST_CASE("given nothing to adopt it is a scope with the name of the role, there", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     PROF_ADOPT_SCOPE("alone", scope_token{});
     PROF_SCOPE("waiting");
     on_another_thread([under = scope_token::current()] {
@@ -148,17 +148,17 @@ TEST_CASE("given nothing to adopt it is a scope with the name of the role, there
 
 TEST_CASE("a token stays of its scope when the scope, its thread and its session have ended", "[token]") {
   scope_token token;
-  profkit::profile const first = record([&token] { on_another_thread([&token] { token = token_of_attention(); }); });
+  profkit::profile const first = record_tokens([&token] { on_another_thread([&token] { token = token_of_attention(); }); });
   REQUIRE(token);
   CHECK(first.scopes.size() == 3);
   // In the second session the adopted path has no scope of its own.
-  profkit::profile const second = record([token] { PROF_ADOPT_SCOPE("backward", token); });
+  profkit::profile const second = record_tokens([token] { PROF_ADOPT_SCOPE("backward", token); });
   CHECK(scope_names(second) == texts{"forward/layer_3/attention (backward)"});
   CHECK(path_name(second, second.paths.at(second.scopes[0].path).adopted_from) == "forward/layer_3/attention");
 }
 
 TEST_CASE("tokens that are taken again in the same place, on any thread, are of one path", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token const first = token_of_attention();
     scope_token const again = token_of_attention();
     scope_token elsewhere;
@@ -179,7 +179,7 @@ TEST_CASE("a token taken outside any scope, on a new thread or without a session
     CHECK_FALSE(scope_token::current());
     PROF_ADOPT_SCOPE("backward", scope_token::current());
   }
-  record([] {
+  record_tokens([] {
     CHECK_FALSE(scope_token::current());
     on_another_thread([] { CHECK_FALSE(scope_token::current()); });
     { PROF_SCOPE("ended"); }
@@ -190,7 +190,7 @@ TEST_CASE("a token taken outside any scope, on a new thread or without a session
 }
 
 TEST_CASE("a token of the innermost open scope is that of the scope around it once that has ended", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     PROF_SCOPE("outer");
     { PROF_SCOPE("inner"); }
     on_another_thread([token = scope_token::current()] { PROF_ADOPT_SCOPE("backward", token); });
@@ -220,7 +220,7 @@ TEST_CASE("a path leaves out the step that it is in, and a step starts a tree of
 }
 
 TEST_CASE("scopes of different indices are different, and an index is a number of any size", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     for (std::int64_t const index : {std::int64_t{0}, std::int64_t{-1}, INT64_MAX}) {
       scope_token token;
       {
@@ -236,7 +236,7 @@ TEST_CASE("scopes of different indices are different, and an index is a number o
 }
 
 TEST_CASE("places of one name in the source are one path, and so are the scopes that adopt them", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token one;
     scope_token other;
     {
@@ -257,7 +257,7 @@ TEST_CASE("places of one name in the source are one path, and so are the scopes 
 }
 
 TEST_CASE("what is opened in an adopting scope can be adopted in turn", "[token]") {
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token token = token_of_attention();
     scope_token itself;
     on_another_thread([&token, &itself] {
@@ -280,7 +280,7 @@ TEST_CASE("tasks that hand their token on forever make paths of bounded length, 
   constexpr std::uint64_t tasks = 5000;
   // Each way of handing on doubles, or lengthens, what came before it.
   for (int const way : {0, 1, 2}) {
-    profkit::profile const profile = record([way] {
+    profkit::profile const profile = record_tokens([way] {
       scope_token token = token_of_attention();
       for (std::uint64_t i = 0; i < tasks; ++i) {
         scope_token const of = way == 1 ? scope_token{} : token;
@@ -303,7 +303,7 @@ TEST_CASE("tasks that hand their token on forever make paths of bounded length, 
 TEST_CASE("deeper than the entries that a thread keeps, a token is of a scope around the innermost one", "[token]") {
   constexpr int known = static_cast<int>(profkit::detail::thread_log::known_depth) - 1;
   for (int const depth : {known - 1, known, known + 1, known + 2, 200}) {
-    profkit::profile const profile = record([depth] {
+    profkit::profile const profile = record_tokens([depth] {
       scope_token token;
       at_depth(depth, [&token] { token = scope_token::current(); });
       PROF_ADOPT_SCOPE("backward", token);
@@ -315,7 +315,7 @@ TEST_CASE("deeper than the entries that a thread keeps, a token is of a scope ar
 
 TEST_CASE("having been deeper than that leaves no wrong entry behind", "[token]") {
   constexpr int known = static_cast<int>(profkit::detail::thread_log::known_depth) - 1;
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token token;
     at_depth(known + 1, [&token] {
       at_depth(10, [] {});
@@ -328,7 +328,7 @@ TEST_CASE("having been deeper than that leaves no wrong entry behind", "[token]"
 
 TEST_CASE("an API call on the stack is no scope", "[token]") {
   static profkit::site launch{"cudaLaunchKernel", __FILE__, __LINE__};
-  profkit::profile const profile = record([] {
+  profkit::profile const profile = record_tokens([] {
     scope_token token;
     {
       PROF_SCOPE("outer");

@@ -61,7 +61,7 @@ profkit::profile profile_with_two_allocators() {
   return result;
 }
 
-profkit::report report_of(profkit::profile profile) {
+profkit::report memory_report_of(profkit::profile profile) {
   return profkit::report{std::make_shared<profkit::profile const>(std::move(profile))};
 }
 
@@ -76,7 +76,7 @@ json scope_named(json const& report, std::string const& path) {
 }  // namespace
 
 TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]") {
-  profkit::report const report = report_of(profile_with_memory());
+  profkit::report const report = memory_report_of(profile_with_memory());
   std::string const text = report.text();
   CHECK_THAT(text, ContainsSubstring("Memory by scope\n"));
   CHECK(profkit::scope_memory_table(report.summary()).to_csv() ==
@@ -93,7 +93,7 @@ TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]")
 }
 
 TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/a", "[memory]") {
-  profkit::report const report = report_of(profile_with_two_allocators());
+  profkit::report const report = memory_report_of(profile_with_two_allocators());
   std::string const csv = profkit::scope_memory_table(report.summary()).to_csv();
   CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2.0,17.0\n"));
   // A mean over the scopes of two steps, of which only one was read.
@@ -104,7 +104,7 @@ TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/
 }
 
 TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]") {
-  json const report = json::parse(profkit::report_json(report_of(profile_with_two_allocators()).summary()));
+  json const report = json::parse(profkit::report_json(memory_report_of(profile_with_two_allocators()).summary()));
   json const layer = scope_named(report, "step/forward/layer_1");
   CHECK(layer.at("peak_bytes") == 0);  // of libtorch, which was not polled
   REQUIRE(layer.at("memory").size() == 2);
@@ -147,12 +147,12 @@ TEST_CASE("the peak of a scope is that of the polled allocator where there is no
   profile.allocators.erase(profile.allocators.begin());
   profile.allocations.erase(profile.allocations.begin(), profile.allocations.end() - 4);
   for (profkit::allocation_record& each : profile.allocations) each.allocator = 0;
-  json const report = json::parse(profkit::report_json(report_of(profile).summary()));
+  json const report = json::parse(profkit::report_json(memory_report_of(profile).summary()));
   CHECK(scope_named(report, "step/forward/layer_1").at("peak_bytes") == 2 * mib);
 }
 
 TEST_CASE("without allocators the report has no such table, and null for peaks", "[memory]") {
-  profkit::report const report = report_of(made_profile());
+  profkit::report const report = memory_report_of(made_profile());
   CHECK_THAT(report.text(), !ContainsSubstring("Memory by scope") && !ContainsSubstring("Memory of allocators"));
   json const all = json::parse(profkit::report_json(report.summary()));
   REQUIRE(all.at("allocators").is_array());
@@ -165,10 +165,10 @@ TEST_CASE("without allocators the report has no such table, and null for peaks",
 
 TEST_CASE("releases of memory that was not seen to be given stand in the data quality", "[memory]") {
   profkit::profile profile = profile_with_memory();
-  CHECK_THAT(report_of(profile).text(), !ContainsSubstring("not seen to be given"));
+  CHECK_THAT(memory_report_of(profile).text(), !ContainsSubstring("not seen to be given"));
   profile.allocations.push_back({at_ms(210), 77, 0, 0, 0, allocation_kind::released});
   profile.allocations.push_back({at_ms(210.5), 1, 5, 0, 0, allocation_kind::allocated});
-  std::string const text = report_of(profile).text();
+  std::string const text = memory_report_of(profile).text();
   CHECK_THAT(text,
              ContainsSubstring("1 releases were of memory of libtorch that was not seen to be given (before the session, or dropped)\n"));
   CHECK_THAT(text, ContainsSubstring("1 times memory of libtorch was given where some was live: its release was not seen\n"));
@@ -176,9 +176,9 @@ TEST_CASE("releases of memory that was not seen to be given stand in the data qu
 
 TEST_CASE("scope_memory.csv is written where an allocator was listened to", "[memory]") {
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-memory-" + std::to_string(::getpid()));
-  report_of(made_profile()).write(directory);
+  memory_report_of(made_profile()).write(directory);
   CHECK_FALSE(std::filesystem::exists(directory / "scope_memory.csv"));
-  profkit::report const report = report_of(profile_with_memory());
+  profkit::report const report = memory_report_of(profile_with_memory());
   report.write(directory);
   std::ifstream file{directory / "scope_memory.csv"};
   CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == profkit::scope_memory_table(report.summary()).to_csv());
