@@ -30,7 +30,8 @@ install() {
   for each in $(dpkg-deb -f "$library" Depends | sed 's/([^)]*)//g; s/[,|]/ /g'); do
     dpkg-query -W -f '${Status}' "$each" | grep -q 'ok installed' || fail "libprofkit-dev depends on $each, which this machine does not have"
   done
-  dpkg-deb -c "$library" | awk '{ print $6 }' | grep -qx ./usr/include/profkit/profkit.hpp || fail "libprofkit-dev has no profkit/profkit.hpp"
+  # Read to its end: dpkg-deb would fail if nobody took the rest of its list.
+  dpkg-deb -c "$library" | awk '$6 == "./usr/include/profkit/profkit.hpp" { found = 1 } END { exit !found }' || fail "libprofkit-dev has no profkit/profkit.hpp"
   for package in "$root"/packages/*.deb; do
     dpkg-deb -c "$package" | awk '{ print $2 }' | sort -u | grep -vx root/root && fail "$package: files that are not root's"
   done

@@ -44,7 +44,10 @@ inline void check_times(profile const& of) {
   add_all(of.scopes);
   add_all(of.gpu_operations);
   add_all(of.api_calls);
-  for (auto const& each : of.gpu_scopes) is_moment(each.begin), add(each.duration);
+  for (auto const& each : of.gpu_scopes) {
+    is_moment(each.begin);
+    add(each.duration);
+  }
   for (auto const& each : of.gpu_steps) add(each.duration);
   for (auto const& each : of.counters) is_moment(each.time);
   for (auto const& each : of.allocations) is_moment(each.time);
