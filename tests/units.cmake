@@ -4,24 +4,21 @@ profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_jou
 profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/memory_source.test.cpp)
-option(PROFKIT_TEST_THREADS_ONLY "Leave out the tests of what runs on one thread: profiles, analysis, reports" OFF)
-if(NOT PROFKIT_TEST_THREADS_ONLY)
-  profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/save_load.test.cpp)
-  profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
-                                         analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
-                                         analyze/gpu_summary.test.cpp
-                                         analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp analyze/outliers.test.cpp
-                                         analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
-                                         analyze/stop_rule.test.cpp analyze/trend.test.cpp
-                                         analyze/step_budget.test.cpp analyze/time_per_step.test.cpp)
-  if(nlohmann_json_FOUND)
-    profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
-                                          report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp
-                                          report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
-    target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
-  else()
-    message(STATUS "profkit: no nlohmann_json, report.json is not tested")
-  endif()
+profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/save_load.test.cpp)
+profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
+                                       analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
+                                       analyze/gpu_summary.test.cpp
+                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp analyze/outliers.test.cpp
+                                       analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
+                                       analyze/stop_rule.test.cpp analyze/trend.test.cpp
+                                       analyze/step_budget.test.cpp analyze/time_per_step.test.cpp)
+if(nlohmann_json_FOUND)
+  profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
+                                        report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp
+                                        report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
+else()
+  message(STATUS "profkit: no nlohmann_json, report.json is not tested")
 endif()
 
 if(TARGET protozero::protozero)

@@ -136,11 +136,11 @@ TEST_CASE("without a collected step there are no figures of kernels, and nothing
   profkit::profile profile = made_gpu_profile();
   forget_kernels_of(profile, 1);
   forget_kernels_of(profile, 2);
-  profkit::summary const none = profkit::analyze(profile);
-  CHECK(none.gpu->steps == 0);
-  CHECK(none.gpu->kernels.empty());
-  CHECK_FALSE(find_row(none, "step/forward")->per_step->gpu);
-  CHECK(none.budget->rows.empty());
+  profkit::summary const without = profkit::analyze(profile);
+  CHECK(without.gpu->steps == 0);
+  CHECK(without.gpu->kernels.empty());
+  CHECK_FALSE(find_row(without, "step/forward")->per_step->gpu);
+  CHECK(without.budget->rows.empty());
   profkit::report const report{std::make_shared<profkit::profile const>(std::move(profile))};
   CHECK_THAT(report.text(), ContainsSubstring("in 0 of 2 measured steps") && !ContainsSubstring("nan") && !ContainsSubstring("inf "));
 }
