@@ -11,12 +11,12 @@
 using Catch::Approx;
 
 TEST_CASE("without samples every figure is n/a", "[statistics]") {
-  profkit::running_statistics const none;
-  CHECK(none.count() == 0);
-  CHECK_FALSE(none.mean());
-  CHECK_FALSE(none.min());
-  CHECK_FALSE(none.max());
-  CHECK_FALSE(none.standard_deviation());
+  profkit::running_statistics const empty;
+  CHECK(empty.count() == 0);
+  CHECK_FALSE(empty.mean());
+  CHECK_FALSE(empty.min());
+  CHECK_FALSE(empty.max());
+  CHECK_FALSE(empty.standard_deviation());
   CHECK_FALSE(profkit::quantile({}, 0.5));
 }
 
