@@ -5,7 +5,6 @@
 #include <fuzzer/FuzzedDataProvider.h>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/save_load.hpp>
-#include <profkit/report/shown_text.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,21 +14,13 @@
 #include <string>
 #include <string_view>
 
+#include "../support/is_utf8.hpp"
 #include "../support/read_csv.hpp"
 #include "loaded.hpp"
 #include "profile_maker.hpp"
 #include "require.hpp"
 
 namespace {
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t const length = profkit::detail::utf8_sequence(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 bool has_control_characters(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20U && c != '\n') || c == '\x7f'; });

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
+#include "../support/is_utf8.hpp"
 #include "../support/read_csv.hpp"
 
 using nlohmann::json;
@@ -93,15 +94,6 @@ std::filesystem::path folder() { return std::filesystem::temp_directory_path() /
 std::string content_of(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t const length = profkit::detail::utf8_sequence(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 std::vector<std::string> lines_of(std::string const& text) {
