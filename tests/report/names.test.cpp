@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "../support/profile_of.hpp"
 #include "../support/is_utf8.hpp"
+#include "../support/profile_of.hpp"
 #include "../support/read_csv.hpp"
 
 using nlohmann::json;

@@ -74,8 +74,8 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
     double const share = ns_per_scope * static_cast<double>(of.scopes_recorded) / (of.steps.host.total.count() * 1e6);
     text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", of.scopes_recorded, 100.0 * share);
   }
-  return text + fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(),
-                            detail::one_line(quality.clock));
+  return text +
+         fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), detail::one_line(quality.clock));
 }
 
 }  // namespace profkit
