@@ -4,8 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "../support/made_profile.hpp"
 
@@ -223,6 +225,12 @@ TEST_CASE("halves are rounded up and sizes are in units of 1,000,000 bytes", "[n
   CHECK(profkit::detail::nsys_round(7.0) == "7.0");
   CHECK(profkit::detail::nsys_megabytes(4500.0) == "0.004");
   CHECK(profkit::detail::nsys_megabytes(1048576.0) == "1.049");
+}
+
+TEST_CASE("a total that 64 bits do not hold is what they hold of it, and nothing worse", "[nsys_csv]") {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> samples{most, most, 3};
+  CHECK(profkit::detail::nsys_statistics_of(samples).total == 1);
 }
 
 TEST_CASE("an empty profile makes headings without rows", "[nsys_csv]") {

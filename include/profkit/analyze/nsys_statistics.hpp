@@ -38,10 +38,12 @@ inline nsys_statistics nsys_statistics_of(std::vector<std::int64_t>& samples) {
   nsys_statistics result;
   running_statistics spread;
   result.count = samples.size();
+  std::uint64_t total = 0;  // modulo 2^64: the bytes of copies, and the spans of ranges, may be anything in a file that somebody made
   for (std::int64_t const sample : samples) {
-    result.total += sample;
+    total += static_cast<std::uint64_t>(sample);
     spread.add(static_cast<double>(sample));
   }
+  result.total = static_cast<std::int64_t>(total);
   result.mean = static_cast<double>(result.total) / static_cast<double>(result.count);
   result.standard_deviation = spread.standard_deviation().value_or(0.0);
   result.median = *select_quantile(samples.begin(), samples.end(), 0.5, [](std::int64_t each) { return static_cast<double>(each); });
