@@ -221,12 +221,12 @@ class log_reader {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
     interval const when{done.begin, std::max(done.begin, time)};
-    if (!room.take()) {
-      // counted
-    } else if (done.call == nullptr) {
-      into.scopes.push_back({when, done.path, *at.thread});
-    } else {
-      into.api_calls.push_back({when, done.correlation, name_of_call(*done.call, into), *at.thread});
+    if (room.take()) {
+      if (done.call == nullptr) {
+        into.scopes.push_back({when, done.path, *at.thread});
+      } else {
+        into.api_calls.push_back({when, done.correlation, name_of_call(*done.call, into), *at.thread});
+      }
     }
     at.open.pop_back();
   }
