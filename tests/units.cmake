@@ -50,6 +50,9 @@ profkit_add_test_program(NAME scope_node SOURCES record/scope_node.test.cpp)
 # It forbids system calls.
 profkit_add_test_program(NAME system_calls SOURCES record/system_calls.test.cpp NO_CATCH)
 
+# Its clock ticks once a millisecond.
+profkit_add_test_program(NAME coarse_clock SOURCES record/coarse_clock.test.cpp)
+
 # Scopes before and after main.
 profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.test.cpp NO_CATCH)
 

@@ -81,6 +81,15 @@ __attribute__((visibility("default"))) inline thread_local thread_log* this_thre
   return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();
 }
 
+/// Waits for the clock to tick (on x86 it has, by the next reading; on Arm it may take 40 ns): what the thread recorded before lies before
+/// it.
+[[nodiscard]] inline std::uint64_t next_tick(std::uint32_t flags) noexcept {
+  std::uint64_t const last = ticks(flags);
+  std::uint64_t now = last;
+  while (now == last) now = ticks(flags);
+  return now;
+}
+
 /// The log of this thread, attached if need be; null if it can have none.
 [[nodiscard]] inline thread_log* log_of_this_thread() noexcept {
   thread_log* const log = this_thread_log;

@@ -55,13 +55,13 @@ class step : private scope {
     detail::install_unusual_scopes();
     detail::tell_listeners(flags, 0);
     if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where(), nullptr);
-    raw_.begin_ticks = detail::ticks(flags);
+    raw_.begin_ticks = detail::next_tick(flags);
     begun(detail::record_enter(flags, detail::tagged(where(), detail::event_kind::enter_step), 0, raw_.begin_ticks) |
           (flags & detail::flags_for_end));
   }
 
   ~step() {
-    raw_.end_ticks = detail::ticks(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
+    raw_.end_ticks = detail::next_tick(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
     raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
     detail::recorder.leave(release(), raw_.end_ticks);
     loop_->end_step(raw_);

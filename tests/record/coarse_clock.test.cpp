@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps where the clock ticks seldom, as the counters of many processors do: a millisecond here, 10 to 40 ns there.
+#include <profkit/record/step.hpp>
+
+#include <ctime>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <vector>
+
+using namespace profkit::detail;
+
+/// In place of the system's.
+extern "C" int clock_gettime(clockid_t /*clock*/, timespec* now) noexcept {
+  static int readings = 0;
+  *now = {0, ++readings / 1000 * 1'000'000};  // every thousandth reading
+  return 0;
+}
+
+namespace {
+
+struct loop final : profkit::step_loop {
+  std::vector<raw_step> done;
+
+ private:
+  raw_step begin_step() override { return {}; }
+  void end_step(raw_step const& ended) noexcept override { done.push_back(ended); }
+};
+
+}  // namespace
+
+TEST_CASE("a step begins after all before it and ends after all in it, be it in one tick of the clock") {
+  __atomic_fetch_or(&recorder.flags, use_system_clock, __ATOMIC_RELAXED);
+  loop steps;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    std::uint64_t const before = ticks(use_system_clock);
+    std::uint64_t within = 0;
+    {
+      profkit::step const step{steps};
+      within = ticks(use_system_clock);
+    }
+    REQUIRE(steps.done.size() == i + 1);
+    CHECK(before < steps.done[i].begin_ticks);
+    CHECK(steps.done[i].begin_ticks <= within);
+    CHECK(within < steps.done[i].end_ticks);
+  }
+}
