@@ -41,13 +41,13 @@ constexpr std::size_t threads = 2;
 constexpr int skipped = 4;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define WITH_SANITIZER
+#define RUNS_SLOWLY
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define WITH_SANITIZER
+#define RUNS_SLOWLY
 #endif
 #endif
-#ifdef WITH_SANITIZER  // everything takes several times as long: what is in the journal has to be right, when it comes there is not asked
+#ifdef RUNS_SLOWLY  // several times as long: what is in the journal has to be right, when it comes there is not asked
 constexpr int usual_kills = 40;
 constexpr milliseconds bound{10'000};
 #else

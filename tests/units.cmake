@@ -58,6 +58,9 @@ profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.tes
 
 # It kills programs that record, and reads their journals.
 profkit_add_test_program(NAME journal_kills SOURCES journal_kills.cpp NO_CATCH TIMEOUT 240)
+if(CMAKE_CROSSCOMPILING)
+  target_compile_definitions(profkit_journal_kills PRIVATE RUNS_SLOWLY) # in the emulator
+endif()
 
 # One executable, two libraries that it links, two that it opens and one that it opens and closes.
 foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b closed)
@@ -84,6 +87,7 @@ if(TARGET CUDA::nvtx3)
   profkit_add_test_program(NAME nvtx SOURCES collect/nvtx.test.cpp collect/nvtx_light_unit.cpp ENVIRONMENT ${injection})
   profkit_add_test_program(NAME nvtx_off SOURCES collect/nvtx_off.test.cpp ENVIRONMENT ${injection} PROFKIT=nvtx=off)
   add_dependencies(profkit_nvtx profkit_nvtx_injection)
+  set_target_properties(profkit_nvtx PROPERTIES UNITY_BUILD OFF) # one of its units has nothing of NVTX
 endif()
 
 # Nsight Systems counts the same ranges. On PATH, or -DPROFKIT_NSYS=.
@@ -129,7 +133,6 @@ if(TARGET CUDA::cudart)
   set_target_properties(profkit_fake_libcupti PROPERTIES OUTPUT_NAME libcupti.so.13)
   profkit_add_test_program(NAME cupti_kernels SOURCES collect/cupti_kernels.test.cpp collect/cupti_allocations.test.cpp collect/cupti_graphs.test.cpp collect/cupti_journal.test.cpp collect/cupti_some_steps.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${fake_dir})
-  profkit_set_unity(profkit_cupti_kernels)
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
   target_compile_definitions(profkit_cupti_missing PRIVATE FAKE_LIBCUPTI="$<TARGET_FILE:profkit_fake_libcupti>")
@@ -199,8 +202,10 @@ endif()
 # What the documentation shows is compiled.
 profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)
 if(TARGET CUDA::cudart)
-  add_library(profkit_snippets OBJECT docs/snippets.cpp)
+  add_library(profkit_snippets OBJECT EXCLUDE_FROM_ALL docs/snippets.cpp)
   target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit::code profkit_warnings profkit_test_options)
+  add_test(NAME docs.snippets_compile COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target profkit_snippets)
+  set_tests_properties(docs.snippets_compile PROPERTIES LABELS docs TIMEOUT 300 RESOURCE_LOCK build_folder)
 endif()
 add_subdirectory("${PROJECT_SOURCE_DIR}/examples/small" examples)
 

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/profile.hpp>
 #include <string>
 #include <utility>
@@ -114,7 +113,7 @@ made_run two_layers() {
 
 void check_division() {
   made_run const run = two_layers();
-  auto const tables = trainer::backward_tables_of(run.profile(), profkit::analyze(run.profile()));
+  auto const tables = trainer::backward_tables_of(run.profile(), checks::summary_of(run.profile()));
   check(tables.has_value(), "there is no T14");
   if (!tables) return;
   cells const scopes{tables->by_scope.content};
@@ -156,7 +155,7 @@ void check_without_kernels() {
   profile.gpu_operations.clear();
   profile.api_calls.clear();
   profile.collectors = {{"kernels", "not collected", "no GPU"}};
-  auto const tables = trainer::backward_tables_of(profile, profkit::analyze(profile));
+  auto const tables = trainer::backward_tables_of(profile, checks::summary_of(profile));
   check(tables.has_value(), "there is no T14 without kernels");
   if (!tables) return;
   cells const scopes{tables->by_scope.content};
@@ -170,7 +169,7 @@ void check_without_kernels() {
 void check_without_bridge() {
   made_run run;
   run.work(run.path(run.step, "backward"), 100);
-  check(!trainer::backward_tables_of(run.profile(), profkit::analyze(run.profile())), "there is a T14 and no scope that adopted another");
+  check(!trainer::backward_tables_of(run.profile(), checks::summary_of(run.profile())), "there is a T14 and no scope that adopted another");
 }
 
 }  // namespace

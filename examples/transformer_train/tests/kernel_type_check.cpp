@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <profkit/analyze/kernel_class.hpp>
 #include <string>
 #include <vector>
 

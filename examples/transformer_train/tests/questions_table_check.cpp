@@ -198,7 +198,7 @@ void check_fused_attention(recorded_run run) {
     if (path.name == "softmax") path.name = "scaled dot product attention";
     if (path.name == "attention scores + mask" || path.name == "attention x value") path.name = "other";
   }
-  cells const math{trainer::questions_table(run.config, run.profile, profkit::analyze(run.profile)).content};
+  cells const math{trainer::questions_table(run.config, run.profile, checks::summary_of(run.profile)).content};
   check_equal(math.at("e. softmax against both products of attention", "answer"), "n/a: sdpa has no scope softmax, it computes it inside",
               "e");
   check_equal(math.at("e. attention products (sdpa, math)", "basis"), "0.2013 GFLOP a layer and step", "e");
@@ -208,7 +208,7 @@ void check_fused_attention(recorded_run run) {
     if (name.name.find("exp_kernel_cuda") == std::string::npos) continue;
     name = {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0", {}};
   }
-  cells const fused{trainer::questions_table(run.config, run.profile, profkit::analyze(run.profile)).content};
+  cells const fused{trainer::questions_table(run.config, run.profile, checks::summary_of(run.profile)).content};
   check_equal(fused.at("e. fused attention", "basis"), "0.1014 GFLOP a layer and step", "e");
   check(fused.number("e. fused attention", "answer") > 0.0, "fused attention achieves nothing");
   check_contains(fused.at("e. fused attention", "figures"), "in attention kernels", "e");

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <string>
 #include <string_view>
@@ -211,7 +210,7 @@ void check_shapes(profkit::summary const& summary, std::int64_t tokens) {
 int main(int count, char** arguments) {
   if (count != 4) return 2;
   profkit::profile const profile = profkit::load(arguments[1]);
-  profkit::summary const summary = profkit::analyze(profile);
+  profkit::summary const summary = checks::summary_of(profile);
   check(profile.allocations.size() > 1000, "hardly anything was allocated");
   check_every_scope(profile, summary);
   check_source(summary);

@@ -9,8 +9,9 @@
 #include <cstddef>
 #include <cstdlib>
 #include <map>
-#include <profkit/analyze/analyze.hpp>
+#include <memory>
 #include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,6 +99,11 @@ class cells {
   std::vector<std::string> names_;
 };
 
+/// By way of a report, whose code is compiled once for all checks.
+inline profkit::summary summary_of(profkit::profile const& of) {
+  return profkit::report{std::make_shared<profkit::profile const>(of)}.summary();
+}
+
 /// A run of the trainer on an H200: tests/data of profkit.
 struct recorded_run {
   recorded_run(std::string const& folder, std::string const& name) : profile{profkit::load(folder + "/" + name + ".profile")} {
@@ -105,7 +111,7 @@ struct recorded_run {
   }
 
   profkit::profile profile;
-  profkit::summary summary = profkit::analyze(profile);
+  profkit::summary summary = summary_of(profile);
   trainer::run_config config;
 };
 
@@ -128,7 +134,7 @@ inline recorded_run without_gpu(recorded_run run, std::string const& reason) {
   run.profile.gpu_steps.clear();
   run.profile.gpu_operations.clear();
   run.profile.collectors = {{"kernels", "not collected", reason}};
-  run.summary = profkit::analyze(run.profile);
+  run.summary = summary_of(run.profile);
   return run;
 }
 
