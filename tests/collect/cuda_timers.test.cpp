@@ -22,6 +22,13 @@ namespace {
 
 cudaStream_t const stream = nullptr;
 
+/// A GPU scope inside very many others.
+void nest(int depth) {
+  PROF_SCOPE("a name that is as long as names of functions with their namespaces and the types of their parameters are");
+  if (depth > 1) return nest(depth - 1);
+  PROF_GPU_SCOPE("innermost", stream);
+}
+
 /// Long enough for a session to drain at the end of a step.
 void pass_drain_interval() { std::this_thread::sleep_for(std::chrono::milliseconds{11}); }
 
@@ -65,6 +72,20 @@ TEST_CASE("a GPU scope that an exception leaves has its end and its GPU time", "
   CHECK(find_row(report.summary(), "outer")->gpu_events->count == 3);
   CHECK(find_row(report.summary(), "outer")->gpu_events->total.count() == Approx(9.0));
   CHECK(find_row(report.summary(), "outer/inner")->gpu_events->total.count() == Approx(6.0));
+}
+
+TEST_CASE("a GPU scope that has no path, as those around it take all the room, is not timed for another", "[cuda]") {
+  fake = {};
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    PROF_GPU_SCOPE("forward", stream);
+    nest(2000);
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.gpu_scopes.size() == 1);
+  CHECK(path_name(profile, profile.gpu_scopes[0].path) == "step/forward");
+  CHECK(profile.quality.rowless_scopes > 1000);
+  CHECK(profile.quality.untimed_gpu_scopes + profile.quality.unread_gpu_times == 0);
 }
 
 TEST_CASE("the step timer times warm-up too and reports measured steps only", "[cuda]") {

@@ -83,23 +83,26 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
   profkit::profile profile;
   profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false}};
   profile.quality.unkept_records = 3;
+  profile.quality.rowless_scopes = 4;
   profkit::save(profile, file.path);
   CHECK_FALSE(profkit::load(file.path).steps[0].has_kernels);
   CHECK(profkit::load(file.path).quality.unkept_records == 3);
+  CHECK(profkit::load(file.path).quality.rowless_scopes == 4);
   std::string bytes = bytes_of(file.path);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
   REQUIRE(at_index != std::string::npos);
   SECTION("6: does not say what was not kept") {
-    bytes.erase(bytes.size() - 1 - 8, 8);  // before whether there is a `stop_record`
+    bytes.erase(bytes.size() - 1 - 16, 16);  // before whether there is a `stop_record`
     bytes[8] = 6;
     write(file.path, bytes);
     profkit::profile const loaded = profkit::load(file.path);
     CHECK(loaded.steps[0].items == 1);
     CHECK_FALSE(loaded.steps[0].has_kernels);
     CHECK(loaded.quality.unkept_records == 0);
+    CHECK(loaded.quality.rowless_scopes == 0);
   }
   SECTION("5: nor in which steps kernels were collected") {
-    bytes.erase(bytes.size() - 1 - 8, 8);
+    bytes.erase(bytes.size() - 1 - 16, 16);
     // The number of the step, whether it is warm-up, its items and its work; then what is new.
     bytes.erase(at_index + 8 + 1 + 8 + 8, 1);
     bytes[8] = 5;
@@ -131,6 +134,22 @@ TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
   }
   write(file.path, bytes + "x");
   CHECK_THROWS_AS(profkit::load(file.path), profkit::error);
+}
+
+TEST_CASE("paths whose text grows with the square of the file are refused", "[save]") {
+  saved_file const file;
+  profkit::profile profile;
+  std::string const name(1000, 'a');
+  auto const nest = [&](std::uint32_t deep) {
+    profile.paths.assign(1, {profkit::path_record::no_parent, name, std::nullopt, "", 0});
+    for (std::uint32_t parent = 0; parent + 1 < deep; ++parent) profile.paths.push_back({parent, name, std::nullopt, "", 0});
+    profkit::save(profile, file.path);
+  };
+  nest(731);  // 731 * 732 / 2 * 1001 - 731 bytes are a little less
+  CHECK(profkit::load(file.path).paths.size() == 731);
+  nest(732);
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error,
+                       MessageMatches(ContainsSubstring("the profile is damaged: its paths take more than 256 MiB as text")));
 }
 
 TEST_CASE("a damaged byte never does worse than an error", "[save]") {

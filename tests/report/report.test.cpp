@@ -106,10 +106,12 @@ TEST_CASE("what was lost is said with its number", "[report]") {
   profkit::profile profile = made_profile();
   profile.quality.dropped_events = 17;
   profile.quality.unkept_records = 23;
+  profile.quality.rowless_scopes = 31;
   profile.quality.untimed_gpu_scopes = 4;
   std::string const text = profkit::quality_text(profkit::analyze(profile));
   CHECK_THAT(text, ContainsSubstring("17 scopes and counters were dropped"));
   CHECK_THAT(text, ContainsSubstring("23 scopes, GPU operations and other records were not kept"));
+  CHECK_THAT(text, ContainsSubstring("31 scopes have no row of their own"));
   CHECK_THAT(text, ContainsSubstring("4 GPU scopes could not be timed"));
   CHECK_THAT(text, !ContainsSubstring("nothing dropped"));
 }

@@ -163,6 +163,7 @@ inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept 
 inline bool read_gpu_timing(gpu_timing& timing, profile& into, record_room& room) {
   if (timing.session != recorder.session) return true;  // of a session that has ended
   if (!timing.resolved) return false;                   // its scope is still in the log of its thread
+  if (timing.path == path_record::no_parent) return true;
   std::chrono::nanoseconds duration{};
   auto const state = timing.is_timed ? timing.events.query(duration) : cuda_event_pair::state::failed;
   if (state == cuda_event_pair::state::pending) return false;

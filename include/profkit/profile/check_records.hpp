@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "error.hpp"
 #include "profile.hpp"
@@ -57,6 +58,18 @@ inline void check_times(profile const& of) {
   add(of.quality.bookkeeping);
 }
 
+/// What all paths take as text, as reports show them, must not grow with the square of the file. What is recorded takes less.
+inline void check_path_lengths(std::vector<path_record> const& paths) {
+  constexpr std::uint64_t most = std::uint64_t{256} << 20U;
+  std::vector<std::uint64_t> lengths;
+  std::uint64_t sum = 0;
+  for (path_record const& each : paths) {
+    lengths.push_back(each.name.size() + (each.parent == path_record::no_parent ? 0 : 1 + lengths[each.parent]));
+    sum += lengths.back();
+    if (sum > most) throw error{"the profile is damaged: its paths take more than 256 MiB as text"};
+  }
+}
+
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {
   auto const check = [](bool is_right, char const* what) {
@@ -75,6 +88,7 @@ inline void check_records(profile const& of) {
     check(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
           "a path comes before the one that it adopted");
   }
+  check_path_lengths(of.paths);
   for (auto const& each : of.scopes)
     check(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
   for (auto const& each : of.gpu_scopes) check(each.path < of.paths.size(), "a GPU scope without path");

@@ -197,6 +197,7 @@ struct collector_record {
 struct quality_record {
   std::uint64_t dropped_events = 0;      ///< scopes and counters past the bound of a thread's log
   std::uint64_t unkept_records = 0;      ///< scopes, GPU operations and others past the bound of the profile (`records=N`)
+  std::uint64_t rowless_scopes = 0;      ///< scopes past the bound of paths: in the path without an index, or in that around them
   std::uint64_t open_scopes = 0;         ///< scopes still open when the session stopped; they are not in `scopes`
   std::uint64_t abandoned_steps = 0;     ///< steps that an exception left; they are not in `steps`
   std::uint64_t unread_gpu_times = 0;    ///< of scopes not complete when the session stopped, of steps that could not be timed

@@ -102,7 +102,7 @@ void fields(Archive& archive, quality_record& of) {
       archive(of.untimed_gpu_scopes);
   archive(of.dropped_operations), archive(of.invalid_operations);
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
-  if (archive.format() >= 7) archive(of.unkept_records);
+  if (archive.format() >= 7) archive(of.unkept_records), archive(of.rowless_scopes);
 }
 template <class Archive>
 void fields(Archive& archive, stop_record& of) {

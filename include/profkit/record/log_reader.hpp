@@ -65,6 +65,7 @@ class log_reader {
     std::uint32_t path;             ///< of the scope; of the innermost scope around a call
     site const* call = nullptr;     ///< null: it is a scope
     std::uint64_t correlation = 0;  ///< of a call
+    bool has_path = true;           ///< else `path` is that of the scope around it, and it is not kept
   };
 
   /// Where the reader stands in one log.
@@ -166,18 +167,18 @@ class log_reader {
     auto const* const where = reinterpret_cast<site const*>(*event & ~event_kind_bits);
     switch (kind_of(*event)) {
       case event_kind::enter:
-        at.open.push_back({time, paths_.path_of(parent_of(at), where, std::nullopt, into)});
+        open(at, where, std::nullopt, into, time);
         return;
       case event_kind::enter_step:
         at.open.push_back({time, paths_.path_of(path_record::no_parent, where, std::nullopt, into)});
         return;
       case event_kind::enter_indexed:
-        at.open.push_back({time, paths_.path_of(parent_of(at), where, static_cast<std::int64_t>(event[2]), into)});
+        open(at, where, static_cast<std::int64_t>(event[2]), into, time);
         return;
       case event_kind::enter_noted: {
-        at.open.push_back({time, paths_.path_of(parent_of(at), where, std::nullopt, into)});
+        open(at, where, std::nullopt, into, time);
         auto& note = *reinterpret_cast<scope_note*>(event[2]);
-        note.path = at.open.back().path;
+        note.path = at.open.back().has_path ? at.open.back().path : path_record::no_parent;
         note.begin_ns = time.time_since_epoch().count();
         note.resolved = true;
         return;
@@ -216,12 +217,19 @@ class log_reader {
     }
   }
 
+  void open(reading& at, site const* where, std::optional<std::int64_t> index, profile& into, timestamp time) {
+    std::uint32_t const around = parent_of(at);
+    std::uint32_t const path = paths_.path_of(around, where, index, into);
+    bool const has_path = path != path_record::no_parent;
+    at.open.push_back({time, has_path ? path : around, nullptr, 0, has_path});
+  }
+
   /// The scope or call that was begun last ends; if there is none, its beginning belongs to an earlier session.
   void leave(reading& at, profile& into, record_room& room, timestamp time) {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
     interval const when{done.begin, std::max(done.begin, time)};
-    if (room.take()) {
+    if (done.has_path && room.take()) {
       if (done.call == nullptr) {
         into.scopes.push_back({when, done.path, *at.thread});
       } else {

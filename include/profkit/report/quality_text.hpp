@@ -37,6 +37,10 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
   count(quality.dropped_events, "scopes and counters were dropped: a thread's log was full (log_slots_per_thread)");
   count(quality.unkept_records,
         "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
+  count(
+      quality.rowless_scopes,
+      "scopes have no row of their own, as an index keeps growing or scopes are nested very deep: they are in the row without an index, or "
+      "in that of the scope around them");
   count(quality.open_scopes, "scopes were still open at the end and are not in the report");
   count(quality.abandoned_steps, "steps were left by an exception and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");

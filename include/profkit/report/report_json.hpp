@@ -143,6 +143,7 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.begin_object();
   json.member("dropped_events", of.quality.dropped_events);
   json.member("unkept_records", of.quality.unkept_records);
+  json.member("rowless_scopes", of.quality.rowless_scopes);
   write_gpu_quality(json, of);
   json.member("open_scopes", of.quality.open_scopes);
   json.member("abandoned_steps", of.quality.abandoned_steps);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/record/path_finder.hpp>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include "../support/profile_of.hpp"
+
+using profkit::detail::path_finder;
+
+namespace {
+
+constexpr std::size_t most = path_finder::most_paths;
+
+void nest(int depth) {
+  PROF_SCOPE("a name that is as long as names of functions with their namespaces and the types of their parameters are");
+  if (depth > 1) nest(depth - 1);
+}
+
+std::uint64_t text_of(profkit::profile const& of) {
+  std::vector<std::uint64_t> lengths;
+  std::uint64_t result = 0;
+  for (profkit::path_record const& each : of.paths) {
+    lengths.push_back(each.name.size() + (each.parent == profkit::path_record::no_parent ? 0 : 1 + lengths[each.parent]));
+    result += lengths.back();
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("an index that keeps growing makes paths up to the bound, and then counts in the path without an index", "[paths]") {
+  constexpr std::uint64_t scopes = most + 1000;
+  profkit::session session{plain_options(0, 2)};
+  std::uint64_t next = 0;
+  for (profkit::step step : session) {
+    while (next < (step.index() + 1) * scopes / 2) {
+      PROF_SCOPE_INDEXED("batch", next++);
+      PROF_SCOPE("inside");
+    }
+  }
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
+  CHECK(profile.scopes.size() == 2 * scopes + 2);
+  // The step, "batch_0" and "inside" in each; then "batch" and what is inside it.
+  CHECK(profile.paths.size() == most + 3);
+  std::uint64_t const with_index = (most - 1) / 2 + 1;
+  CHECK(profile.quality.rowless_scopes == scopes - with_index);
+  CHECK(count_scopes(profile, "step/batch") == scopes - with_index);
+  CHECK(count_scopes(profile, "step/batch/inside") == scopes - with_index);
+  profkit::scope_summary const* const row = find_row(report.summary(), "step/batch");
+  REQUIRE(row != nullptr);
+  CHECK(row->host.count == scopes - with_index);
+}
+
+TEST_CASE("scopes that are nested so deep that their paths have no room are counted and lie in those around them", "[paths]") {
+  constexpr int depth = 2000;
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    nest(depth);
+    PROF_SCOPE("beside");
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.quality.rowless_scopes > 1000);
+  CHECK(profile.scopes.size() + profile.quality.rowless_scopes == depth + 2);
+  CHECK(profile.paths.size() == profile.scopes.size());
+  CHECK(text_of(profile) < path_finder::most_long_text + 200'000);
+  CHECK(count_scopes(profile, "step/beside") == 1);
+  // What is recorded is nested as it was.
+  for (std::size_t i = 1; i + 2 < profile.scopes.size(); ++i) {
+    REQUIRE(profile.scopes[i].path == profile.paths[profile.scopes[i - 1].path].parent);
+    REQUIRE(profile.scopes[i].time.begin <= profile.scopes[i - 1].time.begin);
+    REQUIRE(profile.scopes[i].time.end >= profile.scopes[i - 1].time.end);
+  }
+}
+
+TEST_CASE("scopes outside all others always have a path", "[paths]") {
+  profkit::session session{plain_options(0, 1)};
+  for (std::uint64_t i = 0; i < most + 10; ++i) PROF_SCOPE_INDEXED("item", i);
+  std::thread{[] {
+    PROF_SCOPE("worker");
+    PROF_SCOPE("inside");
+  }}.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "item") == 10);
+  CHECK(count_scopes(profile, "worker") == 1);
+  CHECK(count_scopes(profile, "worker/inside") == 1);
+  CHECK(profile.quality.rowless_scopes == 10);
+}
+
+TEST_CASE("two places with one name share a path", "[paths]") {
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    { PROF_SCOPE("part"); }
+    { PROF_SCOPE("part"); }
+    { PROF_SCOPE_INDEXED("part", 1); }
+    { PROF_SCOPE_INDEXED("part", 1); }
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.paths.size() == 3);
+  CHECK(count_scopes(profile, "step/part") == 2);
+  CHECK(count_scopes(profile, "step/part_1") == 2);
+}
