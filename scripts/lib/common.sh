@@ -55,7 +55,7 @@ show_failure() {
   local log=$1
   echo "---- ${log#"$root"/} ----"
   if grep -qE 'error:|^FAILED|\*\*\*(Failed|Timeout|Exception)' "$log"; then
-    grep -nE -A 30 'error:|^FAILED|\*\*\*(Failed|Timeout|Exception)' "$log" | cut -c 1-200 | head -n 120
+    grep -nE -A 30 'error:|^FAILED|\*\*\*(Failed|Timeout|Exception)' "$log" | cut -c 1-200 | sed -n 1,120p
     echo "..."
     tail -n 15 "$log" | cut -c 1-200
   else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/record/thread_registry.hpp>
 #include <profkit/scope.hpp>
 
 #include <algorithm>
@@ -245,6 +246,25 @@ TEST_CASE("threads that come and go use the same memory again", "[log]") {
   profkit::profile const profile = session.report().profile();
   CHECK(count_scopes(profile, "short") == joined);
   CHECK(profile.threads.size() == joined + 1);
+}
+
+TEST_CASE("threads past the bound of logs are counted, and recorded again when logs have been read", "[log]") {
+  profkit::options options = plain_options(0, 2);
+  options.log_slots_per_thread = 3072;
+  auto& most_logs = profkit::detail::most_logs;
+  std::uint32_t const usual = most_logs;
+  constexpr std::uint64_t threads = 50;
+  profkit::session session{options};
+  most_logs = static_cast<std::uint32_t>(count_logs()) + 5;
+  for (profkit::step const step : session) {
+    for (std::uint64_t i = 0; i < threads; ++i) std::thread{[] { PROF_SCOPE("short"); }}.join();
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  }
+  most_logs = usual;
+  profkit::profile const profile = session.report().profile();
+  std::size_t const recorded = count_scopes(profile, "short");
+  CHECK(recorded + profile.quality.dropped_events == 2 * threads);
+  CHECK(recorded == 2 * (5 + 4));  // four logs are made in advance
 }
 
 TEST_CASE("a scope in the destructor of a thread-local object is counted, even after the log is gone", "[log]") {

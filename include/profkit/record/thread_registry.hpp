@@ -25,6 +25,9 @@ enum log_state : std::uint32_t {
 /// written before, see `thread_log`.
 inline std::uint64_t slots_per_log = std::uint64_t{1} << 24U;
 
+/// Logs, each of which takes two of the 65,530 mappings that Linux lets a process have. Threads beyond them are counted and not recorded.
+inline std::uint32_t most_logs = 16'384;
+
 /// Memory up to here stays with a log once it is read: to take a page again costs as much as dozens of scopes.
 inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
 
@@ -35,6 +38,9 @@ inline constexpr std::uintptr_t small_page = 4096;
 
 /// In one mapping, the log before its slots: a thread's first scope takes one page of memory and no part in malloc.
 inline thread_log* make_log(log_state state) noexcept {
+  static std::uint32_t made = 0;
+  if (__atomic_load_n(&made, __ATOMIC_RELAXED) >= most_logs) return nullptr;
+  __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
   constexpr std::uint64_t header_bytes = (sizeof(thread_log) + alignof(thread_log) - 1) / alignof(thread_log) * alignof(thread_log);
   std::uint64_t const bytes = header_bytes + slots_per_log * sizeof(std::uint64_t);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -88,13 +94,25 @@ inline void warm_up_log_of_this_thread() noexcept {
   for (std::uint64_t slot = 0; slot < warm_slots; slot += small_page / sizeof(std::uint64_t)) log->slots[slot] = 0;
 }
 
-/// A log that an earlier thread has left and that the reader is done with.
+/// A log that an earlier thread has left and that the reader is done with. Looks at some only, from where the last search stopped: while
+/// very many logs have not been read yet, to look at all of them for each new thread would take the square of their number.
 inline thread_log* reuse_log() noexcept {
-  for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
-    if (log->slot_count != slots_per_log) continue;
+  constexpr int most_tries = 64;
+  static thread_log* next_to_try = nullptr;
+  thread_log* const newest = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE);
+  thread_log* log = __atomic_load_n(&next_to_try, __ATOMIC_ACQUIRE);
+  for (int tries = 0; tries < most_tries && newest != nullptr; ++tries) {
+    if (log == nullptr) log = newest;
+    thread_log* const next = log->next;
     std::uint32_t expected = log_free;
-    if (__atomic_compare_exchange_n(&log->state, &expected, log_owned, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return log;
+    if (log->slot_count == slots_per_log &&
+        __atomic_compare_exchange_n(&log->state, &expected, log_owned, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      __atomic_store_n(&next_to_try, next, __ATOMIC_RELEASE);
+      return log;
+    }
+    log = next;
   }
+  __atomic_store_n(&next_to_try, log, __ATOMIC_RELEASE);
   return nullptr;
 }
 
