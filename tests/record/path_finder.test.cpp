@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t most = path_finder::most_paths;
 
-void nest(int depth) {
+void recurse(int depth) {
   PROF_SCOPE("a name that is as long as names of functions with their namespaces and the types of their parameters are");
-  if (depth > 1) nest(depth - 1);
+  if (depth > 1) recurse(depth - 1);
 }
 
 std::uint64_t text_of(profkit::profile const& of) {
@@ -60,7 +60,7 @@ TEST_CASE("scopes that are nested so deep that their paths have no room are coun
   constexpr int depth = 2000;
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {
-    nest(depth);
+    recurse(depth);
     PROF_SCOPE("beside");
   }
   profkit::profile const profile = session.report().profile();
