@@ -251,16 +251,16 @@ TEST_CASE("threads that come and go use the same memory again", "[log]") {
 TEST_CASE("threads past the bound of logs are counted, and recorded again when logs have been read", "[log]") {
   profkit::options options = plain_options(0, 2);
   options.log_slots_per_thread = 3072;
-  auto& most_logs = profkit::detail::most_logs;
-  std::uint32_t const usual = most_logs;
+  auto& bound = profkit::detail::most_logs;
+  std::uint32_t const usual = bound;
   constexpr std::uint64_t threads = 50;
   profkit::session session{options};
-  most_logs = static_cast<std::uint32_t>(count_logs()) + 5;
+  bound = static_cast<std::uint32_t>(count_logs()) + 5;
   for (profkit::step const step : session) {
     for (std::uint64_t i = 0; i < threads; ++i) std::thread{[] { PROF_SCOPE("short"); }}.join();
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
   }
-  most_logs = usual;
+  bound = usual;
   profkit::profile const profile = session.report().profile();
   std::size_t const recorded = count_scopes(profile, "short");
   CHECK(recorded + profile.quality.dropped_events == 2 * threads);
