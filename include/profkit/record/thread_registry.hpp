@@ -40,11 +40,11 @@ inline constexpr std::uintptr_t small_page = 4096;
 inline thread_log* make_log(log_state state) noexcept {
   static std::uint32_t made = 0;
   if (__atomic_load_n(&made, __ATOMIC_RELAXED) >= most_logs) return nullptr;
-  __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
   constexpr std::uint64_t header_bytes = (sizeof(thread_log) + alignof(thread_log) - 1) / alignof(thread_log) * alignof(thread_log);
   std::uint64_t const bytes = header_bytes + slots_per_log * sizeof(std::uint64_t);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
+  __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
   auto const begin = reinterpret_cast<std::uintptr_t>(memory);
   std::uintptr_t const small_end = (begin + 2 * large_page - 1) & ~(large_page - 1);
   if (small_end < begin + bytes) ::madvise(reinterpret_cast<void*>(small_end), begin + bytes - small_end, MADV_HUGEPAGE);
