@@ -3,6 +3,7 @@
 
 set(PROFKIT_HEADERS
     profkit/code.hpp
+    profkit/console.hpp
     profkit/options.hpp
     profkit/profkit.hpp
     profkit/scope.hpp
@@ -10,6 +11,7 @@ set(PROFKIT_HEADERS
     profkit/session.hpp
     profkit/session_code.hpp
     profkit/session_journal.hpp
+    profkit/session_outputs.hpp
     profkit/version.hpp
     profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
@@ -85,6 +87,7 @@ set(PROFKIT_HEADERS
     profkit/profile/save_load.hpp
     profkit/profile/time.hpp
     profkit/profile/work.hpp
+    profkit/profile/write_signals.hpp
     profkit/record/add_work.hpp
     profkit/record/adopting_scope.hpp
     profkit/record/api_call.hpp
@@ -115,6 +118,7 @@ set(PROFKIT_HEADERS
     profkit/report/adopted_table.hpp
     profkit/report/compact_trace_hook.hpp
     profkit/report/deflate.hpp
+    profkit/report/file_attempts.hpp
     profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp
     profkit/report/json_writer.hpp

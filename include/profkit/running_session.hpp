@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -11,12 +10,11 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "analyze/stop_rule.hpp"
 #include "collect/collector_list.hpp"
 #include "collect/gpu_lag.hpp"
 #include "collect/host_environment.hpp"
+#include "console.hpp"
 #include "options.hpp"
 #include "profile/error.hpp"
 #include "profile/journal_encoder.hpp"
@@ -28,6 +26,7 @@
 #include "report/report.hpp"
 #include "session_code.hpp"
 #include "session_journal.hpp"
+#include "session_outputs.hpp"
 
 namespace profkit::detail {
 
@@ -45,16 +44,10 @@ class running_session final : public session_core {
 
   ~running_session() override {
     try {
-      bool const has_output = !options_.output_directory.empty();
-      if (options_.enabled && (is_running() || report_) && (options_.print_report || has_output || options_.trace)) {
-        profkit::report const last = report();
-        if (options_.print_report) fmt::print("{}\n", last);
-        if (has_output) last.write(options_.output_directory, options_.trace_steps);
-        if (options_.trace && !has_output) last.write_trace("trace.json", options_.trace_steps);
-      }
+      if (has_outputs(options_) && (is_running() || report_)) write_outputs(report(), options_);
       stop();
     } catch (std::exception const& failure) {
-      static_cast<void>(std::fprintf(stderr, "profkit: %s\n", failure.what()));
+      warn(failure.what());
     }
   }
 
@@ -87,8 +80,7 @@ class running_session final : public session_core {
       keep_step(done);
       if (stop_rule_ && !done.warmup && !done.is_abandoned) look_whether_enough(done);
     } catch (std::exception const& failure) {
-      static_cast<void>(
-          std::fprintf(stderr, "profkit: step %llu is lost: %s\n", static_cast<unsigned long long>(done.index), failure.what()));
+      warn("step " + std::to_string(done.index) + " is lost: " + failure.what());
     }
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
     bookkeeping_ticks_ += ticks(clock_flag_) - done.end_ticks;

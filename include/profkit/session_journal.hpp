@@ -24,6 +24,7 @@
 
 #include "profile/error.hpp"
 #include "profile/journal_encoder.hpp"
+#include "profile/write_signals.hpp"
 #include "record/own_thread.hpp"
 
 namespace profkit::detail {
@@ -197,6 +198,7 @@ class session_journal {
   }
 
   void write(std::string_view bytes) {
+    write_signals_blocked const no_signals;
     while (!bytes.empty()) {
       ssize_t const written = ::write(descriptor_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;

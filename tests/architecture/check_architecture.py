@@ -34,7 +34,7 @@ FOREIGN = {
     "protozero": (r"protozero/.*", r"perfetto\.hpp|report/pftrace\w*\.hpp"),
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
-        r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdlib|string|stdint|stddef)\.h",
+        r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdio_ext|stdlib|string|stdint|stddef)\.h",
         r"[^/]+|(record|collect|report)/.*",
     ),
     "input and output": (r"fstream|iostream|istream|ostream|iosfwd|sstream|cstdio|filesystem", r"(?!analyze/).*"),

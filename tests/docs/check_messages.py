@@ -13,7 +13,7 @@ import sys
 
 PAGE = "docs/troubleshooting.md"
 SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
-CALLS = ["error{", "ValidationError{", "fail(", "fprintf(stderr, ", "fmt::print(stderr, "]
+CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
 # Texts of reports that say what is missing or wrong.
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string quality_text.*?(?=own cost)",

@@ -14,6 +14,7 @@
 
 #include "byte_output.hpp"
 #include "error.hpp"
+#include "write_signals.hpp"
 
 namespace profkit::detail {
 
@@ -49,12 +50,14 @@ class new_file final : public byte_output {
 
   /// What cannot be written is remembered, and thrown by `finish`.
   void write(std::string_view bytes) override {
+    write_signals_blocked const no_signals;
     if (failure_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) failure_ = reason();
   }
 
   /// Puts the file in its place. To be called once, at the end.
   /// @throws profkit::error that names the file and says why it cannot be written; nothing of it is left.
   void finish() {
+    write_signals_blocked const no_signals;
     if (std::fclose(std::exchange(file_, nullptr)) != 0 && failure_ == 0) failure_ = reason();
     if (failure_ == 0 && !temporary_.empty()) {
       std::error_code failure;
@@ -83,6 +86,7 @@ class new_file final : public byte_output {
   static int reason() noexcept { return errno != 0 ? errno : EIO; }
 
   void give_up() noexcept {
+    write_signals_blocked const no_signals;
     if (file_ != nullptr) static_cast<void>(std::fclose(std::exchange(file_, nullptr)));
     std::error_code ignored;
     if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);

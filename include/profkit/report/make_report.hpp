@@ -19,6 +19,7 @@
 #include "adopted_table.hpp"
 #include "budget_table.hpp"
 #include "compact_trace_hook.hpp"
+#include "file_attempts.hpp"
 #include "gpu_tables.hpp"
 #include "memory_table.hpp"
 #include "nsys_csv.hpp"
@@ -74,7 +75,8 @@ inline std::string gpu_text(summary const& of, report_sections const& section) {
 
 inline std::string work_text(summary const& of, report_sections const& section) {
   if (!has_work(of)) return {};
-  return section("Work and limits", work_table(of), "") + work_note(of) + collected_steps_note(of) + "\n" + section("Work by name", work_name_table(of), "");
+  return section("Work and limits", work_table(of), "") + work_note(of) + collected_steps_note(of) + "\n" +
+         section("Work by name", work_name_table(of), "");
 }
 
 inline std::string memory_text(summary const& of, report_sections const& section) {
@@ -108,7 +110,8 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
     std::string const note = collected_steps_note(what);
     text += section("By name", name_table(what), "") + note + (note.empty() ? "" : "\n");
   }
-  if (!what.adopted.empty()) text += section("Work done for scopes elsewhere", adopted_table(what), "") + adopted_note + collected_steps_note(what) + "\n";
+  if (!what.adopted.empty())
+    text += section("Work done for scopes elsewhere", adopted_table(what), "") + adopted_note + collected_steps_note(what) + "\n";
   text += work_text(what, section);
   if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
   if (!what.allocators.empty()) text += memory_text(what, section);
@@ -120,9 +123,11 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
 }
 
 /// `trace.json`, and `trace.pftrace` beside it where the program has what writes that.
-inline void write_traces(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
-  write_trace_json(of, launched, steps, path);
-  if (write_compact_trace != nullptr) write_compact_trace(of, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace"));
+inline void write_traces(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
+                         file_attempts& attempt) {
+  attempt([&] { write_trace_json(of, launched, steps, path); });
+  if (write_compact_trace == nullptr) return;
+  attempt([&] { write_compact_trace(of, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
 }
 
 template <class Unused>
@@ -131,22 +136,25 @@ void report_code<Unused>::write(profile const& of, summary const& what, std::str
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) throw error{"cannot make the directory " + directory + ": " + failure.message(), failure.value()};
-  write_file(folder / "report.json", report_json(what));
-  write_file(folder / "report.md", text(what, true));
-  write_file(folder / "scopes.csv", scope_table(what).to_csv());
-  if (!what.allocators.empty()) write_file(folder / "scope_memory.csv", scope_memory_table(what).to_csv());
-  write_file(folder / "steps.csv", step_table(what).to_csv());
-  if (what.gpu) write_file(folder / "kernels.csv", kernel_table(*what.gpu).to_csv());
+  file_attempts attempt;
+  auto const write = [&](std::string const& name, std::string const& content) { attempt([&] { write_file(folder / name, content); }); };
+  write("report.json", report_json(what));
+  write("report.md", text(what, true));
+  write("scopes.csv", scope_table(what).to_csv());
+  if (!what.allocators.empty()) write("scope_memory.csv", scope_memory_table(what).to_csv());
+  write("steps.csv", step_table(what).to_csv());
+  if (what.gpu) write("kernels.csv", kernel_table(*what.gpu).to_csv());
   attribution const launched = attribute(of);
-  for (named_csv const& each : nsys_csv(summarize_like_nsys(of, launched), what.gpu.has_value())) {
-    write_file(folder / each.name, each.content);
-  }
-  write_traces(of, launched, trace_steps, folder / "trace.json");
+  for (named_csv const& each : nsys_csv(summarize_like_nsys(of, launched), what.gpu.has_value())) write(each.name, each.content);
+  write_traces(of, launched, trace_steps, folder / "trace.json", attempt);
+  attempt.finish();
 }
 
 template <class Unused>
 void report_code<Unused>::write_trace(profile const& of, std::string const& path, std::uint64_t steps) {
-  write_traces(of, attribute(of), steps, path);
+  file_attempts attempt;
+  write_traces(of, attribute(of), steps, path, attempt);
+  attempt.finish();
 }
 
 }  // namespace profkit::detail

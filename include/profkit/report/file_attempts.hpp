@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "../profile/error.hpp"
+
+namespace profkit::detail {
+
+/// Writes several files, each whether or not the others can be written.
+class file_attempts {
+ public:
+  /// @param write one file; may throw `profkit::error`.
+  template <class Write>
+  void operator()(Write&& write) {
+    try {
+      write();
+    } catch (error const& failure) {
+      if (failures_.empty()) code_ = failure.code();
+      failures_ += (failures_.empty() ? "" : "; ") + std::string{failure.what()};
+    }
+  }
+
+  /// To be called at the end.
+  /// @throws profkit::error that names each file that could not be written; its code is that of the first.
+  void finish() const {
+    if (!failures_.empty()) throw error{failures_, code_};
+  }
+
+ private:
+  std::string failures_;
+  int code_ = 0;
+};
+
+}  // namespace profkit::detail
