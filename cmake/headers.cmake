@@ -68,6 +68,7 @@ set(PROFKIT_HEADERS
     profkit/collect/gpu_lag.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
+    profkit/collect/host_probe.hpp
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_library.hpp

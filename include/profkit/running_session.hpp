@@ -14,6 +14,7 @@
 #include "collect/collector_list.hpp"
 #include "collect/gpu_lag.hpp"
 #include "collect/host_environment.hpp"
+#include "collect/host_probe.hpp"
 #include "console.hpp"
 #include "options.hpp"
 #include "profile/error.hpp"
@@ -62,6 +63,7 @@ class running_session final : public session_core {
     next.model_flops = options_.model_flops_per_step;
     if (!is_running()) return next;
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
+    if (!next.warmup) host_probe_.begin(profile_.environment.host_speed);
     logs_->begin_step();
     // Before the collectors' readings: a tool that records from here on may first take its time.
     if (!next.warmup) open_measure_loop();
@@ -160,6 +162,7 @@ class running_session final : public session_core {
 
   void stop() {
     if (!is_running()) return;
+    measure_host_again();
     close_measure_loop();
     stop_polling();
     __atomic_fetch_and(&recorder.flags, ~(recording | use_system_clock), __ATOMIC_RELEASE);
@@ -174,6 +177,11 @@ class running_session final : public session_core {
     }
     if (journal_) journal_->finish();
     __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
+  }
+
+  void measure_host_again() {
+    std::lock_guard<std::recursive_mutex> const lock{mutex_};
+    host_probe_.end(profile_.environment.host_speed);
   }
 
   void keep_step(raw_step const& done) {
@@ -270,6 +278,7 @@ class running_session final : public session_core {
   std::optional<stop_rule> stop_rule_;  ///< with `steps=auto`
   bool has_enough_ = false;             ///< as it says
   gpu_lag gpu_lag_;
+  host_probe host_probe_;
   std::uint64_t bookkeeping_ticks_ = 0;
   bool is_step_open_ = false;
   std::optional<std::uint64_t> measure_loop_;  ///< number of the NVTX range

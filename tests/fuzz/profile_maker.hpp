@@ -19,7 +19,8 @@ class profile_maker {
 
   profkit::profile make() {
     profkit::profile made;
-    made.environment = {text(), text(), text(), text(), list<std::string>([&] { return text(); }), number()};
+    made.environment = {text(), text(), text(), text(), list<std::string>([&] { return text(); }), number(), {}};
+    if (from_.ConsumeBool()) made.environment.host_speed = profkit::host_speed_record{duration(), duration(), maybe(share())};
     made.item_name = text();
     made.time = time();
     made.has_all_api_calls = from_.ConsumeBool();
@@ -58,6 +59,7 @@ class profile_maker {
     using limits = std::numeric_limits<double>;
     return from_.PickValueInArray({limits::quiet_NaN(), limits::infinity(), -limits::infinity(), -0.0, limits::denorm_min()});
   }
+  double share() { return from_.ConsumeFloatingPointInRange(0.0, 1.0); }
   double amount() { return from_.ConsumeFloatingPointInRange(0.0, std::numeric_limits<double>::max()); }
 
   /// Mostly small ones, which meet each other.

@@ -91,8 +91,26 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
   std::string bytes = bytes_of(file.path);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
   REQUIRE(at_index != std::string::npos);
+  // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
+  constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
+  SECTION("7: does not say how fast the host was") {
+    profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
+    profkit::save(profile, file.path);
+    auto const speed = profkit::load(file.path).environment.host_speed;
+    REQUIRE(speed);
+    CHECK(speed->before.count() == 11);
+    CHECK(speed->after.count() == 12);
+    CHECK(speed->waiting == 0.25);
+    bytes.erase(at_host_speed, 1);
+    bytes[8] = 7;
+    write(file.path, bytes);
+    profkit::profile const loaded = profkit::load(file.path);
+    CHECK_FALSE(loaded.environment.host_speed);
+    CHECK(loaded.quality.rowless_scopes == 4);
+  }
   SECTION("6: does not say what was not kept") {
     bytes.erase(bytes.size() - 1 - 16, 16);  // before whether there is a `stop_record`
+    bytes.erase(at_host_speed, 1);
     bytes[8] = 6;
     write(file.path, bytes);
     profkit::profile const loaded = profkit::load(file.path);
@@ -105,6 +123,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
     bytes.erase(bytes.size() - 1 - 16, 16);
     // The number of the step, whether it is warm-up, its items and its work; then what is new.
     bytes.erase(at_index + 8 + 1 + 8 + 8, 1);
+    bytes.erase(at_host_speed, 1);
     bytes[8] = 5;
     write(file.path, bytes);
     profkit::profile const loaded = profkit::load(file.path);

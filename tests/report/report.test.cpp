@@ -10,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -128,4 +129,20 @@ TEST_CASE("write makes the directory and its files", "[report]") {
 
 TEST_CASE("write names what it cannot write", "[report]") {
   CHECK_THROWS_MATCHES(made_report().write("/dev/null/out"), profkit::error, MessageMatches(ContainsSubstring("/dev/null/out")));
+}
+
+TEST_CASE("the report says how fast the host was, as far as it was measured", "[report]") {
+  profkit::profile profile = made_profile();
+  CHECK(profkit::quality_text(profkit::analyze(profile)).find("host speed") == std::string::npos);
+  CHECK(json::parse(profkit::report_json(profkit::analyze(profile)))["environment"]["host_speed"].is_null());
+  profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'200}, {}, {}};
+  CHECK_THAT(profkit::quality_text(profkit::analyze(profile)),
+             ContainsSubstring("host speed: the probe took 104.2 us before the measured steps\n"));
+  json const before = json::parse(profkit::report_json(profkit::analyze(profile)))["environment"]["host_speed"];
+  CHECK(before == json{{"probe_before_us", 104.2}, {"probe_after_us", nullptr}, {"waiting_share", nullptr}});
+  profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'200}, std::chrono::nanoseconds{105'500}, 0.125};
+  CHECK_THAT(
+      profkit::quality_text(profkit::analyze(profile)),
+      ContainsSubstring("host speed: the probe took 104.2 us before the measured steps, 105.5 us after them; the step thread waited for a "
+                        "processor 12.5 % of the time\n"));
 }

@@ -19,6 +19,7 @@ inline profkit::profile profile_with_adopted_scope() {
 /// And with memory, work, clocks of devices and roofs.
 inline profkit::profile profile_with_everything() {
   profkit::profile result = profile_with_adopted_scope();
+  result.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'000}, std::chrono::nanoseconds{105'500}, 0.125};
   result.precision = profkit::precision::bf16;
   result.steps[1].model_flops = 1.5e12;
   result.allocators = {{"libtorch", 4096, false}, {"host", 1U << 20U, true}};

@@ -76,6 +76,10 @@ inline void check_records(profile const& of) {
   auto const is_in_order = [](interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; };
   auto const is_amount = [](double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); };
   check_profile(is_in_order(of.time), "the session ends before it begins");
+  if (auto const& speed = of.environment.host_speed) {
+    bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
+    check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
+  }
   for (auto const& each : of.steps) {
     check_profile(is_in_order(each.time), "a step ends before it begins");
     check_profile(is_amount(each.model_flops), "the work of a step is less than nothing, or no number");

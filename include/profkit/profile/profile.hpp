@@ -12,6 +12,13 @@
 
 namespace profkit {
 
+/// How fast the host was while a session measured. See `host_probe`.
+struct host_speed_record {
+  std::chrono::nanoseconds before{};  ///< duration of the probe before the first measured step
+  std::chrono::nanoseconds after{};   ///< after the last one; 0: not measured
+  std::optional<double> waiting{};  ///< share of the time between the probes in which the step thread was ready to run and had no processor
+};
+
 /// Where a program ran. A text that is not known is empty.
 struct environment_record {
   std::string host;
@@ -19,7 +26,8 @@ struct environment_record {
   std::string driver;  ///< highest CUDA version that the driver supports, such as "13.0"
   std::string cuda;    ///< version of the CUDA runtime, such as "13.0"
   std::vector<std::string> command;
-  std::uint64_t process_id = 0;  ///< `getpid`
+  std::uint64_t process_id = 0;                   ///< `getpid`
+  std::optional<host_speed_record> host_speed{};  ///< n/a without measured steps
 };
 
 /// One node of the tree of scopes. Scopes with the same names from the root down share a node.

@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 7;
+inline constexpr std::uint32_t profile_format = 8;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< that can be read
 
 // The members of each record in the order of the file. A change here is a change of `profile_format`.
@@ -16,8 +16,13 @@ void fields(Archive& archive, interval& of) {
   archive(of.begin), archive(of.end);
 }
 template <class Archive>
+void fields(Archive& archive, host_speed_record& of) {
+  archive(of.before), archive(of.after), archive(of.waiting);
+}
+template <class Archive>
 void fields(Archive& archive, environment_record& of) {
   archive(of.host), archive(of.gpu), archive(of.driver), archive(of.cuda), archive(of.command), archive(of.process_id);
+  if (archive.format() >= 8) archive(of.host_speed);
 }
 template <class Archive>
 void fields(Archive& archive, path_record& of) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,20 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
     if (each.name == collector) return each.reason.empty() ? otherwise : one_line(each.reason, longest_shown_reason);
   }
   return "no collector";
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// A line, or nothing where it was not measured.
+inline std::string host_speed_text(std::optional<host_speed_record> const& of) {
+  if (!of) return {};
+  auto const us_of = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1000.0; };
+  std::string text = fmt::format("host speed: the probe took {:.1f} us before the measured steps", us_of(of->before));
+  if (of->after.count() > 0) text += fmt::format(", {:.1f} us after them", us_of(of->after));
+  if (of->waiting) text += fmt::format("; the step thread waited for a processor {:.1f} % of the time", 100.0 * *of->waiting);
+  return text + "\n";
 }
 
 }  // namespace detail
@@ -79,7 +94,8 @@ inline std::string why_not_collected(summary const& of, std::string_view collect
     text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", of.scopes_recorded, 100.0 * share);
   }
   return text +
-         fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), detail::one_line(quality.clock));
+         fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), detail::one_line(quality.clock)) +
+         detail::host_speed_text(of.environment.host_speed);
 }
 
 }  // namespace profkit

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,6 +33,19 @@ inline void write_environment(json_writer& json, environment_record const& of) {
   json.begin_array();
   for (std::string const& argument : of.command) json.value(argument);
   json.end_array();
+  json.key("host_speed");
+  if (of.host_speed) {
+    auto const us_of = [](std::chrono::nanoseconds time) {
+      return time.count() > 0 ? std::optional{static_cast<double>(time.count()) / 1000.0} : std::nullopt;
+    };
+    json.begin_object();
+    json.member("probe_before_us", us_of(of.host_speed->before));
+    json.member("probe_after_us", us_of(of.host_speed->after));
+    json.member("waiting_share", of.host_speed->waiting);
+    json.end_object();
+  } else {
+    json.value(std::nullopt);
+  }
   json.end_object();
 }
 

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+
+#include "../profile/profile.hpp"
+
+namespace profkit::detail {
+
+/// Multiplies, adds and shifts numbers in registers: four independent chains of floating point, six of integers, which a core executes
+/// almost at its full width. In assembly, so that a program built with `-O0` does the same work as one built with `-O3`.
+inline void compute_for_probe(std::uint64_t rounds) noexcept {
+  double s = 1.0;
+  double t = 1.5;
+  double u = 1.25;
+  double v = 1.75;
+  double const factor = 0.999;
+  double const term = 0.001;
+  std::uint64_t a = 1;
+  std::uint64_t b = 2;
+  std::uint64_t c = 3;
+  std::uint64_t d = 4;
+#if defined(__x86_64__)
+  asm volatile(
+      "1:\n\t"
+      "imul %[a], %[a]\n\t"
+      "add $13, %[a]\n\t"
+      "imul %[b], %[b]\n\t"
+      "add $17, %[b]\n\t"
+      "mulsd %[factor], %[s]\n\t"
+      "addsd %[term], %[s]\n\t"
+      "mulsd %[factor], %[t]\n\t"
+      "addsd %[term], %[t]\n\t"
+      "rol $7, %[c]\n\t"
+      "xor %[a], %[c]\n\t"
+      "rol $9, %[d]\n\t"
+      "xor %[b], %[d]\n\t"
+      "mulsd %[factor], %[u]\n\t"
+      "addsd %[term], %[u]\n\t"
+      "mulsd %[factor], %[v]\n\t"
+      "addsd %[term], %[v]\n\t"
+      "dec %[rounds]\n\t"
+      "jnz 1b\n\t"
+      : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d), [s] "+x"(s), [t] "+x"(t), [u] "+x"(u), [v] "+x"(v), [rounds] "+r"(rounds)
+      : [factor] "x"(factor), [term] "x"(term)
+      : "cc");
+#elif defined(__aarch64__)
+  asm volatile(
+      "1:\n\t"
+      "madd %[a], %[a], %[a], %[c]\n\t"
+      "madd %[b], %[b], %[b], %[d]\n\t"
+      "fmul %d[s], %d[s], %d[factor]\n\t"
+      "fadd %d[s], %d[s], %d[term]\n\t"
+      "fmul %d[t], %d[t], %d[factor]\n\t"
+      "fadd %d[t], %d[t], %d[term]\n\t"
+      "ror %[c], %[c], #57\n\t"
+      "eor %[c], %[c], %[a]\n\t"
+      "ror %[d], %[d], #55\n\t"
+      "eor %[d], %[d], %[b]\n\t"
+      "fmul %d[u], %d[u], %d[factor]\n\t"
+      "fadd %d[u], %d[u], %d[term]\n\t"
+      "fmul %d[v], %d[v], %d[factor]\n\t"
+      "fadd %d[v], %d[v], %d[term]\n\t"
+      "subs %[rounds], %[rounds], #1\n\t"
+      "b.ne 1b\n\t"
+      : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d), [s] "+w"(s), [t] "+w"(t), [u] "+w"(u), [v] "+w"(v), [rounds] "+r"(rounds)
+      : [factor] "w"(factor), [term] "w"(term)
+      : "cc");
+#else
+  static_cast<void>(rounds);
+#endif
+}
+
+/// Reads one word of each cache line.
+inline void read_for_probe(void const* at, std::uint64_t lines) noexcept {
+  std::uint64_t sum = 0;
+#if defined(__x86_64__)
+  asm volatile("1:\n\tadd (%[at]), %[sum]\n\tadd $64, %[at]\n\tdec %[lines]\n\tjnz 1b\n\t"
+               : [at] "+r"(at), [sum] "+r"(sum), [lines] "+r"(lines)
+               :
+               : "cc", "memory");
+#elif defined(__aarch64__)
+  std::uint64_t word = 0;
+  asm volatile("1:\n\tldr %[word], [%[at]], #64\n\tadd %[sum], %[sum], %[word]\n\tsubs %[lines], %[lines], #1\n\tb.ne 1b\n\t"
+               : [at] "+r"(at), [sum] "+r"(sum), [lines] "+r"(lines), [word] "=&r"(word)
+               :
+               : "cc", "memory");
+#else
+  static_cast<void>(at);
+  static_cast<void>(lines);
+#endif
+}
+
+/// How long a fixed piece of work takes on this core at this moment: registers, and reading 2.5 MiB, which fits no core's own caches. About
+/// three quarters of it is computing. Takes 2 ms, half of which is the memory's allocation, which is not in the result.
+///
+/// The median of 7 repetitions of 0.1 ms: neither the rise of the clock rate of a core that idled nor one or two interruptions change it.
+/// @return 0 if there is no memory, or no such code for this processor.
+inline std::chrono::nanoseconds probe_host_speed() noexcept {
+#if defined(__x86_64__) || defined(__aarch64__)
+  constexpr std::size_t line = 64;
+  constexpr std::size_t lines = 40 * 1024;
+  constexpr std::uint64_t rounds = 50'000;
+  // Without MAP_POPULATE all pages would be the one page of zeros, which stays in the first cache.
+  void* const memory = ::mmap(nullptr, lines * line, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED) return {};
+  std::array<std::chrono::nanoseconds, 7> taken{};
+  for (std::chrono::nanoseconds& each : taken) {
+    auto const begin = std::chrono::steady_clock::now();
+    compute_for_probe(rounds);
+    read_for_probe(memory, lines);
+    each = std::chrono::steady_clock::now() - begin;
+  }
+  ::munmap(memory, lines * line);
+  auto const middle = taken.begin() + taken.size() / 2;
+  std::nth_element(taken.begin(), middle, taken.end());
+  return std::max(*middle, std::chrono::nanoseconds{1});
+#else
+  return {};
+#endif
+}
+
+/// How long a thread of this process was ready to run while no processor was free. Source: `/proc/PID/task/TID/schedstat`, second number
+/// (Documentation/scheduler/sched-stats of Linux).
+/// @return none where the kernel does not count it.
+inline std::optional<std::chrono::nanoseconds> processor_wait_of(::pid_t thread) noexcept {
+  char path[64];
+  static_cast<void>(std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", static_cast<int>(thread)));
+  int const file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  char text[128];
+  ::ssize_t const length = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  if (length <= 0) return std::nullopt;
+  text[length] = '\0';
+  unsigned long long ran = 0;
+  unsigned long long waited = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers, and they fit
+  if (std::sscanf(text, "%llu %llu", &ran, &waited) != 2) return std::nullopt;
+  if (ran == 0 && waited == 0) return std::nullopt;  // a kernel without scheduler statistics
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(waited)};
+}
+
+/// Records how fast the host was while a session measured: a probe before the first measured step and one after the last, and how long the
+/// thread of the steps waited for a processor in between.
+class host_probe {
+ public:
+  /// Before the clock of the first measured step starts, on the thread of the steps. Does nothing when called again.
+  void begin(std::optional<host_speed_record>& to) noexcept {
+    if (has_begun_) return;
+    has_begun_ = true;
+    std::chrono::nanoseconds const before = probe_host_speed();
+    if (before == std::chrono::nanoseconds{}) return;
+    to.emplace().before = before;
+    thread_ = static_cast<::pid_t>(::syscall(SYS_gettid));
+    waited_ = processor_wait_of(thread_);
+    begin_ = std::chrono::steady_clock::now();
+  }
+
+  /// When the measured steps are over, on any thread. Does nothing if there were none.
+  void end(std::optional<host_speed_record>& to) noexcept {
+    if (!to) return;
+    auto const now = std::chrono::steady_clock::now();
+    std::optional<std::chrono::nanoseconds> const waited = waited_ ? processor_wait_of(thread_) : std::nullopt;  // the thread may be gone
+    if (waited && now > begin_) {
+      double const share = static_cast<double>((*waited - *waited_).count()) / static_cast<double>((now - begin_).count());
+      to->waiting = std::clamp(share, 0.0, 1.0);
+    }
+    to->after = probe_host_speed();
+  }
+
+ private:
+  bool has_begun_ = false;
+  ::pid_t thread_ = 0;
+  std::optional<std::chrono::nanoseconds> waited_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace profkit::detail
