@@ -15,6 +15,7 @@ set(PROFKIT_HEADERS
     profkit/version.hpp
     profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
+    profkit/analyze/api_call_kind.hpp
     profkit/analyze/attribution.hpp
     profkit/analyze/autocorrelation.hpp
     profkit/analyze/bucket_order.hpp
@@ -54,6 +55,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/stop_rule.hpp
     profkit/analyze/student.hpp
     profkit/analyze/summary.hpp
+    profkit/analyze/thread_calls.hpp
     profkit/analyze/thread_lanes.hpp
     profkit/analyze/thread_timeline.hpp
     profkit/analyze/work_sums.hpp

@@ -188,7 +188,8 @@ endif()
 include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
 if(profkit_has_cuda)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
-  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu LIBRARIES profkit::cupti)
+  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu
+                                     gpu/gpu_idle_causes.test.cu LIBRARIES profkit::cupti)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)

@@ -73,23 +73,36 @@ class made_step {
   profkit::profile profile;
 };
 
-/// The same budget by looking at every nanosecond of the measured steps.
+constexpr nanoseconds tick{profkit::detail::max_launch_pause / 20};
+
+/// A random profile whose times are in ticks instead of nanoseconds, so that pauses between launches are shorter and longer than the bound.
+profkit::profile random_profile_in_ticks(std::uint64_t seed) {
+  profkit::profile result = make_random_step_profile(seed);
+  profkit::timestamp const origin = result.time.begin;
+  auto const stretch = [&](profkit::interval& time) {
+    for (profkit::timestamp* const each : {&time.begin, &time.end}) *each = origin + (*each - origin) * tick.count();
+  };
+  stretch(result.time);
+  for (auto& each : result.scopes) stretch(each.time);
+  for (auto& each : result.steps) stretch(each.time);
+  for (auto& each : result.api_calls) stretch(each.time);
+  for (auto& each : result.gpu_operations) stretch(each.time);
+  return result;
+}
+
+/// The same budget by looking at every tick of the measured steps.
 class plain_budget_model {
  public:
   using causes = std::array<nanoseconds, profkit::idle_causes>;
 
-  explicit plain_budget_model(profkit::profile const& of) : of_{of}, launches_(of.scopes.size()) {
+  explicit plain_budget_model(profkit::profile const& of) : of_{of} {
     for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
       profkit::api_call_record const* const launch = launch_of(of.gpu_operations[i]);
       scope_of_.push_back(launch == nullptr ? no_scope : innermost(thread_of(*launch), middle(launch->time)));
-      if (scope_of_.back() != no_scope) launches_[scope_of_.back()] = true;
-      if (launch == nullptr || scope_of_.back() != no_scope || thread_of(*launch) == 100) continue;
-      std::uint32_t const steps_scope = innermost(100, middle(launch->time));
-      if (steps_scope != no_scope) launches_[steps_scope] = true;
     }
     for (profkit::step_record const& step : of.steps) {
       if (step.warmup) continue;
-      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += nanoseconds{1}) look(at);
+      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += tick) look(at);
     }
   }
 
@@ -130,12 +143,25 @@ class plain_budget_model {
     return std::nullopt;
   }
 
+  /// In a launching call, or between two that follow each other closely. All calls but those that wait launch something.
+  [[nodiscard]] bool is_launching(std::uint64_t thread, profkit::timestamp at) const {
+    std::optional<profkit::timestamp> last;
+    std::optional<profkit::timestamp> next;
+    for (profkit::api_call_record const& call : of_.api_calls) {
+      if (thread_of(call) != thread || call.name == 1) continue;
+      if (is_in(call.time, at)) return true;
+      if (call.time.end <= at && (!last || call.time.end > *last)) last = call.time.end;
+      if (call.time.begin > at && (!next || call.time.begin < *next)) next = call.time.begin;
+    }
+    return last && next && *next - *last <= profkit::detail::max_launch_pause;
+  }
+
   [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {
     return path == in || (of_.paths[path].parent != profkit::path_record::no_parent && lies_in(of_.paths[path].parent, in));
   }
 
   void look(profkit::timestamp at) {
-    ++wall;
+    wall += tick;
     std::size_t running = 0;
     std::size_t running_copies = 0;
     std::size_t running_communication = 0;
@@ -153,13 +179,13 @@ class plain_budget_model {
       if (each.kind != profkit::gpu_operation_kind::kernel) ++running_copies;
       if (each.kind == profkit::gpu_operation_kind::kernel && each.name == 1) ++running_communication;
     }
-    sum += nanoseconds{running};
-    if (running_copies > 0) ++copies;
-    if (running_communication > 0) ++communication;
-    if (running > 0 && running_copies == running) ++exposed_copies;
-    if (running > 0 && running_communication == running) ++exposed_communication;
+    sum += tick * running;
+    if (running_copies > 0) copies += tick;
+    if (running_communication > 0) communication += tick;
+    if (running > 0 && running_copies == running) exposed_copies += tick;
+    if (running > 0 && running_communication == running) exposed_communication += tick;
     if (running > 0) {
-      ++busy[scope_of_[first] == no_scope ? no_scope : of_.scopes[scope_of_[first]].path];
+      busy[scope_of_[first] == no_scope ? no_scope : of_.scopes[scope_of_[first]].path] += tick;
     } else {
       look_idle(at, next == of_.gpu_operations.size() ? nullptr : launch_of(of_.gpu_operations[next]));
     }
@@ -170,28 +196,26 @@ class plain_budget_model {
     bool const is_other = launch != nullptr && thread_of(*launch) != 100;
     std::uint32_t const other_scope = is_other ? innermost(thread_of(*launch), at) : no_scope;
     auto const other_call = is_other ? holding_call(thread_of(*launch), at) : std::nullopt;
-    auto const by_scope = [&](std::uint32_t scope) {
-      return scope != no_scope && launches_[scope] ? idle_cause::launching : idle_cause::host;
-    };
-    idle_cause cause = by_scope(steps_scope);
+    idle_cause cause = is_launching(100, at) ? idle_cause::launching : idle_cause::host;
     if (launch != nullptr && launch->time.end <= at) {
       cause = idle_cause::queued;
     } else if (other_call) {
       cause = *other_call;
+    } else if (is_other && is_launching(thread_of(*launch), at)) {
+      cause = idle_cause::launching;
     } else if (other_scope != no_scope) {
-      cause = by_scope(other_scope);
+      cause = idle_cause::host;
     } else if (auto const call = holding_call(100, at)) {
       cause = *call;
     }
     std::uint32_t charged = steps_scope == no_scope ? no_scope : of_.scopes[steps_scope].path;
     if (charged != no_scope && other_scope != no_scope && lies_in(of_.scopes[other_scope].path, charged))
       charged = of_.scopes[other_scope].path;
-    ++idle[charged][static_cast<std::size_t>(cause)];
+    idle[charged][static_cast<std::size_t>(cause)] += tick;
   }
 
   profkit::profile const& of_;
   std::vector<std::uint32_t> scope_of_;
-  std::vector<bool> launches_;
 };
 
 /// "forward" of the path step/forward/layer.
@@ -222,14 +246,104 @@ TEST_CASE("the parts of a step add up to its wall time, and each moment counts o
   CHECK(total == Approx(10.0));
 }
 
-TEST_CASE("a scope that launches, with nothing queued, is launch-bound; one that launches nothing is host-bound", "[step_budget]") {
+TEST_CASE("computing before a launch in the same scope is host-bound, only the launching call is launch-bound", "[step_budget]") {
   made_step made;
   made.call(0, 0, 3.0, 3.5).operation(0, 3.75, 9.5);
   profkit::budget_summary const budget = budget_of(made.profile);
   CHECK(idle_of(part(budget, "step itself"), idle_cause::host) == Approx(1.5));
-  CHECK(idle_of(part(budget, "forward"), idle_cause::launching) == Approx(2.5));
+  CHECK(idle_of(part(budget, "forward"), idle_cause::host) == Approx(2.0));
+  CHECK(idle_of(part(budget, "forward"), idle_cause::launching) == Approx(0.5));
   CHECK(idle_of(part(budget, "forward"), idle_cause::queued) == Approx(0.25));
-  CHECK(idle_of(part(budget, "forward"), idle_cause::host) == 0.0);
+}
+
+TEST_CASE("9 ms of computing and one launch in a scope are host-bound", "[step_budget]") {
+  made_step made;
+  made.profile.scopes = {{{at_ms(0.01), at_ms(9.99)}, 1, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
+  made.call(0, 0, 9.01, 9.015).operation(0, 9.02, 10.0);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  profkit::budget_row const& forward = part(budget, "forward");
+  CHECK(idle_of(forward, idle_cause::launching) == Approx(0.005));
+  CHECK(idle_of(forward, idle_cause::host) == Approx(9.0));
+  CHECK(idle_of(forward, idle_cause::host) / budget.wall.count() == Approx(0.9));
+}
+
+TEST_CASE("short launches that follow each other closely are launch-bound, between the calls too", "[step_budget]") {
+  made_step made;
+  for (int i = 0; i < 100; ++i) made.call(0, 0, 1.0 + 0.025 * i, 1.005 + 0.025 * i).operation(0, 1.005 + 0.025 * i, 1.007 + 0.025 * i);
+  profkit::budget_row const forward = part(budget_of(made.profile), "forward");
+  CHECK(forward.busy.count() == Approx(0.2));
+  CHECK(idle_of(forward, idle_cause::launching) == Approx(99 * 0.025 + 0.005 - 99 * 0.002));
+  CHECK(idle_of(forward, idle_cause::host) == Approx(3.0 - (99 * 0.025 + 0.007)));
+}
+
+TEST_CASE("launching and computing in one scope share its idle time by their lengths", "[step_budget]") {
+  made_step made;
+  // Ten rounds of 0.1 ms of launches without a pause and 0.2 ms of computing; each operation begins as its launch ends.
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 10; ++i) {
+      double const begin = 1.0 + 0.3 * round + 0.01 * i;
+      made.call(0, 0, begin, begin + 0.01).operation(0, begin + 0.01, begin + 0.01 + 1e-6);
+    }
+  }
+  profkit::budget_row const forward = part(budget_of(made.profile), "forward");
+  CHECK(idle_of(forward, idle_cause::launching) == Approx(1.0).epsilon(1e-3));
+  CHECK(idle_of(forward, idle_cause::host) == Approx(2.0).epsilon(1e-3));
+}
+
+TEST_CASE("a pause between launches is launch-bound up to the bound", "[step_budget]") {
+  auto const launching = [](nanoseconds pause) {
+    made_step made;
+    made.call(0, 0, 2.0, 2.01).operation(0, 2.0, 2.01).call(0, 0, 3.0, 3.0).operation(0, 9.0, 9.5);
+    profkit::interval& second = made.profile.api_calls.back().time;
+    second.begin = made.profile.api_calls.front().time.end + pause;
+    second.end = second.begin + std::chrono::microseconds{10};
+    return idle_of(part(budget_of(made.profile), "forward"), idle_cause::launching);
+  };
+  CHECK(launching(profkit::detail::max_launch_pause) == Approx(0.06));
+  CHECK(launching(profkit::detail::max_launch_pause + nanoseconds{1}) == Approx(0.01));
+}
+
+TEST_CASE("launches of another thread that follow each other closely are launch-bound, its computing before them is host-bound",
+          "[step_budget]") {
+  made_step made;
+  made.call(0, 1, 7.0, 7.01).operation(0, 7.01, 7.011).call(0, 1, 7.05, 7.06).operation(0, 7.06, 9.0);
+  profkit::budget_row const wait = part(budget_of(made.profile), "wait");
+  CHECK(idle_of(wait, idle_cause::launching) == Approx(0.01 + 0.049));
+  CHECK(idle_of(wait, idle_cause::host) == Approx(2.0));
+}
+
+TEST_CASE("calls of the runtime and of the driver inside each other are launching once", "[step_budget]") {
+  made_step made;
+  made.profile.has_all_api_calls = true;
+  made.profile.api_names.push_back("cudaLaunchKernel_v7000");
+  made.call(0, 0, 2.01, 2.02).operation(0, 2.1, 9.0);
+  made.profile.api_calls.push_back({{at_ms(2.0), at_ms(2.03)}, 1, 3, 0});
+  profkit::budget_row const forward = part(budget_of(made.profile), "forward");
+  CHECK(idle_of(forward, idle_cause::launching) == Approx(0.02));  // until the driver's call, which is the launch that was found, ended
+  CHECK(idle_of(forward, idle_cause::host) == Approx(1.0));
+}
+
+TEST_CASE("without a recorded launch the budget knows no launch-bound time", "[step_budget]") {
+  made_step made;
+  made.operation(0, 2.0, 9.0, false);
+  CHECK_FALSE(budget_of(made.profile).has_launches);
+  made.call(0, 0, 1.0, 1.5);
+  CHECK(budget_of(made.profile).has_launches);
+  CHECK(budget_of(made_step{}.profile).has_launches);  // nothing was launched at all
+}
+
+TEST_CASE("API calls are known by what they do, whatever their names hold besides", "[step_budget]") {
+  using profkit::detail::api_call_kind;
+  using profkit::detail::kind_of_api_call;
+  for (char const* const name : {"cuLaunchKernel", "cuLaunchKernelEx_ptsz", "cudaLaunchKernel_v7000", "cuGraphLaunch"})
+    CHECK(kind_of_api_call(name) == api_call_kind::launch);
+  for (char const* const name : {"cuMemcpyHtoDAsync_v2", "cudaMemcpy_v3020", "cuMemsetD8Async", "cudaMemset2DAsync_v3020"})
+    CHECK(kind_of_api_call(name) == api_call_kind::copy);
+  for (char const* const name : {"cuStreamSynchronize", "cudaDeviceSynchronize_v3020", "cuEventSynchronize", "cuCtxSynchronize"})
+    CHECK(kind_of_api_call(name) == api_call_kind::synchronisation);
+  for (char const* const name :
+       {"cudaGraphAddMemcpyNode_v10000", "cuGraphExecMemsetNodeSetParams", "cudaMalloc_v3020", "cudaGetDevice", "Memcpy", "", "cu"})
+    CHECK(kind_of_api_call(name) == api_call_kind::other);
 }
 
 TEST_CASE("calls that wait or copy are causes of their own", "[step_budget]") {
@@ -239,7 +353,7 @@ TEST_CASE("calls that wait or copy are causes of their own", "[step_budget]") {
   profkit::budget_summary const budget = budget_of(made.profile);
   CHECK(idle_of(part(budget, "wait"), idle_cause::synchronisation) == Approx(1.0));
   CHECK(idle_of(part(budget, "wait"), idle_cause::copy) == Approx(0.5));
-  CHECK(idle_of(part(budget, "wait"), idle_cause::launching) == Approx(1.0));
+  CHECK(idle_of(part(budget, "wait"), idle_cause::host) == Approx(1.0));
   CHECK(budget.copies.busy.count() == Approx(2.5));
   CHECK(budget.copies.exposed.count() == Approx(2.5));
 }
@@ -251,19 +365,20 @@ TEST_CASE("idle time is charged to the scope that works for a waiting one on ano
   made.call(0, 1, 7.0, 7.5).operation(0, 7.5, 10.0);
   profkit::summary const summary = profkit::analyze(made.profile);
   REQUIRE(summary.budget);
-  CHECK(idle_of(part(*summary.budget, "wait"), idle_cause::launching) == Approx(1.5));
-  CHECK(idle_of(part(*summary.budget, "wait"), idle_cause::host) == Approx(1.0));
+  CHECK(idle_of(part(*summary.budget, "wait"), idle_cause::launching) == Approx(0.5));
+  CHECK(idle_of(part(*summary.budget, "wait"), idle_cause::host) == Approx(2.0));
   auto const& starving = summary.budget->starving;
   auto const row = std::find_if(starving.begin(), starving.end(), [](auto const& each) { return each.name == "forward (backward)"; });
   REQUIRE(row != starving.end());
   CHECK(row->total.count() == Approx(1.5));
 }
 
-TEST_CASE("where a thread without scopes launches, the scope that waits for it is launch-bound", "[step_budget]") {
+TEST_CASE("where a thread without scopes launches, its launching is charged to the scope that waits for it", "[step_budget]") {
   made_step made;
   made.call(0, 1, 7.0, 7.5).operation(0, 7.5, 8.5);
   profkit::budget_summary const budget = budget_of(made.profile);
-  CHECK(idle_of(part(budget, "wait"), idle_cause::launching) == Approx(2.5 + 0.5));
+  CHECK(idle_of(part(budget, "wait"), idle_cause::launching) == Approx(0.5));
+  CHECK(idle_of(part(budget, "wait"), idle_cause::host) == Approx(2.0 + 0.5));
   CHECK(part(budget, "outside any scope").busy.count() == Approx(1.0));
 }
 
@@ -285,12 +400,12 @@ TEST_CASE("there is no budget without kernels or without steps", "[step_budget]"
   CHECK_FALSE(profkit::analyze(without_steps.profile).budget);
 }
 
-TEST_CASE("the budget of random profiles is that of looking at every nanosecond", "[step_budget]") {
+TEST_CASE("the budget of random profiles is that of looking at every moment", "[step_budget]") {
   std::array<nanoseconds, profkit::idle_causes> all{};
   nanoseconds on_other_thread{};
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
-    profkit::profile const profile = make_random_step_profile(seed);
+    profkit::profile const profile = random_profile_in_ticks(seed);
     plain_budget_model const model{profile};
     profkit::summary const summary = profkit::analyze(profile);
     REQUIRE(summary.budget);
@@ -342,6 +457,6 @@ TEST_CASE("the budget of random profiles is that of looking at every nanosecond"
       }
     }
   }
-  for (nanoseconds const each : all) CHECK(each > nanoseconds{100});  // no cause is rare
-  CHECK(on_other_thread > nanoseconds{100});
+  for (nanoseconds const each : all) CHECK(each > 100 * tick);  // no cause is rare
+  CHECK(on_other_thread > 100 * tick);
 }

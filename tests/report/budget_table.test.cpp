@@ -64,6 +64,20 @@ TEST_CASE("report.json has the budget over all measured steps", "[budget]") {
   CHECK(starving == Approx(10.9));
 }
 
+TEST_CASE("launch-bound is n/a where no launching call was recorded, and the report says why", "[budget]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.api_calls.clear();
+  profkit::summary const summary = profkit::analyze(profile);
+  CHECK_THAT(profkit::budget_table(summary).to_csv(), ContainsSubstring("all,4.550,n/a,"));
+  CHECK_THAT(profkit::starving_table(summary).to_csv(), ContainsSubstring(",n/a,"));
+  CHECK_THAT(profkit::budget_verdict(summary), ContainsSubstring("launch-bound: n/a, because no launching call was recorded"));
+  json const budget = json::parse(profkit::report_json(summary)).at("budget");
+  CHECK(budget.at("gpu_idle").at("launch_bound_ms").is_null());
+  CHECK(budget.at("gpu_idle").at("host_bound_ms").get<double>() == Approx(10.9));
+  for (char const* const list : {"parts", "starving"}) CHECK(budget.at(list).dump().find(R"("launch_bound_ms":null)") != std::string::npos);
+  CHECK(json::parse(profkit::report_json(made_summary())).at("budget").at("gpu_idle").at("launch_bound_ms").is_number());
+}
+
 TEST_CASE("a report with kernels shows the budget first, one without shows none", "[budget]") {
   profkit::profile profile = made_gpu_profile();
   auto const text_of = [](profkit::profile const& of) { return profkit::report{std::make_shared<profkit::profile const>(of)}.text(); };

@@ -9,6 +9,7 @@
 #include <profkit/report/trace_json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -182,6 +183,25 @@ TEST_CASE("the parts of a recorded step add up to its wall time, and the GPU is 
   double starving = 0.0;
   for (profkit::starving_scope const& each : summary.budget->starving) starving += each.total.count();
   CHECK(starving == Approx(summary.gpu->idle->inclusive.count() - summary.gpu->idle->self.count()));
+}
+
+TEST_CASE("a recorded step that launching limits is mostly launch-bound, and what lies far from any launch is host-bound", "[recorded]") {
+  struct {
+    char const* run;
+    double launching_ms;
+    double host_ms;
+  } const expected[] = {{"small-128-train-fp32", 3.835, 1.451}, {"tiny-128-train-bf16", 5.302, 0.864}};
+  for (auto const& [run, launching_ms, host_ms] : expected) {
+    INFO(run);
+    profkit::budget_summary const budget = *profkit::analyze(profkit::load(std::string{TEST_DATA "/"} + run + ".profile")).budget;
+    std::array<double, profkit::idle_causes> idle{};
+    for (profkit::budget_row const& row : budget.rows) {
+      for (std::size_t cause = 0; cause < idle.size(); ++cause) idle[cause] += row.idle[cause].count();
+    }
+    auto const steps = static_cast<double>(budget.steps);
+    CHECK(idle[static_cast<std::size_t>(profkit::idle_cause::launching)] / steps == Approx(launching_ms).epsilon(1e-3));
+    CHECK(idle[static_cast<std::size_t>(profkit::idle_cause::host)] / steps == Approx(host_ms).epsilon(1e-3));
+  }
 }
 
 TEST_CASE("in a recorded training step the backward pass is charged to the scopes of the forward pass", "[recorded]") {

@@ -35,6 +35,7 @@ struct gpu_idle {
     causes self_by_cause{};
   };
 
+  bool has_launches = true;  ///< false: no launching call was recorded, so that launching cannot be told from other work of the host
   std::chrono::nanoseconds total{};
   std::chrono::nanoseconds unattributed{};  ///< no scope was open; all of it if the scopes of the steps are not in the profile
   causes unattributed_by_cause{};
@@ -79,14 +80,11 @@ inline std::optional<std::uint32_t> lane_of_steps(profile const& of, thread_lane
 class idle_charging {
  public:
   idle_charging(profile const& of, attribution const& launched, measured_time const& when)
-      : of_{of},
-        launched_{launched},
-        steps_lane_{lane_of_steps(of, launched.lanes, when)},
-        calls_{of, launched.lanes},
-        launches_(of.scopes.size()) {
+      : of_{of}, launched_{launched}, steps_lane_{lane_of_steps(of, launched.lanes, when)}, calls_{calls_by_lane(of, launched)} {
     result_.of_path.resize(of.paths.size());
-    if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_.in(*steps_lane_));
-    note_launching_scopes();
+    result_.has_launches = of.gpu_operations.empty() ||
+                           std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
+    if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
   }
 
   [[nodiscard]] gpu_idle operator()(std::vector<idle_stretch> const& stretches) && {
@@ -122,28 +120,6 @@ class idle_charging {
     return lane == steps_lane_ ? std::nullopt : std::optional{lane};
   }
 
-  /// Which scopes launched something themselves. What other threads launch outside any scope is as good as launched where the thread of
-  /// the steps is: it usually waits for them.
-  void note_launching_scopes() {
-    std::vector<interval> foreign;
-    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
-      std::uint32_t const scope = launched_.scope_of[i];
-      if (scope != attribution::none) {
-        launches_[scope] = true;
-      } else if (other_lane(launched_.launch_of[i])) {
-        timestamp const moment = launch_moment(of_, launched_, i);
-        foreign.push_back({moment, moment + std::chrono::nanoseconds{1}});
-      }
-    }
-    if (!steps_timeline_ || foreign.empty()) return;
-    std::sort(foreign.begin(), foreign.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
-    steps_timeline_->cut(
-        foreign, [](interval const& each) -> interval const& { return each; },
-        [&](std::size_t, interval const&, thread_state const& state) {
-          if (state.scope != attribution::none) launches_[state.scope] = true;
-        });
-  }
-
   /// The stretches, cut where the state of the other threads that launched what ended them changes. In the order of time.
   [[nodiscard]] std::vector<part> parts_of(std::vector<idle_stretch> const& stretches) {
     std::vector<part> parts;
@@ -162,7 +138,7 @@ class idle_charging {
       std::vector<std::uint32_t> const& positions = by_lane[lane];
       if (positions.empty()) continue;
       auto const before = static_cast<std::ptrdiff_t>(parts.size());
-      thread_timeline{of_, launched_.lanes.scopes(lane), calls_.in(lane)}.cut(
+      thread_timeline{of_, launched_.lanes.scopes(lane), calls_[lane]}.cut(
           positions, [&](std::uint32_t each) -> interval const& { return stretches[each].time; },
           [&](std::size_t position, interval const& time, thread_state const& state) {
             parts.push_back({time, stretches[positions[position]].is_queued, state});
@@ -182,10 +158,10 @@ class idle_charging {
     thread_state const& other = of.on_launching_thread;
     if (of.is_queued) return idle_cause::queued;
     if (other.call) return *other.call;
-    if (other.scope != attribution::none) return launches_[other.scope] ? idle_cause::launching : idle_cause::host;
+    if (other.is_launching) return idle_cause::launching;
+    if (other.scope != attribution::none) return idle_cause::host;
     if (on_steps_thread.call) return *on_steps_thread.call;
-    bool const is_launching = on_steps_thread.scope != attribution::none && launches_[on_steps_thread.scope];
-    return is_launching ? idle_cause::launching : idle_cause::host;
+    return on_steps_thread.is_launching ? idle_cause::launching : idle_cause::host;
   }
 
   void charge(part const& of, interval const& time, thread_state const& on_steps_thread) {
@@ -215,9 +191,8 @@ class idle_charging {
   profile const& of_;
   attribution const& launched_;
   std::optional<std::uint32_t> steps_lane_;
-  blocking_calls calls_;
+  std::vector<thread_calls> calls_;  ///< by lane
   std::optional<thread_timeline> steps_timeline_;
-  std::vector<bool> launches_;  ///< by scope
   gpu_idle result_;
 };
 

@@ -85,7 +85,7 @@ class step_budget {
  public:
   step_budget(profile const& of, measured_time const& when, counted_operations const& operations, gpu_idle const& idle,
               kernel_class_rules const& classes)
-      : of_{of}, part_of_{of.paths}, rows_(of.paths.size() + 1), steps_{when.steps().size()} {
+      : of_{of}, part_of_{of.paths}, rows_(of.paths.size() + 1), steps_{when.steps().size()}, has_launches_{idle.has_launches} {
     for (interval const& step : when.steps()) wall_ += step.duration();
     add_busy(when, operations, classes);
     add_idle(idle);
@@ -95,6 +95,7 @@ class step_budget {
     budget_summary result;
     result.wall = to_ms(wall_);
     result.steps = steps_;
+    result.has_launches = has_launches_;
     for (std::size_t top = 0; top < rows_.size(); ++top) {
       if (rows_[top].total.count() == 0) continue;
       bool const has_scope = top < of_.paths.size();
@@ -174,6 +175,7 @@ class step_budget {
   budget_parts part_of_;
   std::vector<row> rows_;  ///< by path of a part; the last: outside any scope
   std::size_t steps_;
+  bool has_launches_;
   std::chrono::nanoseconds wall_{};
   std::chrono::nanoseconds overlap_{};
   hidden_work copies_;

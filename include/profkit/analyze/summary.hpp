@@ -61,8 +61,8 @@ struct gpu_work_summary {
 
 /// Why no operation of any device ran at some moment of a step. What the thread did that launched the operation that ran next.
 enum class idle_cause : std::uint8_t {
-  launching = 0,        ///< it was in a scope that launches, and nothing was queued: launch-bound
-  host = 1,             ///< it was in a scope that launched nothing, or in none: host-bound
+  launching = 0,        ///< it was in a launching call, or between two that follow each other closely: launch-bound
+  host = 1,             ///< it was in none of these calls: host-bound
   synchronisation = 2,  ///< it was in a call that waits for the device
   copy = 3,             ///< it was in a call that copies or sets memory
   queued = 4,           ///< it had launched the operation, and the device had not begun with it
@@ -206,6 +206,7 @@ struct budget_summary {
   hidden_work communication;             ///< kernels of the class
   std::vector<starving_scope> starving;  ///< longest first
   std::uint64_t steps = 0;
+  bool has_launches = true;  ///< false: no launching call was recorded; launch-bound time is n/a, and counts as host-bound
 };
 
 /// What adopting scopes (`adopting_scope`) did for the scopes with one path, or with a path inside it, in one role. Their time is only that

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "attribution.hpp"
 #include "summary.hpp"
+#include "thread_calls.hpp"
 #include "thread_lanes.hpp"
 
 namespace profkit::detail {
@@ -20,49 +20,15 @@ namespace profkit::detail {
 struct thread_state {
   std::uint32_t scope = attribution::none;  ///< the innermost scope that was open
   std::optional<idle_cause> call;           ///< it was in a call that waits for the device, or copies
+  bool is_launching = false;                ///< it was in a launching call, or between two that follow each other closely
 };
 
-/// Of an API call that can hold the host up; n/a of others.
-inline std::optional<idle_cause> cause_of_call(std::string_view name) {
-  auto const has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("Synchronize")) return idle_cause::synchronisation;
-  if (has("Memcpy") || has("Memset")) return idle_cause::copy;
-  return std::nullopt;
-}
-
-/// A call that can hold the host up.
-struct blocking_call {
-  interval time;
-  idle_cause cause;
-};
-
-/// Those of each thread of the system, in the order in which they ended.
-class blocking_calls {
- public:
-  blocking_calls(profile const& of, thread_lanes const& lanes) : by_lane_(lanes.count()) {
-    std::vector<std::optional<idle_cause>> causes;
-    for (std::string const& name : of.api_names) causes.push_back(cause_of_call(name));
-    for (api_call_record const& call : of.api_calls) {
-      if (causes[call.name]) by_lane_[lanes.lane_of(call.thread)].push_back({call.time, *causes[call.name]});
-    }
-    for (std::vector<blocking_call>& calls : by_lane_) {
-      std::stable_sort(calls.begin(), calls.end(), [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
-    }
-  }
-
-  [[nodiscard]] std::vector<blocking_call> const& in(std::size_t lane) const { return by_lane_[lane]; }
-
- private:
-  std::vector<std::vector<blocking_call>> by_lane_;
-};
-
-/// The scopes of one thread of the system and those of its calls that can hold it up.
+/// The scopes and the API calls of one thread of the system.
 class thread_timeline {
  public:
   /// @param scopes in the order in which they ended.
-  /// @param calls likewise.
-  thread_timeline(profile const& of, grouped_positions::range scopes, std::vector<blocking_call> const& calls)
-      : of_{of}, scopes_{scopes}, calls_{calls} {}
+  thread_timeline(profile const& of, grouped_positions::range scopes, thread_calls const& calls)
+      : of_{of}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
 
   [[nodiscard]] grouped_positions::range scopes() const noexcept { return scopes_; }
 
@@ -71,7 +37,8 @@ class thread_timeline {
   /// @param visit takes the position of an interval, a part of it and a `thread_state`.
   template <class Intervals, class TimeOf, class Visit>
   void cut(Intervals const& intervals, TimeOf const& time_of, Visit const& visit) const {
-    cutting<Intervals, TimeOf, Visit>{intervals, time_of, visit, intervals.size(), timestamp::max(), {}}(*this);
+    cutting<Intervals, TimeOf, Visit>{
+        intervals, time_of, visit, launching_, intervals.size(), timestamp::max(), launching_.size(), {}}(*this);
   }
 
  private:
@@ -86,8 +53,10 @@ class thread_timeline {
     Intervals const& intervals;
     TimeOf const& time_of;
     Visit const& visit;
-    std::size_t left;      ///< intervals that are not visited yet
-    timestamp visited_to;  ///< of the last of them: from here on it is
+    std::vector<interval> const& launching;
+    std::size_t left;            ///< intervals that are not visited yet
+    timestamp visited_to;        ///< of the last of them: from here on it is
+    std::size_t launching_left;  ///< of `launching`: those that do not lie wholly after what is visited
     std::vector<open_range> open;
 
     void operator()(thread_timeline const& on) {
@@ -97,11 +66,11 @@ class thread_timeline {
         std::uint32_t const scope = scopes_left > 0 ? on.scopes_[scopes_left - 1] : attribution::none;
         blocking_call const* const last_call = calls_left > 0 ? &on.calls_[calls_left - 1] : nullptr;
         if (last_call == nullptr || (scope != attribution::none && on.of_.scopes[scope].time.end >= last_call->time.end)) {
-          enter(on.of_.scopes[scope].time, {scope, std::nullopt});
+          enter(on.of_.scopes[scope].time, {scope, std::nullopt, false});
           --scopes_left;
         } else {
           close_from(last_call->time.end);
-          enter(last_call->time, {state().scope, last_call->cause});
+          enter(last_call->time, {state().scope, last_call->cause, false});
           --calls_left;
         }
       }
@@ -125,10 +94,23 @@ class thread_timeline {
         interval const& time = time_of(intervals[left - 1]);
         timestamp const end = std::min(time.end, visited_to);
         if (end <= moment) return;
-        visit(left - 1, interval{std::max(time.begin, moment), end}, state());
+        visit_part({std::max(time.begin, moment), end});
         if (time.begin >= moment) continue;
         visited_to = moment;
         return;
+      }
+    }
+
+    /// Launching does not keep to the scopes, so it cuts what they have cut.
+    void visit_part(interval part) {
+      while (part.begin < part.end) {
+        while (launching_left > 0 && launching[launching_left - 1].begin >= part.end) --launching_left;
+        interval const before = launching_left > 0 ? launching[launching_left - 1] : interval{timestamp::min(), timestamp::min()};
+        thread_state now = state();
+        now.is_launching = before.end >= part.end;
+        timestamp const from = std::max(part.begin, now.is_launching ? before.begin : before.end);
+        visit(left - 1, interval{from, part.end}, now);
+        part.end = from;
       }
     }
   };
@@ -136,6 +118,7 @@ class thread_timeline {
   profile const& of_;
   grouped_positions::range scopes_;
   std::vector<blocking_call> const& calls_;
+  std::vector<interval> const& launching_;
 };
 
 }  // namespace profkit::detail

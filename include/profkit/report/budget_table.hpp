@@ -42,12 +42,25 @@ inline std::string share_of(milliseconds part, milliseconds whole) {
   return whole.count() > 0.0 ? format_share(part / whole) : not_measured;
 }
 
+/// Whether the time of the cause is known.
+inline bool is_known(budget_summary const& budget, std::size_t cause) {
+  return budget.has_launches || static_cast<idle_cause>(cause) != idle_cause::launching;
+}
+
+/// A cell for each cause, for one step.
+inline void add_causes(std::vector<std::string>& cells, std::array<milliseconds, idle_causes> const& idle, budget_summary const& budget,
+                       per_step const& each) {
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+    cells.push_back(is_known(budget, cause) ? each.text(idle[cause]) : not_measured);
+  }
+}
+
 inline std::vector<std::string> budget_cells(std::string part, milliseconds busy, std::array<milliseconds, idle_causes> const& idle,
-                                             milliseconds total, milliseconds wall, per_step const& each) {
+                                             milliseconds total, budget_summary const& budget, per_step const& each) {
   std::vector<std::string> cells{std::move(part), each.text(busy)};
-  for (milliseconds const cause : idle) cells.push_back(each.text(cause));
+  add_causes(cells, idle, budget, each);
   cells.push_back(each.text(total));
-  cells.push_back(share_of(total, wall));
+  cells.push_back(share_of(total, budget.wall));
   return cells;
 }
 
@@ -82,10 +95,10 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
   detail::per_step const each{of};
   milliseconds total{};
   for (budget_row const& row : of.budget->rows) {
-    result.add(detail::budget_cells(row.part, row.busy, row.idle, row.total, of.budget->wall, each));
+    result.add(detail::budget_cells(row.part, row.busy, row.idle, row.total, *of.budget, each));
     total += row.total;
   }
-  result.add(detail::budget_cells("all", of.budget->busy, detail::idle_of_all(*of.budget), total, of.budget->wall, each));
+  result.add(detail::budget_cells("all", of.budget->busy, detail::idle_of_all(*of.budget), total, *of.budget, each));
   return result;
 }
 
@@ -99,7 +112,7 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
   for (std::size_t i = 0; i < std::min(of.budget->starving.size(), detail::starving_shown); ++i) {
     starving_scope const& row = of.budget->starving[i];
     std::vector<std::string> cells{row.name, each.text(row.total), detail::share_of(row.total, of.budget->wall)};
-    for (milliseconds const cause : row.by_cause) cells.push_back(each.text(cause));
+    detail::add_causes(cells, row.by_cause, *of.budget, each);
     result.add(std::move(cells));
   }
   return result;
@@ -119,6 +132,9 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
     text += fmt::format("{}{} {}", i == 0 ? "; it waits longest for " : ", ", detail::one_line(budget.starving[i].name),
                         detail::share_of(budget.starving[i].total, budget.wall));
   }
+  if (!budget.has_launches) {
+    text += "\nlaunch-bound: n/a, because no launching call was recorded; the time is part of host-bound";
+  }
   text += fmt::format("\noverlap: operations ran beside others for {} ms a step, which counts once, for the one that began first",
                       each.text(budget.overlap));
   auto const beside = [&](char const* what, hidden_work const& work) {
@@ -132,8 +148,10 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
 
 namespace detail {
 
-inline void write_causes(json_writer& json, std::array<milliseconds, idle_causes> const& of) {
-  for (std::size_t cause = 0; cause < idle_causes; ++cause) json.member(idle_cause_keys[cause], of[cause].count());
+inline void write_causes(json_writer& json, budget_summary const& budget, std::array<milliseconds, idle_causes> const& of) {
+  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+    json.member(idle_cause_keys[cause], is_known(budget, cause) ? std::optional{of[cause].count()} : std::nullopt);
+  }
 }
 
 /// Times over all steps in which kernels were collected, as everywhere in report.json.
@@ -150,14 +168,14 @@ inline void write_budget(json_writer& json, std::optional<budget_summary> const&
   json.member("gpu_busy_ms", of->busy.count());
   json.key("gpu_idle");
   json.begin_object();
-  write_causes(json, idle_of_all(*of));
+  write_causes(json, *of, idle_of_all(*of));
   json.end_object();
   write_list(json, "parts", &of->rows, [&](budget_row const& row) {
     json.member("part", row.part);
     json.member("gpu_busy_ms", row.busy.count());
     json.key("gpu_idle");
     json.begin_object();
-    write_causes(json, row.idle);
+    write_causes(json, *of, row.idle);
     json.end_object();
     json.member("total_ms", row.total.count());
     json.member("share", share(row.total));
@@ -166,7 +184,7 @@ inline void write_budget(json_writer& json, std::optional<budget_summary> const&
     json.member("name", row.name);
     json.member("total_ms", row.total.count());
     json.member("share", share(row.total));
-    write_causes(json, row.by_cause);
+    write_causes(json, *of, row.by_cause);
   });
   json.member("overlap_ms", of->overlap.count());
   for (auto const& [name, work] : {std::pair{"copies", &of->copies}, std::pair{"communication", &of->communication}}) {

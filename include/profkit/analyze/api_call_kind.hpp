@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace profkit::detail {
+
+/// What a call of the CUDA runtime or driver does, as far as it matters for the idle time of the GPU.
+enum class api_call_kind : std::uint8_t {
+  other = 0,
+  launch = 1,           ///< enqueues a kernel, a graph or a host function
+  copy = 2,             ///< enqueues a copy or a memset, or waits until it is done
+  synchronisation = 3,  ///< waits for the device
+};
+
+/// @param name as CUPTI has it, such as "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
+inline api_call_kind kind_of_api_call(std::string_view name) {
+  for (std::string_view const prefix : {"cuda", "cu"}) {
+    if (name.substr(0, prefix.size()) != prefix) continue;
+    std::string_view const rest = name.substr(prefix.size());
+    auto const begins_with = [&](std::string_view word) { return rest.substr(0, word.size()) == word; };
+    if (begins_with("Launch") || begins_with("GraphLaunch")) return api_call_kind::launch;
+    if (begins_with("Memcpy") || begins_with("Memset")) return api_call_kind::copy;
+    if (rest.find("Synchronize") != std::string_view::npos) return api_call_kind::synchronisation;
+    return api_call_kind::other;
+  }
+  return api_call_kind::other;
+}
+
+}  // namespace profkit::detail
