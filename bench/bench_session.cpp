@@ -25,7 +25,7 @@ profkit::options options_of(std::uint64_t log_bytes) {
 recording::recording(std::uint64_t log_bytes) : state_{new state{profkit::session{options_of(log_bytes)}}} {
   // Where the processor does not say that its counter ticks evenly (valgrind's), times are wrong from here on: they are not looked at, and
   // what is measured is the path with a counter.
-  __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::use_system_clock, __ATOMIC_RELAXED);
+  __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::use_monotonic_clock, __ATOMIC_RELAXED);
 }
 
 recording::~recording() = default;

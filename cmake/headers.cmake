@@ -94,6 +94,7 @@ set(PROFKIT_HEADERS
     profkit/record/add_work.hpp
     profkit/record/adopting_scope.hpp
     profkit/record/api_call.hpp
+    profkit/record/calendar_clock.hpp
     profkit/record/clock.hpp
     profkit/record/library_pin.hpp
     profkit/record/log_drain.hpp
@@ -175,5 +176,6 @@ set(PROFKIT_CUPTI_HEADERS
     profkit/collect/cupti_kernels.hpp
     profkit/collect/cupti_launches.hpp
     profkit/collect/cupti_library.hpp
+    profkit/collect/cupti_placement.hpp
     profkit/collect/cupti_records.hpp
     profkit/collect/cupti_tracing.hpp)

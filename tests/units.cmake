@@ -1,7 +1,7 @@
 # The unit tests of the library, a program for each room; and programs that have to stand alone.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp)
-profkit_add_unit_tests(record SOURCES record/clock.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/path_finder.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/path_finder.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp)
 profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/save_load.test.cpp)
@@ -52,6 +52,9 @@ profkit_add_test_program(NAME system_calls SOURCES record/system_calls.test.cpp 
 
 # Its clock ticks once a millisecond.
 profkit_add_test_program(NAME coarse_clock SOURCES record/coarse_clock.test.cpp)
+
+# It sets its clock.
+profkit_add_test_program(NAME clock_changes SOURCES record/clock_changes.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
 
 # Scopes before and after main.
 profkit_add_test_program(NAME static_lifetime SOURCES record/static_lifetime.test.cpp NO_CATCH)
@@ -135,8 +138,10 @@ if(TARGET CUDA::cudart)
                                                       LD_LIBRARY_PATH=${fake_dir})
   profkit_add_test_program(NAME cupti_missing SOURCES collect/cupti_missing.test.cpp collect/fake_cudart.cpp ENVIRONMENT
                                                       LD_LIBRARY_PATH=${broken_dir}:${fake_dir})
+  profkit_add_test_program(NAME cupti_clock_changes SOURCES collect/cupti_clock_changes.test.cpp collect/fake_cudart.cpp LIBRARIES ${CMAKE_DL_LIBS} ENVIRONMENT
+                                                            LD_LIBRARY_PATH=${fake_dir})
   target_compile_definitions(profkit_cupti_missing PRIVATE FAKE_LIBCUPTI="$<TARGET_FILE:profkit_fake_libcupti>")
-  foreach(test IN ITEMS cupti_kernels cupti_missing)
+  foreach(test IN ITEMS cupti_kernels cupti_clock_changes cupti_missing)
     target_include_directories(profkit_${test} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
     add_dependencies(profkit_${test} profkit_fake_libcuda profkit_fake_libcupti)
   endforeach()

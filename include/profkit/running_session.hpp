@@ -99,6 +99,7 @@ class running_session final : public session_core {
     } else if (latest.name() == "kernels" && !options_.kernels) {
       latest.fail("switched off by kernels=off");
     } else {
+      latest.use_clock(logs_->calendar());
       collector_list::guarded(latest, [&](collector& each) { each.start(profile_); });
       if (options_.memory_at_scopes && latest.status().works) latest.poll_at_scopes(profile_);
     }
@@ -144,8 +145,8 @@ class running_session final : public session_core {
     recorder.attach_thread = attach_this_thread;
     install_unusual_scopes();
     bool const has_counter = counter_is_invariant();
-    clock_flag_ = has_counter ? 0 : use_system_clock;
-    profile_.quality.clock = has_counter ? "time-stamp counter" : "clock_gettime";
+    clock_flag_ = has_counter ? 0 : use_monotonic_clock;
+    profile_.quality.clock = has_counter ? "time-stamp counter" : "CLOCK_MONOTONIC";
     warm_up_log_of_this_thread();
     keep_spare_logs();
     profile_.quality.cost_of_1000_scopes = measure_cost_of_1000_scopes(clock_flag_);
@@ -155,7 +156,7 @@ class running_session final : public session_core {
       side->reset();
     }
     logs_.emplace(clock_flag_);
-    last_drain_ns_ = logs_->clock().newest().ns;
+    last_drain_ns_ = monotonic_ns();
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     if (journal_) journal_->start([this](bool last, std::string& to) { give_news(last, to); });
   }
@@ -165,7 +166,7 @@ class running_session final : public session_core {
     measure_host_again();
     close_measure_loop();
     stop_polling();
-    __atomic_fetch_and(&recorder.flags, ~(recording | use_system_clock), __ATOMIC_RELEASE);
+    __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
     if (journal_) journal_->catch_up();  // the last drain may wait for the GPU
     {
       std::lock_guard<std::recursive_mutex> const lock{mutex_};
@@ -190,13 +191,12 @@ class running_session final : public session_core {
     collectors_.for_each([&](collector& each) { each.after_step(record); });
     logs_->end_step(done);
     if (done.is_abandoned) ++profile_.quality.abandoned_steps;
-    auto const now = static_cast<std::int64_t>(system_clock_ticks());
-    if (now - last_drain_ns_ >= log_drain::shortest_interval.count()) drain(false);
+    if (monotonic_ns() - last_drain_ns_ >= log_drain::shortest_interval.count()) drain(false);
   }
 
   void drain(bool last) {
     if (last || logs_->is_due()) logs_->drain(profile_, last);
-    last_drain_ns_ = static_cast<std::int64_t>(system_clock_ticks());
+    last_drain_ns_ = monotonic_ns();
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->drain(profile_, last);
     }
@@ -222,7 +222,8 @@ class running_session final : public session_core {
 
   void describe_so_far() {
     profile_.time = logs_->time();
-    profile_.quality.clock_changes = logs_->clock().times_set();
+    profile_.quality.clock_changes = logs_->calendar().changes();
+    profile_.quality.clock_change = logs_->calendar().change();
     profile_.quality.bookkeeping = logs_->clock().duration(bookkeeping_ticks_);
     describe_collectors();
   }
@@ -273,7 +274,7 @@ class running_session final : public session_core {
   journal_encoder encoder_;
   std::int64_t last_drain_ns_ = 0;  ///< of the collectors
   bool is_complete_ = false;        ///< drained for the last time
-  std::uint32_t clock_flag_ = 0;    ///< 0 or `use_system_clock`
+  std::uint32_t clock_flag_ = 0;    ///< 0 or `use_monotonic_clock`
   std::uint64_t next_step_ = 0;
   std::optional<stop_rule> stop_rule_;  ///< with `steps=auto`
   bool has_enough_ = false;             ///< as it says

@@ -117,8 +117,9 @@ void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& functio
 template <class Record>
 void ran(std::uint32_t kind, Record record, std::uint32_t correlation, std::uint64_t start, std::uint64_t end) {
   static std::uint64_t const loaded = now();
-  record.start = start == 0 ? 0 : loaded + start;
-  record.end = end == 0 ? 0 : loaded + end;
+  std::uint64_t const zero = fake_cupti.takes_calendar_times ? 0 : loaded;
+  record.start = start == 0 ? 0 : zero + start;
+  record.end = end == 0 ? 0 : zero + end;
   record.correlationId = correlation;
   put(kind, record);
 }
@@ -256,7 +257,7 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 
 extern "C" {
 
-fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, allocate, release, capture, clone, replay, 1, 0, 0, 0, false};
+fake_cupti_controls fake_cupti{kernel, copy, set, call, wait, allocate, release, capture, clone, replay, 1, 0, 0, 0, false, false};
 
 CUptiResult cuptiGetVersion(std::uint32_t* version) {
   auto const wanted = static_cast<std::uint32_t>(status_of("version"));

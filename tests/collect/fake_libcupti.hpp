@@ -35,4 +35,5 @@ struct fake_cupti_controls {
   std::uint64_t buffers_requested;
   std::uint64_t callbacks;  ///< around calls of the driver
   bool is_subscribed;
+  bool takes_calendar_times;  ///< times of operations are those of CLOCK_REALTIME instead
 };

@@ -93,7 +93,8 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
   REQUIRE(at_index != std::string::npos);
   // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
-  SECTION("7: does not say how fast the host was") {
+  constexpr std::size_t since_8 = 16;  // bytes at the end of what the quality is, before whether there is a `stop_record`
+  SECTION("7: does not say how fast the host was, nor by how much the system clock was set") {
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
     profkit::save(profile, file.path);
     auto const speed = profkit::load(file.path).environment.host_speed;
@@ -101,6 +102,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
     CHECK(speed->before.count() == 11);
     CHECK(speed->after.count() == 12);
     CHECK(speed->waiting == 0.25);
+    bytes.erase(bytes.size() - 1 - since_8, since_8);
     bytes.erase(at_host_speed, 1);
     bytes[8] = 7;
     write(file.path, bytes);
@@ -109,7 +111,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
     CHECK(loaded.quality.rowless_scopes == 4);
   }
   SECTION("6: does not say what was not kept") {
-    bytes.erase(bytes.size() - 1 - 16, 16);  // before whether there is a `stop_record`
+    bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);
     bytes.erase(at_host_speed, 1);
     bytes[8] = 6;
     write(file.path, bytes);
@@ -120,7 +122,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
     CHECK(loaded.quality.rowless_scopes == 0);
   }
   SECTION("5: nor in which steps kernels were collected") {
-    bytes.erase(bytes.size() - 1 - 16, 16);
+    bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);
     // The number of the step, whether it is warm-up, its items and its work; then what is new.
     bytes.erase(at_index + 8 + 1 + 8 + 8, 1);
     bytes.erase(at_host_speed, 1);

@@ -31,14 +31,14 @@ struct loop final : profkit::step_loop {
 }  // namespace
 
 TEST_CASE("a step begins after all before it and ends after all in it, be it in one tick of the clock") {
-  __atomic_fetch_or(&recorder.flags, use_system_clock, __ATOMIC_RELAXED);
+  __atomic_fetch_or(&recorder.flags, use_monotonic_clock, __ATOMIC_RELAXED);
   loop steps;
   for (std::uint64_t i = 0; i < 3; ++i) {
-    std::uint64_t const before = ticks(use_system_clock);
+    std::uint64_t const before = ticks(use_monotonic_clock);
     std::uint64_t within = 0;
     {
       profkit::step const step{steps};
-      within = ticks(use_system_clock);
+      within = ticks(use_monotonic_clock);
     }
     REQUIRE(steps.done.size() == i + 1);
     CHECK(before < steps.done[i].begin_ticks);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../profile/profile.hpp"
+#include "../record/calendar_clock.hpp"
 
 namespace profkit {
 
@@ -28,6 +29,9 @@ class collector {
   /// As it stands in the report, such as "cuda memory".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
+  /// Called before `start`, for a collector whose source gives times of CLOCK_REALTIME. The clock lives as long as the session runs; to be
+  /// used in the functions below only.
+  virtual void use_clock(detail::calendar_clock& clock) { static_cast<void>(clock); }
   /// Called once, when the session takes the collector. May fill `profile::environment`.
   virtual void start(profile& into) { static_cast<void>(into); }
   /// Called after `start` if `PROFKIT=memory=scopes`.

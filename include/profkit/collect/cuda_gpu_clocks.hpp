@@ -27,6 +27,8 @@ class gpu_clocks final : public collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "gpu clocks"; }
 
+  void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
+
   /// @throws profkit::error if there is no usable device, no NVML, or the device does not say what its clocks run at.
   void start(profile& into) override {
     device_ = detail::describe_cuda(into.environment);
@@ -78,13 +80,14 @@ class gpu_clocks final : public collector {
     unsigned long long reasons = 0;
     nvml_->check(nvml_->clock_info(handle_, detail::nvml_library::sm_clock, &sm_mhz), "nvmlDeviceGetClockInfo");
     nvml_->check(nvml_->clocks_event_reasons(handle_, &reasons), "nvmlDeviceGetCurrentClocksEventReasons");
-    device_clock_record result{std::chrono::system_clock::now(), step, device_, sm_mhz, highest_sm_mhz_, reasons, {}, {}};
+    device_clock_record result{clock_->now(), step, device_, sm_mhz, highest_sm_mhz_, reasons, {}, {}};
     unsigned value = 0;
     if (nvml_->power_usage(handle_, &value) == detail::nvml_library::success) result.milliwatt = value;
     if (nvml_->temperature(handle_, detail::nvml_library::gpu_temperature, &value) == detail::nvml_library::success) result.celsius = value;
     return result;
   }
 
+  detail::calendar_clock const* clock_ = nullptr;
   std::unique_ptr<detail::nvml_library> nvml_;
   detail::nvml_library::device handle_ = nullptr;
   std::int32_t device_ = 0;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "../record/record_room.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
+#include "cupti_placement.hpp"
 #include "cupti_tracing.hpp"
 
 namespace profkit {
@@ -39,13 +41,18 @@ struct kernel_options {
 /// Costs about a microsecond for each launch on the launching thread. Never synchronises a device while the session records; when the
 /// session ends, it waits until the devices have done their work. Sessions in sequence may each collect.
 /// With `PROFKIT=kernels=every:N` it costs that in one step of N. It then waits for the devices before and after such a step, never in one.
-/// Source of times: CUPTI activity records, in nanoseconds on CLOCK_REALTIME.
+/// Source of times: CUPTI activity records, which are nanoseconds of CLOCK_REALTIME, moved to the session's clock.
 class cupti_kernels final : public collector {
  public:
   /// Opens nothing yet: `start` does, when a session takes it.
   explicit cupti_kernels(kernel_options options = {}) noexcept : options_{options} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
+
+  void use_clock(detail::calendar_clock& clock) override {
+    clock_ = &clock;
+    placement_.emplace(clock);
+  }
 
   /// @throws profkit::error that says why kernels cannot be collected: no driver, no libcupti, one that is too old, another tool, ...
   void start(profile& into) override {
@@ -87,11 +94,30 @@ class cupti_kernels final : public collector {
     append(into.gpu_names, batch.new_gpu_names);
     append(into.api_names, batch.new_api_names);
     room.append(into.gpu_operations, batch.operations);
-    for (api_call_record& call : batch.calls) call.thread = thread_of(call.thread, into);
+    clock_->look();
+    for (api_call_record& call : batch.calls) {
+      call.thread = thread_of(call.thread, into);
+      placement_->place(call);
+    }
+    into.quality.invalid_operations += batch.invalid + drop_invalid(batch.calls, 0);
     room.append(into.api_calls, batch.calls);
-    into.quality.invalid_operations += batch.invalid;
+    std::size_t const first_new = unwrapped_operations_;
     for (; unwrapped_operations_ < into.gpu_operations.size(); ++unwrapped_operations_) unwrap(into.gpu_operations[unwrapped_operations_]);
     for (; unwrapped_calls_ < into.api_calls.size(); ++unwrapped_calls_) unwrap(into.api_calls[unwrapped_calls_]);
+    for (std::size_t i = first_new; i < into.gpu_operations.size(); ++i) placement_->place(into.gpu_operations[i], into.api_calls);
+    into.quality.invalid_operations += drop_invalid(into.gpu_operations, first_new);
+    unwrapped_operations_ = into.gpu_operations.size();
+    into.quality.uncertain_operations = placement_->uncertain();
+  }
+
+  /// From a position on, drops what ends before it begins. @return how many.
+  template <class Record>
+  static std::uint64_t drop_invalid(std::vector<Record>& records, std::size_t first) {
+    auto const end = std::remove_if(records.begin() + static_cast<std::ptrdiff_t>(first), records.end(),
+                                    [](Record const& each) { return each.time.end < each.time.begin; });
+    auto const dropped = static_cast<std::uint64_t>(records.end() - end);
+    records.erase(end, records.end());
+    return dropped;
   }
 
   template <class T>
@@ -137,6 +163,8 @@ class cupti_kernels final : public collector {
   }
 
   kernel_options options_;
+  detail::calendar_clock* clock_ = nullptr;
+  std::optional<detail::cupti_placement> placement_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
   detail::path_finder paths_;
   std::uint64_t seen_graph_nodes_ = 0;  ///< changes to them

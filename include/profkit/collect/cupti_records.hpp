@@ -32,9 +32,9 @@ inline std::string demangle(char const* mangled) {
 struct cupti_batch {
   std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their positions
   std::vector<std::string> new_api_names;
-  std::vector<gpu_operation_record> operations;
-  std::vector<api_call_record> calls;  ///< `thread` is what the system calls it
-  std::uint64_t invalid = 0;           ///< without times, or with an end before the beginning
+  std::vector<gpu_operation_record> operations;  ///< times are of CLOCK_REALTIME, here and in `calls`
+  std::vector<api_call_record> calls;            ///< `thread` is what the system calls it
+  std::uint64_t invalid = 0;                     ///< without times
 };
 
 /// Turns CUPTI's activity records into ours. Used by one thread at a time.
@@ -98,15 +98,15 @@ class cupti_record_reader {
   static timestamp time_of(std::uint64_t ns) { return timestamp{std::chrono::nanoseconds{static_cast<std::int64_t>(ns)}}; }
 
   template <class Record>
-  static bool is_valid(Record const& record, cupti_batch& into) {
-    bool const is_valid = record.start != 0 && record.end >= record.start;
-    if (!is_valid) ++into.invalid;
-    return is_valid;
+  static bool has_time(Record const& record, cupti_batch& into) {
+    bool const has_time = record.start != 0 && record.end != 0;
+    if (!has_time) ++into.invalid;
+    return has_time;
   }
 
   template <class Record>
   bool has_time(Record const& record, gpu_operation_record& operation, cupti_batch& into) {
-    if (!is_valid(record, into)) return false;
+    if (!has_time(record, into)) return false;
     operation.time = {time_of(record.start), time_of(record.end)};
     operation.correlation = record.correlationId;
     operation.graph_node = record.graphNodeId;
@@ -127,7 +127,7 @@ class cupti_record_reader {
 
   void add_call(CUpti_Activity const& record, CUpti_CallbackDomain domain, cupti_batch& into) {
     auto const& call = reinterpret_cast<CUpti_ActivityAPI const&>(record);
-    if (!is_valid(call, into)) return;
+    if (!has_time(call, into)) return;
     into.calls.push_back(
         {{time_of(call.start), time_of(call.end)}, call.correlationId, position_of_call(domain, call.cbid, into), call.threadId});
   }

@@ -212,10 +212,12 @@ struct quality_record {
   std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
   std::uint64_t dropped_operations = 0;  ///< records of GPU operations and API calls that CUPTI had no buffer for
   std::uint64_t invalid_operations = 0;  ///< GPU operations without a time, or that end before they begin; they are not in the profile
-  std::uint64_t clock_changes = 0;       ///< times that the system clock was set meanwhile
+  std::uint64_t clock_changes = 0;       ///< times that the system clock was set during the session; its times do not follow
   std::chrono::nanoseconds cost_of_1000_scopes{};  ///< measured on this machine when the session started
   std::chrono::nanoseconds bookkeeping{};          ///< between the steps: collectors, draining the logs
   std::string clock;                               ///< what host times were read from
+  std::chrono::nanoseconds clock_change{};         ///< by how much the system clock was set, in all
+  std::uint64_t uncertain_operations = 0;          ///< GPU operations that may have run before or after the system clock was set back
 };
 
 /// When a session whose number of steps was not fixed (`steps=auto`) stopped.

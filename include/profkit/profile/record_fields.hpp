@@ -108,6 +108,7 @@ void fields(Archive& archive, quality_record& of) {
   archive(of.dropped_operations), archive(of.invalid_operations);
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
   if (archive.format() >= 7) archive(of.unkept_records), archive(of.rowless_scopes);
+  if (archive.format() >= 8) archive(of.clock_change), archive(of.uncertain_operations);
 }
 template <class Archive>
 void fields(Archive& archive, stop_record& of) {

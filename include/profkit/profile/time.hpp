@@ -6,7 +6,8 @@
 
 namespace profkit {
 
-/// A moment on CLOCK_REALTIME, the clock that CUPTI and Nsight Systems use too, in nanoseconds.
+/// A moment on the calendar, in nanoseconds: CLOCK_MONOTONIC plus what CLOCK_REALTIME was ahead of it when the session began. So it is
+/// CLOCK_REALTIME, which Nsight Systems uses too, unless somebody sets that clock during the session; then it goes on as if nobody had.
 using timestamp = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
 /// A duration with a fraction, for statistics and for people.

@@ -47,75 +47,75 @@ inline bool counter_is_invariant() noexcept {
 /// The same moment on both clocks.
 struct clock_anchor {
   std::uint64_t ticks = 0;
-  std::int64_t ns = 0;  ///< CLOCK_REALTIME
+  std::int64_t ns = 0;
 };
 
 /// Reads both clocks; of several readings, takes the one that was interrupted least.
+/// @param flags 0 or `use_monotonic_clock`.
+/// @return `ns` is of CLOCK_MONOTONIC.
 inline clock_anchor read_anchor(std::uint32_t flags) noexcept {
-  if ((flags & use_system_clock) != 0) {
-    std::uint64_t const now = system_clock_ticks();
-    return {now, static_cast<std::int64_t>(now)};
+  if ((flags & use_monotonic_clock) != 0) {
+    std::int64_t const now = monotonic_ns();
+    return {static_cast<std::uint64_t>(now), now};
   }
   clock_anchor best;
   std::uint64_t shortest = ~std::uint64_t{0};
   for (int i = 0; i < 16; ++i) {
     std::uint64_t const before = counter_ticks();
-    std::uint64_t const now = system_clock_ticks();
+    std::int64_t const now = monotonic_ns();
     std::uint64_t const after = counter_ticks();
     if (after - before >= shortest) continue;
     shortest = after - before;
-    best = {before + shortest / 2, static_cast<std::int64_t>(now)};
+    best = {before + shortest / 2, now};
   }
   return best;
 }
 
-/// Converts ticks between two anchors to CLOCK_REALTIME, on the straight line through both. So the error anywhere is at most that
-/// of an anchor, which is the time that one reading of the system clock takes (tens of nanoseconds), plus the curvature of the
-/// system clock itself in between.
-///
-/// If the system clock was set between the anchors, the line would be wrong: then the last rate is kept, and times jump at the
-/// later anchor as the clock did.
+/// Converts ticks to nanoseconds: between the two newest anchors on the straight line through both, outside of them at the mean rate since
+/// the first anchor. So the error between anchors is at most that of an anchor, which is the time that one reading of CLOCK_MONOTONIC takes
+/// (tens of nanoseconds), plus what that clock was slewed unevenly in between. Times never decrease, as the clock of the anchors does not.
 class clock_line {
  public:
-  explicit clock_line(clock_anchor start) noexcept : from_{start}, to_{start} {}
+  explicit clock_line(clock_anchor start) noexcept : start_{start}, from_{start}, to_{start} {}
 
-  /// Moves on to the line from the last anchor to `next`.
+  /// Moves on to the line from the last anchor to `next`, unless no time has passed.
   void advance(clock_anchor next) noexcept {
+    if (next.ticks <= to_.ticks || next.ns <= to_.ns) return;
     from_ = to_;
     to_ = next;
-    double const ticks = static_cast<double>(next.ticks - from_.ticks);
-    if (ticks <= 0.0) return;
-    double const rate = static_cast<double>(next.ns - from_.ns) / ticks;
-    bool const was_set = rate_ > 0.0 && (rate < rate_ * (1.0 - tolerance) || rate > rate_ * (1.0 + tolerance));
-    if (was_set) {
-      ++times_set_;
-    } else {
-      rate_ = rate;
-    }
+    rate_ = rate(from_, to_);
+    mean_rate_ = rate(start_, to_);
   }
 
-  /// @param ticks not after the newest anchor.
   [[nodiscard]] timestamp convert(std::uint64_t ticks) const noexcept {
-    double const elapsed = static_cast<double>(static_cast<std::int64_t>(ticks - from_.ticks)) * rate_;
-    // `std::llround` is a call, and four of them for each launch in a scope are a seventh of draining.
-    return timestamp{std::chrono::nanoseconds{from_.ns + static_cast<std::int64_t>(elapsed + (elapsed < 0.0 ? -0.5 : 0.5))}};
+    if (ticks > to_.ticks) return moment(to_.ns, ticks - to_.ticks, mean_rate_);
+    if (ticks >= from_.ticks) return moment(from_.ns, ticks - from_.ticks, rate_);
+    return moment(from_.ns, ticks - from_.ticks, mean_rate_);
   }
 
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const noexcept {
-    return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(ticks) * rate_)};
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(ticks) * mean_rate_)};
   }
 
   [[nodiscard]] clock_anchor newest() const noexcept { return to_; }
-  [[nodiscard]] std::uint64_t times_set() const noexcept { return times_set_; }
 
  private:
-  /// Clock discipline slews by at most 500 parts per million (`adjtimex`); two short lines differ by more only through jitter.
-  static constexpr double tolerance = 0.01;
+  /// In nanoseconds per tick.
+  static double rate(clock_anchor from, clock_anchor to) noexcept {
+    return static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
+  }
 
+  static timestamp moment(std::int64_t from_ns, std::uint64_t ticks, double rate) noexcept {
+    double const elapsed = static_cast<double>(static_cast<std::int64_t>(ticks)) * rate;
+    // `std::llround` is a call, and four of them for each launch in a scope are a seventh of draining.
+    return timestamp{std::chrono::nanoseconds{from_ns + static_cast<std::int64_t>(elapsed + (elapsed < 0.0 ? -0.5 : 0.5))}};
+  }
+
+  clock_anchor start_;
   clock_anchor from_;
   clock_anchor to_;
-  double rate_ = 0.0;  ///< nanoseconds per tick
-  std::uint64_t times_set_ = 0;
+  double rate_ = 0.0;
+  double mean_rate_ = 0.0;
 };
 
 }  // namespace profkit::detail

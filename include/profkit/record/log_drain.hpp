@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../profile/profile.hpp"
+#include "calendar_clock.hpp"
 #include "clock.hpp"
 #include "log_reader.hpp"
 #include "recorder.hpp"
@@ -23,8 +24,8 @@ class log_drain {
   /// A shorter line between clock anchors would carry their jitter into durations.
   static constexpr std::chrono::nanoseconds shortest_interval = std::chrono::milliseconds{10};
 
-  /// @param clock_flag 0 or `use_system_clock`.
-  explicit log_drain(std::uint32_t clock_flag) : clock_flag_{clock_flag}, start_{read_anchor(clock_flag)}, clock_{start_} {}
+  /// @param clock_flag 0 or `use_monotonic_clock`.
+  explicit log_drain(std::uint32_t clock_flag) : clock_flag_{clock_flag}, start_{anchor()}, clock_{start_} {}
 
   /// A step is about to begin.
   void begin_step() noexcept { step_clock_.begin(); }
@@ -36,12 +37,13 @@ class log_drain {
   }
 
   [[nodiscard]] bool is_due() const noexcept {
-    return static_cast<std::int64_t>(system_clock_ticks()) - clock_.newest().ns >= shortest_interval.count();
+    return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= shortest_interval.count();
   }
 
   /// @param last the session ends: all that there is.
   void drain(profile& into, bool last) {
-    clock_.advance(read_anchor(clock_flag_));
+    calendar_.look();
+    clock_.advance(anchor());
     step_clock_.advanced(clock_);
     reader_.drain(into, clock_, last);
     if (!last) keep_spare_logs();
@@ -61,6 +63,7 @@ class log_drain {
   }
 
   [[nodiscard]] clock_line const& clock() const noexcept { return clock_; }
+  [[nodiscard]] calendar_clock& calendar() noexcept { return calendar_; }
 
  private:
   struct finished_step {
@@ -68,8 +71,15 @@ class log_drain {
     std::optional<timestamp> begin;  ///< none: by the next line of the clock
   };
 
+  [[nodiscard]] clock_anchor anchor() const noexcept {
+    clock_anchor result = read_anchor(clock_flag_);
+    result.ns += calendar_.offset_ns();
+    return result;
+  }
+
   log_reader reader_;
   std::uint32_t clock_flag_;
+  calendar_clock calendar_;
   clock_anchor start_;
   clock_line clock_;
   step_clock step_clock_;

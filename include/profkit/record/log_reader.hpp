@@ -151,9 +151,7 @@ class log_reader {
     event_kind const kind = kind_of(what);
     bool const is_memory =
         (what & leave_mark) == 0 && (kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level);
-    timestamp time = clock.convert(ticks);
-    bool const was_clock_set_back = time + std::chrono::milliseconds{1} < at.last;  // then times jump as it did
-    if (!was_clock_set_back) time = std::max(time, at.last + std::chrono::nanoseconds{is_memory || at.was_memory ? 1 : 0});
+    timestamp const time = std::max(clock.convert(ticks), at.last + std::chrono::nanoseconds{is_memory || at.was_memory ? 1 : 0});
     at.last = time;
     at.was_memory = is_memory;
     return time;

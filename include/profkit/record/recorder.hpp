@@ -14,11 +14,11 @@ struct profile;
 namespace detail {
 
 /// Bits of `recorder_state::flags`.
-inline constexpr std::uint32_t recording = 1;         ///< a session runs
-inline constexpr std::uint32_t nvtx_attached = 2;     ///< a tool listens to NVTX; never taken back
-inline constexpr std::uint32_t use_system_clock = 4;  ///< the counter of this processor does not tick evenly
-inline constexpr std::uint32_t has_listener = 8;      ///< `before_change` is to be called
-inline constexpr std::uint32_t polls_memory = 16;     ///< `poll_memory` is to be called
+inline constexpr std::uint32_t recording = 1;            ///< a session runs
+inline constexpr std::uint32_t nvtx_attached = 2;        ///< a tool listens to NVTX; never taken back
+inline constexpr std::uint32_t use_monotonic_clock = 4;  ///< the counter of this processor does not tick evenly
+inline constexpr std::uint32_t has_listener = 8;         ///< `before_change` is to be called
+inline constexpr std::uint32_t polls_memory = 16;        ///< `poll_memory` is to be called
 
 /// What a scope keeps until it ends: the address of the log that has its beginning, 0 if none has, and those of `flags_for_end` that it
 /// began with. 0: there is nothing to do.
@@ -78,7 +78,7 @@ __attribute__((visibility("default"))) inline thread_local thread_log* this_thre
 }  // namespace layout_6
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
-  return __builtin_expect((flags & use_system_clock) != 0, 0) ? system_clock_ticks() : counter_ticks();
+  return __builtin_expect((flags & use_monotonic_clock) != 0, 0) ? monotonic_ticks() : counter_ticks();
 }
 
 /// Waits for the clock to tick (on x86 it has, by the next reading; on Arm it may take 40 ns): what the thread recorded before lies before

@@ -37,7 +37,7 @@ struct scope_node;
 /// Lets another part of the program know what became of a scope: filled in when the log is drained.
 struct scope_note {
   std::uint32_t path = 0;     ///< `path_record::no_parent`: it has none
-  std::int64_t begin_ns = 0;  ///< on CLOCK_REALTIME
+  std::int64_t begin_ns = 0;  ///< a `timestamp`
   bool resolved = false;
 };
 

@@ -6,12 +6,18 @@
 
 namespace profkit::detail {
 
-/// Nanoseconds on CLOCK_REALTIME.
-inline std::uint64_t system_clock_ticks() noexcept {
+/// Nanoseconds of a clock of the system.
+inline std::int64_t clock_ns(clockid_t clock) noexcept {
   timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+  ::clock_gettime(clock, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::int64_t>(now.tv_nsec);
 }
+
+/// Nanoseconds of CLOCK_MONOTONIC, which nobody can set.
+inline std::int64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+
+/// The counter of machines without an invariant one: CLOCK_MONOTONIC.
+inline std::uint64_t monotonic_ticks() noexcept { return static_cast<std::uint64_t>(monotonic_ns()); }
 
 /// The time-stamp counter of this processor. Not ordered against the instructions around it, which costs nothing.
 /// (The builtin, because `<x86intrin.h>` takes 800 ms to compile.)
@@ -23,7 +29,7 @@ inline std::uint64_t counter_ticks() noexcept {
   asm volatile("mrs %0, cntvct_el0" : "=r"(value));
   return value;
 #else
-  return system_clock_ticks();
+  return monotonic_ticks();
 #endif
 }
 

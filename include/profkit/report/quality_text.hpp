@@ -40,6 +40,15 @@ inline std::string host_speed_text(std::optional<host_speed_record> const& of) {
   return text + "\n";
 }
 
+inline std::string clock_change_text(quality_record const& of) {
+  double const seconds = std::chrono::duration<double>{of.clock_change}.count();
+  if (of.clock_changes == 1) {
+    return fmt::format("the system clock was set by {:+.3f} s during the session; durations are not affected\n", seconds);
+  }
+  return fmt::format("the system clock was set {} times during the session, by {:+.3f} s in all; durations are not affected\n",
+                     of.clock_changes, seconds);
+}
+
 }  // namespace detail
 
 /// What was lost, what was not collected and why, and what measuring cost. A line each.
@@ -80,7 +89,9 @@ inline std::string host_speed_text(std::optional<host_speed_record> const& of) {
     count(each.reused_addresses,
           ("times memory of " + detail::one_line(each.source) + " was given where some was live: its release was not seen").c_str());
   }
-  count(quality.clock_changes, "times the system clock was set meanwhile: times jump there");
+  count(quality.uncertain_operations,
+        "GPU operations may have run before or after the system clock was set back: their launch is not known");
+  if (quality.clock_changes > 0) text += detail::clock_change_text(quality);
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {
     std::string const reason = each.name == "kernels" && each.reason.empty() ? collected_steps_text(of) : each.reason;

@@ -164,6 +164,8 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.member("untimed_gpu_scopes", of.quality.untimed_gpu_scopes);
   json.member("unread_gpu_times", of.quality.unread_gpu_times);
   json.member("clock_changes", of.quality.clock_changes);
+  json.member("clock_change_ms", milliseconds{of.quality.clock_change}.count());
+  json.member("uncertain_operations", of.quality.uncertain_operations);
   json.member("clock", known(of.quality.clock));
   json.key("overhead");
   json.begin_object();

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/record/calendar_clock.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+using namespace profkit::detail;
+using profkit::timestamp;
+
+namespace {
+
+constexpr std::int64_t second = 1'000'000'000;
+
+constexpr timestamp at(std::int64_t ns) { return timestamp{std::chrono::nanoseconds{ns}}; }
+
+/// The calendar begins 1,000 s ahead; looked at every second. It was set at 10.5 s.
+calendar_clock set_by(std::int64_t change) {
+  calendar_clock clock{{0, 1000 * second}};
+  for (std::int64_t i = 1; i <= 10; ++i) clock.look({i * second, 1000 * second});
+  for (std::int64_t i = 11; i <= 20; ++i) clock.look({i * second, 1000 * second + change});
+  return clock;
+}
+
+}  // namespace
+
+TEST_CASE("times begin as the calendar does, and readings of a clock that nobody sets differ by less than what counts", "[calendar]") {
+  calendar_clock clock{{0, 1000 * second}};
+  CHECK(clock.at_monotonic(7) == at(1000 * second + 7));
+  clock.look({1, 1000 * second + 60});
+  clock.look({2, 1000 * second - 60});
+  CHECK(clock.changes() == 0);
+  CHECK(clock.at_calendar(at(123)) == at(123 + 60));
+  CHECK(clock.may_be(at(123)) == std::vector{at(123 + 60)});
+
+  calendar_clock now;
+  for (int i = 0; i < 1000; ++i) now.look();
+  CHECK(now.changes() == 0);
+  CHECK(now.change() == std::chrono::nanoseconds{0});
+}
+
+TEST_CASE("a reading of a calendar that was set forward has one moment, but for what lies closely around the change", "[calendar]") {
+  calendar_clock const clock = set_by(5 * second);
+  CHECK(clock.changes() == 1);
+  CHECK(clock.change() == std::chrono::seconds{5});
+  CHECK(clock.may_be(at(1005 * second)) == std::vector{at(1005 * second)});
+  CHECK(clock.may_be(at(1018 * second)) == std::vector{at(1013 * second)});
+  CHECK(clock.may_be(at(1013 * second)).size() == 1);  // the clock jumped over it
+  CHECK(set_by(second / 2).may_be(at(1010 * second + 3 * second / 4)) ==
+        std::vector{at(1010 * second + second / 4), at(1010 * second + 3 * second / 4)});
+}
+
+TEST_CASE("a reading of a calendar that was set back may be of two moments", "[calendar]") {
+  calendar_clock const clock = set_by(-5 * second);
+  CHECK(clock.change() == std::chrono::seconds{-5});
+  CHECK(clock.may_be(at(1004 * second)) == std::vector{at(1004 * second)});
+  CHECK(clock.may_be(at(1008 * second)) == std::vector{at(1008 * second), at(1013 * second)});
+  CHECK(clock.may_be(at(1014 * second)) == std::vector{at(1019 * second)});
+}
+
+TEST_CASE("a calendar that was set forth and back again has three stretches", "[calendar]") {
+  calendar_clock clock = set_by(5 * second);
+  for (std::int64_t i = 21; i <= 30; ++i) clock.look({i * second, 1000 * second});
+  CHECK(clock.changes() == 2);
+  CHECK(clock.change() == std::chrono::nanoseconds{0});
+  CHECK(clock.may_be(at(1005 * second)) == std::vector{at(1005 * second)});
+  CHECK(clock.may_be(at(1024 * second)) == std::vector{at(1019 * second), at(1024 * second)});
+  CHECK(clock.may_be(at(1029 * second)) == std::vector{at(1029 * second)});
+}
