@@ -16,7 +16,7 @@ namespace {
 
 profkit::options options_of(std::uint64_t log_bytes) {
   profkit::options result;
-  if (log_bytes != 0) result.log_slots_per_thread = log_bytes / sizeof *profkit::detail::thread_log{}.slots;
+  if (log_bytes != 0) result.log_slots_per_thread = log_bytes / sizeof(std::uint64_t);
   return result;
 }
 
@@ -39,8 +39,10 @@ recording::result recording::end() {
 }
 
 std::uint64_t log_position() {
-  profkit::detail::thread_log const* const log = profkit::detail::this_thread_log;
-  return log == nullptr ? 0 : static_cast<std::uint64_t>(log->next_slot - log->slots) * sizeof *log->slots;
+  profkit::detail::thread_log const* const log = profkit::detail::this_thread.log;
+  if (log == nullptr) return 0;
+  std::uint64_t const headers = log->mapped_slots / log->chunk->slots * profkit::detail::chunk_header_slots;
+  return (log->mapped_slots + headers - static_cast<std::uint64_t>(log->chunk->last() - log->next_slot)) * sizeof(std::uint64_t);
 }
 
 void forget_recorded() {

@@ -97,7 +97,9 @@ set(PROFKIT_HEADERS
     profkit/record/calendar_clock.hpp
     profkit/record/clock.hpp
     profkit/record/library_pin.hpp
+    profkit/record/log_chunk.hpp
     profkit/record/log_drain.hpp
+    profkit/record/log_event.hpp
     profkit/record/log_reader.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp

@@ -28,6 +28,9 @@ TEST_CASE("every key sets its option", "[options]") {
 TEST_CASE("the number of records can be bounded", "[options]") {
   CHECK(profkit::options{}.most_records == 100'000'000);
   CHECK(profkit::options::parse("records=5000").most_records == 5000);
+  CHECK(profkit::options::parse("log=64KiB").log_slots_per_thread == 8192);
+  CHECK(profkit::options::parse("log=3MiB").log_slots_per_thread == 3 * 131072);
+  CHECK(profkit::options::parse("log=1024GiB").log_slots_per_thread == std::uint64_t{1} << 37U);
 }
 
 TEST_CASE("a journal has a file", "[options]") {
@@ -104,7 +107,8 @@ TEST_CASE("an unknown key is named, and the valid ones are listed", "[options]")
 
 TEST_CASE("a bad value is named, with what it takes", "[options]") {
   std::string const bad = GENERATE("warmup=", "warmup", "warmup=-1", "steps=3x", "steps=99999999999999999999999", "out=", "nvtx=0",
-                                   "kernels", "records=", "records=0", "trace=", "trace=0", "trace=on");
+                                   "kernels", "records=", "records=0", "log=", "log=0MiB", "log=64", "log=64MB", "log=1025GiB", "log=-1MiB",
+                                   "log=MiB", "trace=", "trace=0", "trace=on");
   CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
                        MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("it takes")));
 }

@@ -40,7 +40,9 @@ struct options {
   /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept, of 24 to 80 bytes each. What comes
   /// after is counted; steps are always kept.
   std::uint64_t most_records = 100'000'000;
-  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;  ///< bound of a thread's log between drains; a scope takes 3, a launch 4
+  /// `log=64MiB`: bound of a thread's log between drains, in slots of 8 bytes; a scope takes 3, a launch 4. Memory is taken as it is
+  /// needed.
+  std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;
 
   /// How many measured steps there can be: `measured_steps`, or with `steps=auto` the bound.
   [[nodiscard]] std::uint64_t most_measured_steps() const noexcept { return enabled && wanted_interval ? most_steps : measured_steps; }
@@ -78,7 +80,7 @@ struct options {
  private:
   static constexpr char const* valid_keys =
       "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, "
-      "records=N, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "records=N, log=SIZE, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -107,6 +109,8 @@ struct options {
       set_kernels(item, value);
     } else if (key == "records") {
       most_records = number(item, value, 1);
+    } else if (key == "log") {
+      log_slots_per_thread = bytes(item, value) / sizeof(std::uint64_t);
     } else if (key == "nvtx") {
       nvtx = on_or_off(item, value);
     } else if (key == "memory") {
@@ -161,6 +165,17 @@ struct options {
       bad_value(item, least == 0 ? "a whole number from 0" : "a whole number from 1");
     }
     return result;
+  }
+
+  static std::uint64_t bytes(std::string_view item, std::string_view value) {
+    std::uint64_t result = 0;
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
+    std::string_view const unit = value.substr(static_cast<std::size_t>(end - value.data()));
+    unsigned const shift = unit == "KiB" ? 10 : unit == "MiB" ? 20 : unit == "GiB" ? 30 : 0;
+    if (status != std::errc{} || shift == 0 || result == 0 || result > (std::uint64_t{1} << 40U) >> shift) {
+      bad_value(item, "a size from 1KiB to 1024GiB, as in 64MiB");
+    }
+    return result << shift;
   }
 
   static bool on_or_off(std::string_view item, std::string_view value) {

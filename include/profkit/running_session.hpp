@@ -140,9 +140,8 @@ class running_session final : public session_core {
       throw;
     }
     watch_forks();
-    slots_per_log = options_.log_slots_per_thread;
     recorder.most_records = options_.most_records;
-    recorder.attach_thread = attach_this_thread;
+    install_logs(options_.log_slots_per_thread);
     install_unusual_scopes();
     bool const has_counter = counter_is_invariant();
     clock_flag_ = has_counter ? 0 : use_monotonic_clock;

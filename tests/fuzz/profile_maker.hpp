@@ -30,8 +30,8 @@ class profile_maker {
     put_gpu(made);
     put_memory(made);
     made.collectors = list<profkit::collector_record>([&] { return profkit::collector_record{collector_name(), text(), text()}; });
-    made.quality = {number(), number(), number(), number(),   number(),   number(), number(),
-                    number(), number(), number(), duration(), duration(), text(), duration(), number()};
+    made.quality = {number(),   number(),   number(), number(),   number(), number(), number(), number(), number(), number(),
+                    duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number()};
     if (from_.ConsumeBool()) made.stop = profkit::stop_record{real(), maybe(real()), from_.ConsumeBool(), number()};
     return made;
   }

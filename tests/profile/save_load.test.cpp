@@ -84,17 +84,20 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
   profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false}};
   profile.quality.unkept_records = 3;
   profile.quality.rowless_scopes = 4;
+  profile.quality.unmatched_ends = 5;
   profkit::save(profile, file.path);
   CHECK_FALSE(profkit::load(file.path).steps[0].has_kernels);
   CHECK(profkit::load(file.path).quality.unkept_records == 3);
   CHECK(profkit::load(file.path).quality.rowless_scopes == 4);
+  CHECK(profkit::load(file.path).quality.unmatched_ends == 5);
   std::string bytes = bytes_of(file.path);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
   REQUIRE(at_index != std::string::npos);
   // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
-  constexpr std::size_t since_8 = 16;  // bytes at the end of what the quality is, before whether there is a `stop_record`
-  SECTION("7: does not say how fast the host was, nor by how much the system clock was set") {
+  // At the end of what the quality is, before whether there is a `stop_record`.
+  constexpr std::size_t since_8 = (2 + 5) * 8;
+  SECTION("7: does not say how fast the host was, how the system clock was set, nor why events were dropped") {
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
     profkit::save(profile, file.path);
     auto const speed = profkit::load(file.path).environment.host_speed;
@@ -109,6 +112,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
     profkit::profile const loaded = profkit::load(file.path);
     CHECK_FALSE(loaded.environment.host_speed);
     CHECK(loaded.quality.rowless_scopes == 4);
+    CHECK(loaded.quality.unmatched_ends == 0);
   }
   SECTION("6: does not say what was not kept") {
     bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);

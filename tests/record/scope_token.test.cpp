@@ -332,20 +332,20 @@ TEST_CASE("an API call on the stack is no scope", "[token]") {
     scope_token token;
     {
       PROF_SCOPE("outer");
-      profkit::detail::thread_log* const call = profkit::detail::begin_api_call(launch, 1);
-      REQUIRE(call != nullptr);
+      auto const call = profkit::detail::begin_api_call(launch, 1);
+      REQUIRE(call != 0);
       token = scope_token::current();
-      profkit::detail::end_api_call(*call);
+      profkit::detail::end_api_call(call);
     }
     on_another_thread([token] {
-      profkit::detail::thread_log* const call = profkit::detail::begin_api_call(launch, 2);
-      REQUIRE(call != nullptr);
+      auto const call = profkit::detail::begin_api_call(launch, 2);
+      REQUIRE(call != 0);
       CHECK_FALSE(scope_token::current());
       {
         profkit::adopting_scope const adopted{backward, token, token};
         PROF_SCOPE("inside");
       }
-      profkit::detail::end_api_call(*call);
+      profkit::detail::end_api_call(call);
     });
   });
   CHECK(count_scopes(profile, "outer/outer (backward)/inside") == 1);

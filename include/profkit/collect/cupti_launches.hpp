@@ -42,9 +42,9 @@ class cupti_launches {
     auto const& at = *static_cast<CUpti_CallbackData const*>(data);
     if (at.callbackSite == CUPTI_API_ENTER) {
       bool const is_wanted = is_recording().load(std::memory_order_relaxed);
-      *at.correlationData = is_wanted ? reinterpret_cast<std::uint64_t>(begin_api_call(where, at.correlationId)) : 0;
-    } else if (auto* const log = reinterpret_cast<thread_log*>(*at.correlationData); log != nullptr) {
-      end_api_call(*log);
+      *at.correlationData = is_wanted ? begin_api_call(where, at.correlationId) : 0;
+    } else {
+      end_api_call(*at.correlationData);
     }
     return true;
   }

@@ -187,10 +187,13 @@ inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind k
   return record_enter(flags, tagged(where, kind), payload) | (flags & flags_for_end);
 }
 
-/// `recorder_state::leave` where a tool listens. Scopes that began before it came are no ranges.
+/// `recorder_state::leave` where a tool listens. Scopes that began before it came are no ranges. A scope that is not open on this thread
+/// takes no range of the thread's from it; one that was left without its destructor takes its own along.
 inline void leave_nvtx(open_scope_word open, std::uint64_t now) noexcept {
-  if (open != nvtx_attached || __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) != nvtx_attached) leave_unusual(open, now);
-  if ((open & nvtx_attached) != 0) nvtxDomainRangePop(nvtx.domain);
+  std::uint64_t ended = 1;
+  if (open != nvtx_attached || __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) != nvtx_attached) ended = leave_with_listeners(open, now);
+  if ((open & nvtx_attached) == 0) return;
+  for (; ended > 0; --ended) nvtxDomainRangePop(nvtx.domain);
 }
 
 inline std::uint64_t start_nvtx_range(site& where) noexcept {
@@ -210,8 +213,8 @@ inline bool install_nvtx() noexcept {
   recorder.nvtx_push_node = push_nvtx_node;
   recorder.nvtx_start = start_nvtx_range;
   recorder.nvtx_end = end_nvtx_range;
-  recorder.leave = leave_nvtx;
-  recorder.enter = enter_nvtx;
+  __atomic_store_n(&recorder.leave, &leave_nvtx, __ATOMIC_RELEASE);
+  __atomic_store_n(&recorder.enter, &enter_nvtx, __ATOMIC_RELEASE);
   __atomic_fetch_or(&recorder.flags, nvtx_attached, __ATOMIC_RELEASE);
   return true;
 }

@@ -203,7 +203,7 @@ struct collector_record {
 
 /// What was lost, and what measuring cost.
 struct quality_record {
-  std::uint64_t dropped_events = 0;      ///< scopes and counters past the bound of a thread's log
+  std::uint64_t dropped_events = 0;      ///< scopes and counters that are not recorded: the log was full, or one of the next three
   std::uint64_t unkept_records = 0;      ///< scopes, GPU operations and others past the bound of the profile (`records=N`)
   std::uint64_t rowless_scopes = 0;      ///< scopes past the bound of paths: in the path without an index, or in that around them
   std::uint64_t open_scopes = 0;         ///< scopes still open when the session stopped; they are not in `scopes`
@@ -218,6 +218,11 @@ struct quality_record {
   std::string clock;                               ///< what host times were read from
   std::chrono::nanoseconds clock_change{};         ///< by how much the system clock was set, in all
   std::uint64_t uncertain_operations = 0;          ///< GPU operations that may have run before or after the system clock was set back
+  std::uint64_t events_without_memory = 0;         ///< dropped: the system gave no memory for a thread's log
+  std::uint64_t events_without_log = 0;            ///< dropped: too many threads had logs, or the thread was ending
+  std::uint64_t interrupting_events = 0;           ///< dropped: a signal handler interrupted the recorder on its own thread
+  std::uint64_t misnested_scopes = 0;              ///< left without their destructors; they end with the last event before that is known
+  std::uint64_t unmatched_ends = 0;  ///< ends of scopes on another thread, or after the end of a scope around them; not recorded
 };
 
 /// When a session whose number of steps was not fixed (`steps=auto`) stopped.

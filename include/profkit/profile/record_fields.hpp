@@ -109,6 +109,10 @@ void fields(Archive& archive, quality_record& of) {
   archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
   if (archive.format() >= 7) archive(of.unkept_records), archive(of.rowless_scopes);
   if (archive.format() >= 8) archive(of.clock_change), archive(of.uncertain_operations);
+  if (archive.format() >= 8) {
+    archive(of.events_without_memory), archive(of.events_without_log), archive(of.interrupting_events);
+    archive(of.misnested_scopes), archive(of.unmatched_ends);
+  }
 }
 template <class Archive>
 void fields(Archive& archive, stop_record& of) {

@@ -19,12 +19,13 @@ namespace detail {
 }
 
 inline void put_work(thread_log& log, std::uint32_t flags, work const& done) noexcept {
-  if (!log.reserve(4)) return;
+  open_scope_word const claimed = log.claim(4);
+  if (claimed == 0) return;
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;
   __builtin_memcpy(&flops, &done.flops, sizeof flops);
   __builtin_memcpy(&bytes, &done.bytes, sizeof bytes);
-  log.put(packed(done), ticks(flags), flops, bytes);
+  log.put(claimed, packed(done), ticks(flags), flops, bytes);
 }
 
 }  // namespace detail
@@ -34,7 +35,7 @@ inline void put_work(thread_log& log, std::uint32_t flags, work const& done) noe
 inline void add_work(work const& done) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;
-  detail::thread_log* const log = detail::this_thread_log;
+  detail::thread_log* const log = detail::this_thread.log;
   if (log != nullptr) detail::put_work(*log, flags, done);
 }
 

@@ -22,7 +22,7 @@ class adopting_scope : private scope {
   /// @param of the scope that the work is done for. Of none: this is a scope that has the name of the role.
   /// @param under in what to lie if nothing is open on this thread: usually where another thread waits for the work.
   [[nodiscard]] adopting_scope(site& role, scope_token of, scope_token under = {}) noexcept {
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     if (__builtin_expect(flags != 0, 0)) begin_adopting(flags, role, of, under);
   }
 
@@ -31,7 +31,7 @@ class adopting_scope : private scope {
 
   void begin_adopting(std::uint32_t flags, site& role, scope_token of, scope_token under) noexcept {
     scope_token around = scope_token::current();
-    detail::thread_log const* const here = detail::this_thread_log;
+    detail::thread_log const* const here = detail::this_thread.log;
     bool const is_lost = !around && (flags & detail::recording) != 0 && here != nullptr && detail::is_inside_scope(*here);
     if (!around) around = under;
     using detail::event_kind;

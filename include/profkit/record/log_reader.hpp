@@ -27,14 +27,12 @@ class log_reader {
   /// From here on: what earlier sessions left is skipped.
   log_reader() {
     for_each_log([](thread_log& log) {
-      log.dropped_before = __atomic_load_n(&log.dropped, __ATOMIC_RELAXED);
       std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
       std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
       for (std::uint64_t const* position = log.read; position != end;) position = next_event(position, log);
       log.read = end;
-      if (state == log_left) __atomic_store_n(&log.state, std::uint32_t{log_free}, __ATOMIC_RELEASE);
+      if (state == log_left) free_log(log);
     });
-    unlogged_before_ = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED);
   }
 
   /// Moves events into the profile, up to the newest anchor of the clock; all of them if it is the `last` time.
@@ -44,9 +42,7 @@ class log_reader {
     for_each_log([&](thread_log& log) { logs.push_back(&log); });
     record_room room{into};
     for (auto log = logs.rbegin(); log != logs.rend(); ++log) drain(**log, into, room, clock, last);
-    into.quality.dropped_events = __atomic_load_n(&recorder.unlogged, __ATOMIC_RELAXED) - unlogged_before_;
-    for_each_log(
-        [&](thread_log& log) { into.quality.dropped_events += __atomic_load_n(&log.dropped, __ATOMIC_RELAXED) - log.dropped_before; });
+    count_lost_events(into.quality);
     if (!last) return;
     into.quality.open_scopes += open_scopes();
   }
@@ -76,6 +72,16 @@ class log_reader {
     bool was_memory = false;              ///< and what kind
     std::vector<open_range> open;
   };
+
+  void count_lost_events(quality_record& into) const noexcept {
+    lost_events lost = all_lost_events();
+    lost.subtract(lost_before_);
+    into.dropped_events = lost.full + lost.no_memory + lost.no_log + lost.interrupting;
+    into.events_without_memory = lost.no_memory;
+    into.events_without_log = lost.no_log;
+    into.interrupting_events = lost.interrupting;
+    into.unmatched_ends = lost.unmatched_ends;
+  }
 
   template <class Function>
   static void for_each_log(Function&& function) {
@@ -113,7 +119,9 @@ class log_reader {
       position = next_event(position, log);
     }
     log.read = position;
-    if (state == log_left && position == end) __atomic_store_n(&log.state, std::uint32_t{log_free}, __ATOMIC_RELEASE);
+    if (state != log_left || position != end) return;
+    while (log.is_broken && !at.open.empty()) leave_jumped_over(at, into, room);
+    free_log(log);
   }
 
   static bool is_continued(std::uint64_t what) noexcept { return (what & leave_mark) == 0 && kind_of(what) == event_kind::continued; }
@@ -122,9 +130,7 @@ class log_reader {
     if ((*event & leave_mark) != 0) return event + 1;
     switch (kind_of(*event)) {
       case event_kind::continued:
-        log.read = reinterpret_cast<std::uint64_t const*>(*event);
-        give_back_chunk(log, event);
-        return log.read;
+        return go_on_in_chunk(log, *reinterpret_cast<log_chunk*>(*event));
       case event_kind::enter:
       case event_kind::enter_step:
         return event + 2;
@@ -148,6 +154,7 @@ class log_reader {
 
   /// No event has the time of an allocation before or after it: their order says which scope the allocation is in.
   static timestamp time_of(std::uint64_t what, std::uint64_t ticks, reading& at, clock_line const& clock) noexcept {
+    if (what == leave_at_unknown_time) return at.last;
     event_kind const kind = kind_of(what);
     bool const is_memory =
         (what & leave_mark) == 0 && (kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level);
@@ -159,7 +166,11 @@ class log_reader {
 
   void take(std::uint64_t const* event, reading& at, profile& into, record_room& room, timestamp time) {
     if ((*event & leave_mark) != 0) {
-      leave(at, into, room, time);
+      if (*event == leave_at_unknown_time) {
+        leave_jumped_over(at, into, room);
+      } else {
+        leave(at, into, room, time);
+      }
       return;
     }
     auto const* const where = reinterpret_cast<site const*>(*event & ~event_kind_bits);
@@ -237,6 +248,12 @@ class log_reader {
     at.open.pop_back();
   }
 
+  /// The same of one that was left without its destructor: it lasted at least until the event before.
+  void leave_jumped_over(reading& at, profile& into, record_room& room) {
+    if (!at.open.empty() && at.open.back().call == nullptr) ++into.quality.misnested_scopes;
+    leave(at, into, room, at.last);
+  }
+
   /// Position in `profile::api_names`.
   std::uint32_t name_of_call(site const& call, profile& into) {
     auto& [known, name] = recent_calls_[reinterpret_cast<std::uintptr_t>(&call) / sizeof(site) % recent_calls_.size()];
@@ -293,7 +310,7 @@ class log_reader {
   std::unordered_map<thread_log*, reading> readings_;
   path_finder paths_;
   std::array<std::pair<site const*, std::uint32_t>, 64> recent_calls_;
-  std::uint64_t unlogged_before_ = 0;
+  lost_events lost_before_ = all_lost_events();
 };
 
 }  // namespace profkit::detail

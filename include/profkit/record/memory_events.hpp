@@ -17,8 +17,10 @@ inline void record_allocation(site& source, void const* address, std::uint64_t b
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;
   detail::thread_log* const log = detail::log_of_this_thread();
-  if (log == nullptr || !log->reserve(4)) return;
-  log->put(detail::tagged(source, detail::event_kind::allocated), detail::ticks(flags), reinterpret_cast<std::uint64_t>(address), bytes);
+  if (auto const claimed = log != nullptr ? log->claim(4) : 0) {
+    log->put(claimed, detail::tagged(source, detail::event_kind::allocated), detail::ticks(flags), reinterpret_cast<std::uint64_t>(address),
+             bytes);
+  }
 }
 
 /// The allocator has the memory back, from whatever thread. Same rules as `record_allocation`.
@@ -29,8 +31,10 @@ inline void record_release(site& source, void const* address, std::uint64_t byte
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;
   detail::thread_log* const log = detail::log_of_this_thread();
-  if (log == nullptr || !log->reserve(4)) return;
-  log->put(detail::tagged(source, detail::event_kind::released), detail::ticks(flags), reinterpret_cast<std::uint64_t>(address), bytes);
+  if (auto const claimed = log != nullptr ? log->claim(4) : 0) {
+    log->put(claimed, detail::tagged(source, detail::event_kind::released), detail::ticks(flags), reinterpret_cast<std::uint64_t>(address),
+             bytes);
+  }
 }
 
 }  // namespace profkit

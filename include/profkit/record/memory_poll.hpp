@@ -28,7 +28,9 @@ inline void poll_allocators(std::uint64_t now) noexcept {
     site* const source = __atomic_load_n(&each.source, __ATOMIC_ACQUIRE);
     if (source == nullptr) return;
     std::uint64_t const bytes = each.level();
-    if (log->reserve(4)) log->put(tagged(*source, event_kind::level), now != 0 ? now : ticks(flags), 0, bytes);
+    if (auto const claimed = log->claim(4)) {
+      log->put(claimed, tagged(*source, event_kind::level), now != 0 ? now : ticks(flags), 0, bytes);
+    }
   }
 }
 
@@ -38,7 +40,7 @@ inline bool start_polling(polled_allocator const& asked) noexcept {
     if (each.source != nullptr) continue;
     each.level = asked.level;
     __atomic_store_n(&each.source, asked.source, __ATOMIC_RELEASE);
-    recorder.poll_memory = poll_allocators;
+    __atomic_store_n(&recorder.poll_memory, &poll_allocators, __ATOMIC_RELEASE);
     __atomic_fetch_or(&recorder.flags, polls_memory, __ATOMIC_RELEASE);
     return true;
   }

@@ -16,15 +16,13 @@ namespace detail {
 /// Bits of `recorder_state::flags`.
 inline constexpr std::uint32_t recording = 1;            ///< a session runs
 inline constexpr std::uint32_t nvtx_attached = 2;        ///< a tool listens to NVTX; never taken back
-inline constexpr std::uint32_t use_monotonic_clock = 4;  ///< the counter of this processor does not tick evenly
-inline constexpr std::uint32_t has_listener = 8;         ///< `before_change` is to be called
+inline constexpr std::uint32_t has_listener = 4;         ///< `before_change` is to be called
+inline constexpr std::uint32_t use_monotonic_clock = 8;  ///< the counter of this processor does not tick evenly
 inline constexpr std::uint32_t polls_memory = 16;        ///< `poll_memory` is to be called
 
-/// What a scope keeps until it ends: the address of the log that has its beginning, 0 if none has, and those of `flags_for_end` that it
-/// began with. 0: there is nothing to do.
-using open_scope_word = std::uintptr_t;
+/// The flags that a scope began with and that its end has to know, kept in its word.
 inline constexpr open_scope_word flags_for_end = nvtx_attached | has_listener;
-static_assert(alignof(thread_log) > flags_for_end);
+static_assert(flags_for_end < one_deeper && (flags_for_end & is_deep) == 0);
 
 /// Something that records beside the logs and is drained with them.
 struct side_log {
@@ -39,14 +37,15 @@ struct side_log {
 /// initialisation and destruction; no locks, so that it is whole after `fork`.
 struct recorder_state {
   std::uint32_t flags;
-  std::uint32_t session;   ///< number of the running or last session, from 1
-  std::uint64_t step;      ///< number of the current step; the payload of NVTX ranges
-  std::uint64_t unlogged;  ///< events of threads that have no log: no memory for it, or the thread was about to end
+  std::uint32_t session;  ///< number of the running or last session, from 1
+  std::uint64_t step;     ///< number of the current step; the payload of NVTX ranges
+  lost_events lost;       ///< beside what the logs count
 
-  /// A scope begins while `flags` is neither 0 nor `recording` alone, or while its log may be full or is not there.
+  /// A scope begins while `flags` is neither 0 nor `recording` alone, or while its log is busy, may be full or is not there.
   /// @param payload of the event, if its kind has one.
   open_scope_word (*enter)(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept;
-  /// A scope ends while `flags` is not `recording` alone. @param now in ticks; 0: read the clock.
+  /// A scope ends while `flags` is not `recording` alone, or is not the innermost one of its thread. @param now in ticks; 0: read the
+  /// clock.
   void (*leave)(open_scope_word open, std::uint64_t now) noexcept;
 
   void (*nvtx_push)(site& where, std::int64_t const* index) noexcept;
@@ -64,18 +63,26 @@ struct recorder_state {
   std::uint64_t most_records;  ///< bound of the running session's profile, see `record_room`
 };
 
+/// What each thread has of its own.
+struct this_thread_state {
+  thread_log* log;    ///< null: it has recorded nothing yet, or has ended
+  bool is_attaching;  ///< `log` is being made
+  bool has_ended;     ///< but for what its last functions do: scopes there are counted and not recorded
+};
+
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_6 {
+inline namespace layout_7 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-/// One word in the static TLS block: `initial-exec` saves shared libraries a call per scope. (nvcc does not know the attribute.)
+/// In the static TLS block: `initial-exec` saves shared libraries a call per scope, and a signal handler an allocation. (nvcc does not know
+/// the attribute.)
 #ifndef __CUDACC__
 __attribute__((tls_model("initial-exec")))
 #endif
-__attribute__((visibility("default"))) inline thread_local thread_log* this_thread_log = nullptr;
+__attribute__((visibility("default"))) inline thread_local this_thread_state this_thread{};
 
-}  // namespace layout_6
+}  // namespace layout_7
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_monotonic_clock) != 0, 0) ? monotonic_ticks() : counter_ticks();
@@ -90,10 +97,27 @@ __attribute__((visibility("default"))) inline thread_local thread_log* this_thre
   return now;
 }
 
+/// For slow paths: a thread that saw a flag by a relaxed load need not see what was installed before the flag was set.
+[[nodiscard]] inline std::uint32_t flags_with_what_is_installed() noexcept { return __atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE); }
+
+/// `recorder_state::enter`.
+inline open_scope_word enter_slow_path(site& where, event_kind kind, std::uint64_t payload) noexcept {
+  std::uint32_t const flags = flags_with_what_is_installed();
+  return __atomic_load_n(&recorder.enter, __ATOMIC_RELAXED)(flags, where, kind, payload);
+}
+
+/// `recorder_state::leave`.
+inline void leave_slow_path(open_scope_word open, std::uint64_t now) noexcept {
+  static_cast<void>(flags_with_what_is_installed());
+  __atomic_load_n(&recorder.leave, __ATOMIC_RELAXED)(open, now);
+}
+
 /// The log of this thread, attached if need be; null if it can have none.
 [[nodiscard]] inline thread_log* log_of_this_thread() noexcept {
-  thread_log* const log = this_thread_log;
-  return __builtin_expect(log != nullptr, 1) ? log : recorder.attach_thread();
+  thread_log* const log = this_thread.log;
+  if (__builtin_expect(log != nullptr, 1)) return log;
+  static_cast<void>(flags_with_what_is_installed());
+  return __atomic_load_n(&recorder.attach_thread, __ATOMIC_RELAXED)();
 }
 
 [[nodiscard]] inline std::uint64_t tagged(site& where, event_kind kind) noexcept {

@@ -22,7 +22,8 @@ struct no_work {};
 ///
 /// With a session running it is recorded; with a tool attached to NVTX it is also a range in the domain `profkit`; otherwise it
 /// costs one load and a branch. Never throws, synchronises nothing, and after a thread's first scope neither allocates nor locks.
-/// Stack only: it must end on the thread that began it, in reverse order.
+/// Stack only: it must end on the thread that began it, in reverse order. One that does not (`longjmp`, a coroutine) does no harm beyond
+/// wrong figures, and is counted. In a signal handler a scope that interrupts the recorder on its own thread is dropped and counted.
 class scope {
  public:
   /// @param where the place in the source; lives as long as the program.
@@ -43,7 +44,7 @@ class scope {
   [[nodiscard]] scope(site& where, work const& done) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     begin(flags, where);
-    if (is_recorded()) detail::put_work(*detail::this_thread_log, flags, done);
+    if (is_recorded()) detail::put_work(*detail::this_thread.log, flags, done);
   }
 
   /// What `PROF_SCOPE` without work makes.
@@ -68,13 +69,13 @@ class scope {
   /// @param where the place in the source.
   void begin(std::uint32_t flags, site& where) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
-      detail::thread_log* const log = detail::this_thread_log;
-      if (__builtin_expect(log != nullptr && log->enter(detail::tagged(where, detail::event_kind::enter)), 1)) {
-        open_ = reinterpret_cast<detail::open_scope_word>(log);
-        return;
+      detail::thread_log* const log = detail::this_thread.log;
+      if (__builtin_expect(log != nullptr, 1)) {
+        open_ = log->enter(detail::tagged(where, detail::event_kind::enter));
+        if (__builtin_expect(open_ != 0, 1)) return;
       }
     }
-    if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, detail::event_kind::enter, 0);
+    if (__builtin_expect(flags != 0, 0)) open_ = detail::enter_slow_path(where, detail::event_kind::enter, 0);
   }
 
   /// @param flags of the recorder.
@@ -83,23 +84,24 @@ class scope {
   /// @param payload such as the index.
   void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
-      detail::thread_log* const log = detail::this_thread_log;
-      if (__builtin_expect(log != nullptr && log->enter(detail::tagged(where, kind), payload), 1)) {
-        open_ = reinterpret_cast<detail::open_scope_word>(log);
-        return;
+      detail::thread_log* const log = detail::this_thread.log;
+      if (__builtin_expect(log != nullptr, 1)) {
+        open_ = log->enter(detail::tagged(where, kind), payload);
+        if (__builtin_expect(open_ != 0, 1)) return;
       }
     }
-    if (__builtin_expect(flags != 0, 0)) open_ = detail::recorder.enter(flags, where, kind, payload);
+    if (__builtin_expect(flags != 0, 0)) open_ = detail::enter_slow_path(where, kind, payload);
   }
 
   /// By value and always inlined, so that a scope need not be in memory for the way of an exception.
   __attribute__((always_inline)) static void end(detail::open_scope_word open) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    if (__builtin_expect(flags == detail::recording && (open & detail::flags_for_end) == 0, 1)) {
-      reinterpret_cast<detail::thread_log*>(open)->close(detail::counter_ticks());
-    } else {
-      detail::recorder.leave(open, 0);
+    if (__builtin_expect(flags == detail::recording, 1)) {
+      // Of this thread, which need not be that of the scope: the log of another thread must not be touched.
+      detail::thread_log* const log = detail::this_thread.log;
+      if (__builtin_expect(log != nullptr && log->close(open), 1)) return;
     }
+    detail::leave_slow_path(open, 0);
   }
 
   /// For whoever ends it instead of the destructor.
@@ -121,11 +123,13 @@ inline void sample_counter(site& where, double value) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if (__builtin_expect((flags & detail::recording) == 0, 1)) return;
   detail::thread_log* const log = detail::log_of_this_thread();
-  if (log == nullptr || !log->reserve(3)) return;
+  if (log == nullptr) return;
   std::uint64_t bits = 0;
   static_assert(sizeof bits == sizeof value);
   __builtin_memcpy(&bits, &value, sizeof bits);
-  log->put(detail::tagged(where, detail::event_kind::counter), detail::ticks(flags), bits);
+  if (auto const claimed = log->claim(3)) {
+    log->put(claimed, detail::tagged(where, detail::event_kind::counter), detail::ticks(flags), bits);
+  }
 }
 
 }  // namespace profkit

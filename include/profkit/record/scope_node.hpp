@@ -57,16 +57,19 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_6 {
+inline namespace layout_7 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_6
+}  // namespace layout_7
 
-/// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, or there is no room for it.
+/// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, there is no room for it, or a
+/// signal handler that interrupted the recorder asks.
 inline scope_node* current_node(thread_log const& log) noexcept {
+  if (log.is_busy()) return nullptr;
   scope_node* node = nullptr;
-  std::uint64_t const known = log.open < thread_log::known_depth ? log.open : thread_log::known_depth - 1;
+  std::uint64_t const open = log.depth();
+  std::uint64_t const known = open < thread_log::known_depth ? open : thread_log::known_depth - 1;
   for (std::uint64_t depth = 0; depth < known; ++depth) {
     std::uint64_t const what = log.open_what[depth];
     std::uint64_t const where = what & ~event_kind_bits;
@@ -92,10 +95,10 @@ inline scope_node* current_node(thread_log const& log) noexcept {
   return node;
 }
 
-/// Whether a scope is open on this thread; API calls are none.
+/// Whether a scope is open on this thread, or may be; API calls are none.
 inline bool is_inside_scope(thread_log const& log) noexcept {
-  if (log.open >= thread_log::known_depth) return true;
-  for (std::uint64_t depth = 0; depth < log.open; ++depth) {
+  if (log.is_busy() || log.depth() >= thread_log::known_depth) return true;
+  for (std::uint64_t depth = 0; depth < log.depth(); ++depth) {
     if (static_cast<event_kind>(log.open_what[depth] & event_kind_bits) != event_kind::begin_call) return true;
   }
   return false;

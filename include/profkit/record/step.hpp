@@ -51,7 +51,7 @@ class step : private scope {
   /// @throws profkit::error if another step of this loop is open.
   [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
     __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     detail::install_unusual_scopes();
     detail::tell_listeners(flags, 0);
     if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where(), nullptr);
@@ -63,7 +63,7 @@ class step : private scope {
   ~step() {
     raw_.end_ticks = detail::next_tick(__atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED));
     raw_.is_abandoned = std::uncaught_exceptions() > exceptions_;
-    detail::recorder.leave(release(), raw_.end_ticks);
+    detail::leave_slow_path(release(), raw_.end_ticks);
     loop_->end_step(raw_);
   }
 

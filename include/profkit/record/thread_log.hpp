@@ -1,216 +1,294 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-#include "site.hpp"
+#include "log_chunk.hpp"
+#include "log_event.hpp"
 #include "ticks.hpp"
 
 namespace profkit::detail {
 
-/// What the low four bits of an event's first slot say; the rest of it is a pointer to the site. The second slot is the time, in ticks.
-/// The end of a scope or call is one slot, `leave_mark` with the time.
-enum class event_kind : std::uint64_t {
-  continued = 0,      ///< no event: the rest of the slot is the address of the chunk in which the log goes on
-  enter = 1,          ///< 2 slots
-  enter_indexed = 2,  ///< 3 slots: the index
-  enter_noted = 3,    ///< 3 slots: a `scope_note*`
-  enter_step = 4,     ///< 2 slots; starts a new root of the tree
-  counter = 5,        ///< 3 slots: the value
-  begin_call = 6,     ///< 3 slots: the correlation; an API call that launches GPU operations
-  enter_adopted = 7,  ///< 3 slots: a `scope_node const*`
-  thread_rest = 8,    ///< 3 slots: a `scope_node const*`; where the thread's work outside scopes belongs from here on
-  allocated = 9,      ///< 4 slots: address and bytes
-  released = 10,      ///< 4 slots: address and bytes
-  level = 11,         ///< 4 slots: 0 and bytes
-  work = 12,          ///< 4 slots: floating-point operations and bytes; the first slot holds the rest of the work instead of a site
-};
-
-inline constexpr std::uint64_t event_kind_bits = 15;
-static_assert(alignof(site) > event_kind_bits, "the kind of an event is kept in the low bits of the site's address");
-
-/// Set in the slot that ends the innermost scope or call, and in no pointer of a program.
-inline constexpr std::uint64_t leave_mark = std::uint64_t{1} << 63U;
-
 struct scope_node;
 
-/// Lets another part of the program know what became of a scope: filled in when the log is drained.
-struct scope_note {
-  std::uint32_t path = 0;     ///< `path_record::no_parent`: it has none
-  std::int64_t begin_ns = 0;  ///< a `timestamp`
-  bool resolved = false;
+/// What a scope keeps until it ends: the address of the log that has its beginning, its depth there, and flags. No log: it was not
+/// recorded. 0: there is nothing to do.
+using open_scope_word = std::uintptr_t;
+
+inline constexpr open_scope_word log_alignment = 4096;  ///< below that, a word has room for depth and flags
+inline constexpr open_scope_word one_deeper = 8;        ///< the unit of the depth, which wraps around after 512
+
+/// Of `thread_log::innermost` alone: the thread is writing to its log.
+inline constexpr open_scope_word log_is_busy = 1;
+/// Of a word alone: the scope lies deeper than `thread_log::known_depth`.
+inline constexpr open_scope_word is_deep = 1;
+
+[[nodiscard]] inline open_scope_word log_address_of(open_scope_word open) noexcept { return open & ~(log_alignment - 1); }
+
+/// `thread_log::state`
+enum log_state : std::uint32_t {
+  log_free = 0,     ///< read to its end; any new thread may have it
+  log_owned = 1,    ///< a thread writes to it
+  log_left = 2,     ///< its thread has ended; the reader still has to look at it
+  log_retired = 3,  ///< nobody may have it again
 };
 
 /// The events of one thread, with one writer (the thread) and one reader (the session that drains). They lie in chunks, each event in one
 /// piece; a chunk that has been read is the next one to be written, so that a log which is drained in time stays in the processor's caches.
 ///
-/// A scope is recorded only if there is room for its end too, and for the ends of all scopes that are open around it. So what is
-/// recorded is always properly nested, and an end is never dropped.
+/// A scope is recorded only if there is room for its end too, and for the ends of all scopes that are open around it. A scope ends only if
+/// it is open on this thread, and takes those inside it along. So what is recorded is always properly nested, and an end is never dropped.
+///
+/// A signal handler may interrupt the writer anywhere and record, too. While `innermost` is `log_is_busy` it records nothing; at any other
+/// moment the log is whole, and the handler leaves `innermost` as it found it. So the writer reads `innermost`, marks it, and reads all
+/// else after that.
 struct thread_log {
-  static constexpr std::uint64_t longest_chunk = std::uint64_t{1} << 13U;  ///< slots
-
   // Written by the thread that owns the log.
   std::uint64_t* next_slot = nullptr;  ///< published to the reader
   std::uint64_t* room_end = nullptr;   ///< up to here there is room for any event beside the ends of `known_depth` scopes
-  std::uint64_t open = 0;              ///< recorded scopes and calls that have not ended
-  std::uint64_t dropped = 0;
+  open_scope_word innermost = 0;       ///< the word of the innermost open scope; `log_is_busy` while an event is written
 
   /// What is open, from the outermost on; of what lies deeper only the number is known.
   static constexpr std::uint64_t known_depth = 64;
   std::uint64_t open_what[known_depth] = {};     ///< the first slots of the events
   std::uint64_t open_payload[known_depth] = {};  ///< of those that have one
+  std::uint64_t deep = 0;                        ///< open scopes and calls, if they are more than `known_depth`
   scope_node const* rest = nullptr;              ///< where what the thread launches outside scopes belongs
 
-  std::uint64_t* chunk_last = nullptr;  ///< last slot of the chunk, in which only `continued` is written
-  std::uint64_t* never_used = nullptr;  ///< from here on
-  std::uint64_t* slots = nullptr;
-  std::uint64_t slot_count = 0;
-  std::uint64_t chunk_slots = 0;
+  log_chunk* chunk = nullptr;                               ///< in which `next_slot` lies
+  log_chunk* (*map_chunk)(thread_log&) noexcept = nullptr;  ///< null, with the loss counted: there is no room for another chunk
+  std::uint64_t least_slots = 0;                            ///< of any chunk: those of the first one
+  std::uint64_t slot_bound = 0;                             ///< of all chunks together
+  std::uint64_t mapped_slots = 0;                           ///< of all chunks that there are
+  unsigned char* unused = nullptr;                          ///< mapped, and not made a chunk yet
+  unsigned char* unused_end = nullptr;
+  lost_events lost;
 
   // Written by the reader.
   alignas(64) std::uint64_t const* read = nullptr;  ///< up to here
-  std::uint64_t* free_chunks = nullptr;  ///< a stack; the first slot of each is the address of the next. The writer takes from it
-  std::uint64_t dropped_before = 0;      ///< `dropped` when the running session began
+  log_chunk* read_chunk = nullptr;                  ///< in which that lies
+  free_chunk_stack free_chunks;
 
   // Written by whoever attaches and detaches the log.
-  alignas(64) std::uint32_t state = 0;  ///< a `log_state`
-  std::uint32_t generation = 0;         ///< how many threads have owned it
+  alignas(64) std::uint32_t state = log_free;  ///< a `log_state`
+  std::uint32_t generation = 0;                ///< how many threads have owned it
+  bool is_broken = false;                      ///< never to be used again: a signal handler jumped out of a write
   std::uint64_t thread_system_id = 0;
   char thread_name[16] = {};
   thread_log* next = nullptr;
 
   /// A scope begins now, as long as nothing is unusual.
-  /// @return false, and nothing is recorded, if the log may be full, or more scopes than `known_depth` are open.
-  [[nodiscard]] bool enter(std::uint64_t what) noexcept {
+  /// @return 0, and nothing is recorded, if the log is busy or may be full, or more scopes than `known_depth` are open.
+  [[nodiscard]] open_scope_word enter(std::uint64_t what) noexcept {
+    open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
+    if (!is_usual(around)) return 0;
+    mark_busy();
     std::uint64_t* const at = next_slot;
-    std::uint64_t const depth = open;
-    if (!has_room(at, depth)) return false;
-    at[0] = what;
-    at[1] = counter_ticks();
-    open_what[depth] = what;
-    open = depth + 1;
-    publish(at + 2);
-    return true;
-  }
-
-  [[nodiscard]] bool enter(std::uint64_t what, std::uint64_t payload) noexcept {
-    std::uint64_t* const at = next_slot;
-    std::uint64_t const depth = open;
-    if (!has_room(at, depth)) return false;
-    at[0] = what;
-    at[1] = counter_ticks();
-    at[2] = payload;
-    open_what[depth] = what;
-    open_payload[depth] = payload;
-    open = depth + 1;
-    publish(at + 3);
-    return true;
-  }
-
-  /// Whether there is room for an event of so many slots, and for its end if it has one, beside the ends of what is open. Counts a drop if
-  /// not.
-  [[nodiscard]] bool reserve(std::uint64_t slots_needed) noexcept {
-    if (has_room(next_slot, open) || make_room(slots_needed)) return true;
-    __atomic_store_n(&dropped, dropped + 1, __ATOMIC_RELAXED);
-    return false;
-  }
-
-  void put(std::uint64_t what, std::uint64_t ticks) noexcept {
-    std::uint64_t* const at = next_slot;
-    at[0] = what;
-    at[1] = ticks;
-    publish(at + 2);
-  }
-
-  void put(std::uint64_t what, std::uint64_t ticks, std::uint64_t payload) noexcept {
-    std::uint64_t* const at = next_slot;
-    at[0] = what;
-    at[1] = ticks;
-    at[2] = payload;
-    publish(at + 3);
-  }
-
-  void put(std::uint64_t what, std::uint64_t ticks, std::uint64_t payload, std::uint64_t second_payload) noexcept {
-    std::uint64_t* const at = next_slot;
-    at[0] = what;
-    at[1] = ticks;
-    at[2] = payload;
-    at[3] = second_payload;
-    publish(at + 4);
-  }
-
-  /// To be called when the beginning is in the log.
-  void opened(std::uint64_t what, std::uint64_t payload = 0) noexcept {
-    if (open < known_depth) {
-      open_what[open] = what;
-      open_payload[open] = payload;
+    if (__builtin_expect(!has_room(at), 0)) {
+      release(around);
+      return 0;
     }
-    ++open;
+    at[0] = what;
+    at[1] = counter_ticks();
+    known(around, __builtin_offsetof(thread_log, open_what)) = what;
+    publish(at + 2);
+    release(around + one_deeper);
+    return around + one_deeper;
   }
 
-  /// To be called before the first event, and at no other time. @param memory aligned like a site. @param count at least 16.
-  void use(std::uint64_t* memory, std::uint64_t count) noexcept {
-    slots = memory;
-    slot_count = count;
-    chunk_slots =
-        (count / 2 < longest_chunk ? count / 2 : longest_chunk) & ~std::uint64_t{1};  // addresses of chunks end like those of sites
-    chunk_last = memory + chunk_slots - 1;
-    never_used = memory + chunk_slots;
-    next_slot = memory;
-    read = memory;
-  }
-
-  /// By the reader, which is done with the chunk.
-  void give_back(std::uint64_t* chunk) noexcept {
-    std::uint64_t* above = __atomic_load_n(&free_chunks, __ATOMIC_RELAXED);
-    do {
-      chunk[0] = reinterpret_cast<std::uint64_t>(above);
-    } while (!__atomic_compare_exchange_n(&free_chunks, &above, chunk, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-  }
-
-  /// The end of what was opened last.
-  void close(std::uint64_t ticks) noexcept {
-    --open;
+  [[nodiscard]] open_scope_word enter(std::uint64_t what, std::uint64_t payload) noexcept {
+    open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
+    if (!is_usual(around)) return 0;
+    mark_busy();
     std::uint64_t* const at = next_slot;
-    at[0] = ticks | leave_mark;
+    if (__builtin_expect(!has_room(at), 0)) {
+      release(around);
+      return 0;
+    }
+    at[0] = what;
+    at[1] = counter_ticks();
+    at[2] = payload;
+    known(around, __builtin_offsetof(thread_log, open_what)) = what;
+    known(around, __builtin_offsetof(thread_log, open_payload)) = payload;
+    publish(at + 3);
+    release(around + one_deeper);
+    return around + one_deeper;
+  }
+
+  /// A scope ends now, as long as nothing is unusual: it is the innermost one, and has no flags.
+  /// @return false, and nothing is recorded, if something is.
+  [[nodiscard]] bool close(open_scope_word open) noexcept {
+    if (__builtin_expect(__atomic_load_n(&innermost, __ATOMIC_RELAXED) != open, 0)) return false;
+    mark_busy();
+    std::uint64_t* const at = next_slot;
+    at[0] = counter_ticks() | leave_mark;
     publish(at + 1);
+    release(open - one_deeper);
+    return true;
+  }
+
+  /// The log for one event of so many slots, and for its end if it has one. To be followed by `put` or `open`.
+  /// @return 0 if a handler interrupts the writer, or there is no room; that is counted.
+  [[nodiscard]] open_scope_word claim(std::uint64_t slots) noexcept {
+    open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
+    if (__builtin_expect((around & log_is_busy) != 0, 0)) {
+      lost_events::count(lost.interrupting);
+      return 0;
+    }
+    mark_busy();
+    if ((is_usual(around) && has_room(next_slot)) || make_room(depth_of(around) + slots)) return around;
+    release(around);
+    return 0;
+  }
+
+  /// Writes an event that has no end. @param claimed what `claim` returned.
+  template <class... Slots>
+  void put(open_scope_word claimed, Slots... slots) noexcept {
+    write(slots...);
+    release(claimed);
+  }
+
+  /// Writes the beginning of a scope or call. @param claimed what `claim` returned. @return its word.
+  template <class... Payload>
+  open_scope_word open(open_scope_word claimed, std::uint64_t what, std::uint64_t ticks, Payload... payload) noexcept {
+    write(what, ticks, payload...);
+    std::uint64_t const depth = depth_of(claimed);
+    if (depth < known_depth) {
+      open_what[depth] = what;
+      open_payload[depth] = (std::uint64_t{0} + ... + payload);
+    }
+    release_at(depth + 1);
+    open_scope_word const word = address() + ((depth + 1) * one_deeper) % log_alignment;
+    return depth < known_depth ? word : word | is_deep;
+  }
+
+  /// Ends a scope or call of this log, and those that are open inside it, which were left without their destructors. Not while the log is
+  /// busy.
+  /// @return how many it ends; 0, and nothing is recorded, if the scope is not open.
+  std::uint64_t leave(open_scope_word open, std::uint64_t ticks) noexcept {
+    open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
+    std::uint64_t const depth = depth_of(around);
+    std::uint64_t const wanted = depth_of_word(open, depth);
+    if (wanted == 0 || wanted > depth) return 0;
+    mark_busy();
+    std::uint64_t* at = next_slot;
+    for (std::uint64_t each = depth; each > wanted; --each) *at++ = leave_at_unknown_time;
+    *at++ = ticks | leave_mark;
+    publish(at);
+    release_at(wanted - 1);
+    return depth - wanted + 1;
+  }
+
+  [[nodiscard]] bool is_busy() const noexcept { return (__atomic_load_n(&innermost, __ATOMIC_RELAXED) & log_is_busy) != 0; }
+
+  /// Recorded scopes and calls that have not ended. Not while the log is busy.
+  [[nodiscard]] std::uint64_t depth() const noexcept { return depth_of(__atomic_load_n(&innermost, __ATOMIC_RELAXED)); }
+
+  /// To be called before the first event, and at no other time.
+  /// @param first its slots follow.
+  /// @param bound slots of all chunks together.
+  void use(log_chunk& first, std::uint64_t slots, std::uint64_t bound) noexcept {
+    first.slots = static_cast<std::uint32_t>(slots);
+    chunk = &first;
+    least_slots = slots;
+    mapped_slots = slots;
+    slot_bound = bound;
+    next_slot = first.begin();
+    read = first.begin();
+    read_chunk = &first;
+    innermost = address();
+  }
+
+  /// Another thread takes the log, or the same one has none open: nothing is.
+  void reset() noexcept {
+    room_end = nullptr;
+    rest = nullptr;
+    release_at(0);
   }
 
  private:
+  static constexpr std::uint64_t spare = known_depth + 4;
+  /// The depth in `innermost` if it is more than `known_depth`.
+  static constexpr std::uint64_t too_deep = known_depth + 1;
+  static constexpr open_scope_word unusual = log_is_busy | (log_alignment - known_depth * one_deeper);
+  static_assert((known_depth & (known_depth - 1)) == 0, "one test finds any depth that is not known");
+
+  [[nodiscard]] open_scope_word address() const noexcept { return reinterpret_cast<open_scope_word>(this); }
+
+  [[nodiscard]] static bool is_usual(open_scope_word around) noexcept { return __builtin_expect((around & unusual) == 0, 1); }
+
   /// As far as the writer has looked.
-  [[nodiscard]] bool has_room(std::uint64_t const* at, std::uint64_t depth) const noexcept {
-    return __builtin_expect(reinterpret_cast<std::uintptr_t>(at) <= reinterpret_cast<std::uintptr_t>(room_end) && depth < known_depth, 1);
+  [[nodiscard]] bool has_room(std::uint64_t const* at) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) <= reinterpret_cast<std::uintptr_t>(room_end);
+  }
+
+  /// The element of an array for the scope that begins inside `around`. The word is the address of the log plus the depth times the size of
+  /// an element, so the element is found by adding the offset of the array.
+  static std::uint64_t& known(open_scope_word around, std::uintptr_t offset_of_array) noexcept {
+    static_assert(one_deeper == sizeof(std::uint64_t));
+    return *reinterpret_cast<std::uint64_t*>(around + offset_of_array);
+  }
+
+  void mark_busy() noexcept {
+    __atomic_store_n(&innermost, log_is_busy, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  }
+
+  void release(open_scope_word now) noexcept {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&innermost, now, __ATOMIC_RELAXED);
+  }
+
+  void release_at(std::uint64_t depth) noexcept {
+    deep = depth;
+    release(address() + (depth < too_deep ? depth : too_deep) * one_deeper);
+  }
+
+  [[nodiscard]] std::uint64_t depth_of(open_scope_word around) const noexcept {
+    std::uint64_t const shown = around % log_alignment / one_deeper;
+    return shown < too_deep ? shown : deep;
+  }
+
+  /// Of a scope that may be open. @param depth of the innermost one.
+  [[nodiscard]] static std::uint64_t depth_of_word(open_scope_word open, std::uint64_t depth) noexcept {
+    std::uint64_t const shown = open % log_alignment / one_deeper;
+    if ((open & is_deep) == 0) return shown;
+    constexpr std::uint64_t wrap = log_alignment / one_deeper;
+    if (depth < too_deep) return 0;
+    std::uint64_t const inside = (depth - shown) % wrap;
+    return depth - inside < too_deep || inside > depth ? 0 : depth - inside;
+  }
+
+  template <class... Slots>
+  void write(Slots... slots) noexcept {
+    std::uint64_t* at = next_slot;
+    ((*at++ = slots), ...);
+    publish(at);
   }
 
   void publish(std::uint64_t* end) noexcept { __atomic_store_n(&next_slot, end, __ATOMIC_RELEASE); }
 
-  __attribute__((noinline, cold)) bool make_room(std::uint64_t slots_needed) noexcept {
-    std::uint64_t const needed = open + slots_needed;
-    if (static_cast<std::uint64_t>(chunk_last - next_slot) < needed) {
-      std::uint64_t* const chunk = needed < chunk_slots ? take_chunk() : nullptr;
-      if (chunk == nullptr) return false;
-      next_slot[0] = reinterpret_cast<std::uint64_t>(chunk) + static_cast<std::uint64_t>(event_kind::continued);
-      chunk_last = chunk + chunk_slots - 1;
-      publish(chunk);
+  __attribute__((noinline, cold)) bool make_room(std::uint64_t needed) noexcept {
+    if (static_cast<std::uint64_t>(chunk->last() - next_slot) < needed) {
+      log_chunk* const taken = needed < least_slots ? take_chunk() : nullptr;
+      if (needed >= least_slots) lost_events::count(lost.full);
+      if (taken == nullptr) return false;
+      next_slot[0] = reinterpret_cast<std::uint64_t>(taken) + static_cast<std::uint64_t>(event_kind::continued);
+      chunk = taken;
+      publish(taken->begin());
     }
-    auto const free_slots = static_cast<std::uint64_t>(chunk_last - next_slot);
-    room_end = free_slots < spare ? nullptr : chunk_last - spare;
+    auto const free_slots = static_cast<std::uint64_t>(chunk->last() - next_slot);
+    room_end = free_slots < spare ? nullptr : chunk->last() - spare;
     return true;
   }
 
-  std::uint64_t* take_chunk() noexcept {
-    std::uint64_t* chunk = __atomic_load_n(&free_chunks, __ATOMIC_ACQUIRE);
-    while (chunk != nullptr) {
-      auto* const below = reinterpret_cast<std::uint64_t*>(chunk[0]);
-      if (__atomic_compare_exchange_n(&free_chunks, &chunk, below, true, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) return chunk;
-    }
-    if (static_cast<std::uint64_t>(slots + slot_count - never_used) < chunk_slots) return nullptr;
-    chunk = never_used;
-    never_used += chunk_slots;
-    return chunk;
+  [[nodiscard]] log_chunk* take_chunk() noexcept {
+    if (log_chunk* const read_before = free_chunks.pop()) return read_before;
+    if (map_chunk != nullptr) return map_chunk(*this);
+    lost_events::count(lost.full);
+    return nullptr;
   }
-
-  static constexpr std::uint64_t spare = known_depth + 4;
 };
 
 }  // namespace profkit::detail

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <new>
 
@@ -14,42 +15,111 @@
 
 namespace profkit::detail {
 
-/// `thread_log::state`
-enum log_state : std::uint32_t {
-  log_free = 0,   ///< read to its end; any new thread may have it
-  log_owned = 1,  ///< a thread writes to it
-  log_left = 2,   ///< its thread has ended; the reader still has to look at it
-};
-
-/// Slots in the log of a thread. Address space; memory is taken where it is written, and a log that is drained in time writes where it has
-/// written before, see `thread_log`.
+/// Slots in the log of a thread, of all its chunks together.
 inline std::uint64_t slots_per_log = std::uint64_t{1} << 24U;
 
-/// Logs, each of which takes two of the 65,530 mappings that Linux lets a process have. Threads beyond them are counted and not recorded.
+/// Logs, each of which takes at least one of the 65,530 mappings that Linux lets a process have. Threads beyond them are counted and not
+/// recorded.
 inline std::uint32_t most_logs = 16'384;
 
 /// Memory up to here stays with a log once it is read: to take a page again costs as much as dozens of scopes.
 inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
 
-/// Behind the first of these a log asks for large pages, so that a burst of scopes does not stop at every small one.
-inline constexpr std::uintptr_t large_page = std::uintptr_t{2} << 20U;
+inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << 16U;
+inline constexpr std::uint64_t small_page = 4096;
+inline constexpr std::uint64_t large_page = std::uint64_t{2} << 20U;
 
-inline constexpr std::uintptr_t small_page = 4096;
+/// A log grows by mappings that double from the first of these sizes to the last. So it takes few mappings, and little more address space
+/// than it needs. (With `mlockall(MCL_FUTURE)` address space is memory.)
+inline constexpr std::uint64_t first_mapping_bytes = 4 * chunk_bytes;
+inline constexpr std::uint64_t last_mapping_bytes = 8 * large_page;
 
-/// In one mapping, the log before its slots: a thread's first scope takes one page of memory and no part in malloc.
-inline thread_log* make_log(log_state state) noexcept {
-  static std::uint32_t made = 0;
-  if (__atomic_load_n(&made, __ATOMIC_RELAXED) >= most_logs) return nullptr;
-  constexpr std::uint64_t header_bytes = (sizeof(thread_log) + alignof(thread_log) - 1) / alignof(thread_log) * alignof(thread_log);
-  std::uint64_t const bytes = header_bytes + slots_per_log * sizeof(std::uint64_t);
+/// Scopes leave `errno` as it is.
+class errno_keeper {
+ public:
+  errno_keeper() noexcept = default;
+  ~errno_keeper() { errno = kept_; }
+  errno_keeper(errno_keeper const&) = delete;
+  errno_keeper& operator=(errno_keeper const&) = delete;
+
+ private:
+  int kept_ = errno;
+};
+
+/// @return null if the system has none, or the process may not have more.
+[[nodiscard]] inline unsigned char* map_memory(std::uint64_t bytes) noexcept {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
-  auto const begin = reinterpret_cast<std::uintptr_t>(memory);
-  std::uintptr_t const small_end = (begin + 2 * large_page - 1) & ~(large_page - 1);
-  if (small_end < begin + bytes) ::madvise(reinterpret_cast<void*>(small_end), begin + bytes - small_end, MADV_HUGEPAGE);
+  return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
+}
+
+/// Slots of a log's chunks: 64 KiB with the header, and at least two chunks within the bound.
+[[nodiscard]] inline std::uint64_t slots_of_chunk(thread_log const& log) noexcept {
+  std::uint64_t const half = log.slot_bound / 2 & ~std::uint64_t{1};
+  constexpr std::uint64_t usual = chunk_bytes / sizeof(std::uint64_t) - chunk_header_slots;
+  return half < usual ? half : usual;
+}
+
+/// Maps memory for at least one more chunk; if so much is not to be had, half of it, and so on.
+[[nodiscard]] inline bool grow_log(thread_log& log, std::uint64_t wanted_bytes) noexcept {
+  std::uint64_t const needed = (chunk_header_slots + slots_of_chunk(log)) * sizeof(std::uint64_t);
+  for (std::uint64_t bytes = wanted_bytes > needed ? wanted_bytes : needed;; bytes = bytes / 2 > needed ? bytes / 2 : needed) {
+    unsigned char* const memory = map_memory(bytes);
+    if (memory == nullptr && bytes > needed) continue;
+    if (memory == nullptr) return false;
+    // So that a burst of scopes does not stop at every small page.
+    if (bytes >= 2 * large_page) ::madvise(memory, bytes, MADV_HUGEPAGE);
+    log.unused = memory;
+    log.unused_end = memory + bytes;
+    return true;
+  }
+}
+
+/// `thread_log::map_chunk`
+inline log_chunk* map_chunk(thread_log& log) noexcept {
+  std::uint64_t const slots = slots_of_chunk(log);
+  std::uint64_t const bytes = (chunk_header_slots + slots) * sizeof(std::uint64_t);
+  if (log.mapped_slots + slots > log.slot_bound) {
+    lost_events::count(log.lost.full);
+    return nullptr;
+  }
+  if (static_cast<std::uint64_t>(log.unused_end - log.unused) < bytes) {
+    errno_keeper const keeper;
+    std::uint64_t const left = (log.slot_bound - log.mapped_slots) / slots * bytes;
+    std::uint64_t wanted = log.mapped_slots * sizeof(std::uint64_t);  // twice as much in all
+    wanted = wanted < first_mapping_bytes ? first_mapping_bytes : wanted > last_mapping_bytes ? last_mapping_bytes : wanted;
+    wanted = wanted / chunk_bytes * chunk_bytes;
+    if (!grow_log(log, wanted < left ? wanted : left)) {
+      lost_events::count(log.lost.no_memory);
+      return nullptr;
+    }
+  }
+  auto* const chunk = new (log.unused) log_chunk;
+  log.unused += bytes;
+  chunk->slots = static_cast<std::uint32_t>(slots);
+  chunk->gives_memory_back = log.mapped_slots >= kept_slots ? 1 : 0;
+  log.mapped_slots += slots;
+  return chunk;
+}
+
+inline std::uint32_t logs_made = 0;
+
+[[nodiscard]] inline bool has_most_logs() noexcept {
+  return __atomic_load_n(&logs_made, __ATOMIC_RELAXED) >= __atomic_load_n(&most_logs, __ATOMIC_RELAXED);
+}
+
+/// In one mapping with its first chunk: a thread's first scope takes one page of memory and no part in malloc.
+/// @return null if there are `most_logs` or there is no memory.
+inline thread_log* make_log(log_state state) noexcept {
+  unsigned char* const memory = has_most_logs() ? nullptr : map_memory(chunk_bytes);
+  if (memory == nullptr) return nullptr;
+  __atomic_fetch_add(&logs_made, 1, __ATOMIC_RELAXED);
   auto* const log = new (memory) thread_log;
-  log->use(reinterpret_cast<std::uint64_t*>(begin + header_bytes), slots_per_log);
+  log->slot_bound = __atomic_load_n(&slots_per_log, __ATOMIC_RELAXED);
+  constexpr std::uint64_t header_bytes = sizeof(thread_log) + sizeof(log_chunk);
+  constexpr std::uint64_t most_slots = (chunk_bytes - header_bytes) / sizeof(std::uint64_t);
+  std::uint64_t const slots = slots_of_chunk(*log);
+  log->use(*new (memory + sizeof(thread_log)) log_chunk, slots < most_slots ? slots : most_slots, log->slot_bound);
+  log->map_chunk = map_chunk;
   log->state = state;
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&recorder.logs, &log->next, log, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
@@ -57,41 +127,59 @@ inline thread_log* make_log(log_state state) noexcept {
   return log;
 }
 
-/// Makes logs until this many wait for new threads, whose first scopes then map nothing. Of each the first pages are touched.
+/// Makes logs until this many wait for new threads, whose first scopes then map nothing. Of each the first page is touched.
 inline void keep_spare_logs() noexcept {
   constexpr int wanted = 4;
   int spare = 0;
   for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
-    spare += log->slot_count == slots_per_log && __atomic_load_n(&log->state, __ATOMIC_RELAXED) == log_free ? 1 : 0;
+    spare += log->slot_bound == slots_per_log && __atomic_load_n(&log->state, __ATOMIC_RELAXED) == log_free ? 1 : 0;
   }
   for (; spare < wanted; ++spare) {
     if (make_log(log_free) == nullptr) return;
   }
 }
 
-/// Whether this thread has ended but for what its last functions do: scopes there are counted and not recorded.
-inline bool& has_left_log() noexcept {
-  static thread_local bool value = false;
-  return value;
+/// The reader has come to the end of its chunk. @param next in which the log goes on. @return the first event there.
+inline std::uint64_t const* go_on_in_chunk(thread_log& log, log_chunk& next) noexcept {
+  log_chunk& done = *log.read_chunk;
+  log.read_chunk = &next;
+  log.read = next.begin();
+  if (done.gives_memory_back != 0) {
+    // Whole pages; the header is needed for the stack of free chunks.
+    auto const from = (reinterpret_cast<std::uintptr_t>(&done) + small_page) & ~(small_page - 1);
+    auto const to = reinterpret_cast<std::uintptr_t>(done.last() + 1) & ~(small_page - 1);
+    if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
+  }
+  log.free_chunks.push(done);
+  return log.read;
 }
 
-/// The reader is done with the chunk that `last_read` lies in. What lies far from the beginning of the log goes back to the system.
-inline void give_back_chunk(thread_log& log, std::uint64_t const* last_read) noexcept {
-  std::uint64_t const position = static_cast<std::uint64_t>(last_read - log.slots) / log.chunk_slots * log.chunk_slots;
-  std::uint64_t* const chunk = log.slots + position;
-  // Whole pages; the first slot is needed for the stack of free chunks.
-  std::uintptr_t const from = (reinterpret_cast<std::uintptr_t>(chunk) + small_page) & ~(small_page - 1);
-  std::uintptr_t const to = reinterpret_cast<std::uintptr_t>(chunk + log.chunk_slots) & ~(small_page - 1);
-  if (position >= kept_slots && from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
-  log.give_back(chunk);
+/// The reader has read the log of a thread that has ended to its end.
+inline void free_log(thread_log& log) noexcept {
+  bool const is_broken = __atomic_load_n(&log.is_broken, __ATOMIC_RELAXED);
+  __atomic_store_n(&log.state, is_broken ? std::uint32_t{log_retired} : std::uint32_t{log_free}, __ATOMIC_RELEASE);
+}
+
+/// What was lost since the process began.
+[[nodiscard]] inline lost_events all_lost_events() noexcept {
+  lost_events result;
+  result.add(recorder.lost);
+  for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) result.add(log->lost);
+  return result;
 }
 
 /// Takes the memory for some ten thousand scopes of this thread, before anybody measures.
 inline void warm_up_log_of_this_thread() noexcept {
+  constexpr std::uint64_t warm_bytes = std::uint64_t{1} << 20U;
   thread_log* const log = log_of_this_thread();
-  constexpr std::uint64_t warm_slots = std::uint64_t{1} << 17U;
-  if (log == nullptr || log->next_slot != log->slots || log->slot_count < warm_slots) return;
-  for (std::uint64_t slot = 0; slot < warm_slots; slot += small_page / sizeof(std::uint64_t)) log->slots[slot] = 0;
+  if (log == nullptr || log->unused != nullptr || log->slot_bound * sizeof(std::uint64_t) < 2 * warm_bytes) return;
+  open_scope_word const claimed = log->claim(0);
+  if (claimed == 0) return;
+  for (std::uint64_t* slot = log->next_slot; slot < log->chunk->last(); slot += small_page / sizeof *slot) *slot = 0;
+  if (grow_log(*log, warm_bytes)) {
+    for (unsigned char* page = log->unused; page < log->unused_end; page += small_page) *page = 0;
+  }
+  log->put(claimed);
 }
 
 /// A log that an earlier thread has left and that the reader is done with. Looks at some only, from where the last search stopped: while
@@ -105,7 +193,7 @@ inline thread_log* reuse_log() noexcept {
     if (log == nullptr) log = newest;
     thread_log* const next = log->next;
     std::uint32_t expected = log_free;
-    if (log->slot_count == slots_per_log &&
+    if (log->slot_bound == __atomic_load_n(&slots_per_log, __ATOMIC_RELAXED) &&
         __atomic_compare_exchange_n(&log->state, &expected, log_owned, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
       __atomic_store_n(&next_to_try, next, __ATOMIC_RELEASE);
       return log;
@@ -117,10 +205,12 @@ inline thread_log* reuse_log() noexcept {
 }
 
 /// The thread ends. The main thread keeps its log: it never comes here, and still runs the destructors of static objects.
-inline void leave_log(void* log) noexcept {
-  has_left_log() = true;
-  this_thread_log = nullptr;
-  __atomic_store_n(&static_cast<thread_log*>(log)->state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
+inline void leave_log(void* of_thread) noexcept {
+  auto& log = *static_cast<thread_log*>(of_thread);
+  this_thread.has_ended = true;
+  this_thread.log = nullptr;
+  if (log.is_busy()) __atomic_store_n(&log.is_broken, true, __ATOMIC_RELAXED);  // it ends in a signal handler
+  __atomic_store_n(&log.state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
 }
 
 /// Calls `leave_log` when a thread ends, after the destructors of its thread-local objects; a destructor of one would call malloc when the
@@ -133,24 +223,39 @@ inline ::pthread_key_t log_key() noexcept {
   return key;
 }
 
-/// The slow path of a thread's first scope. Null: no memory, or the thread is ending.
+/// The slow path of a thread's first scope, which may be in a signal handler: takes no lock, and allocates only if the process had 32 keys
+/// for thread-specific data when the first session began (glibc keeps the others in memory that it allocates).
+/// @return null, with the loss of an event counted: no memory, too many logs, the thread is ending, or a handler interrupts this function.
 inline thread_log* attach_this_thread() noexcept {
-  if (!has_left_log()) {
-    thread_log* log = reuse_log();
-    if (log == nullptr) log = make_log(log_owned);
-    if (log != nullptr) {
-      log->open = 0;
-      log->rest = nullptr;
-      log->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
-      ::prctl(PR_GET_NAME, log->thread_name);
-      __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
-      this_thread_log = log;
-      ::pthread_setspecific(log_key(), log);
-      return log;
-    }
+  if (this_thread.is_attaching || this_thread.has_ended) {
+    lost_events::count(this_thread.has_ended ? recorder.lost.no_log : recorder.lost.interrupting);
+    return nullptr;
   }
-  __atomic_fetch_add(&recorder.unlogged, 1, __ATOMIC_RELAXED);
-  return nullptr;
+  this_thread.is_attaching = true;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  errno_keeper const keeper;
+  thread_log* log = reuse_log();
+  if (log == nullptr) log = make_log(log_owned);
+  if (log == nullptr) {
+    lost_events::count(has_most_logs() ? recorder.lost.no_log : recorder.lost.no_memory);
+  } else {
+    log->reset();
+    log->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
+    ::prctl(PR_GET_NAME, log->thread_name);
+    __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
+    ::pthread_setspecific(log_key(), log);
+  }
+  this_thread.log = log;
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  this_thread.is_attaching = false;
+  return log;
+}
+
+/// To be called before a session sets `recording`. @param slots bound of each log.
+inline void install_logs(std::uint64_t slots) noexcept {
+  static_cast<void>(log_key());  // here, as a signal handler could not
+  __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
 /// In the child of a `fork` no session runs, and the threads that owned the other logs do not exist.
@@ -158,7 +263,8 @@ inline void reset_after_fork() noexcept {
   __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
   for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
-    if (log != this_thread_log) log->state = log_free;
+    if (log == this_thread.log || log->state == log_retired) continue;
+    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // its thread was writing to it
   }
 }
 

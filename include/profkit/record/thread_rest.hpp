@@ -17,9 +17,10 @@ inline void charge_thread_to(site& name, scope_token under) noexcept {
   if ((flags & detail::recording) == 0) return;
   detail::scope_node const* const node = detail::scope_nodes.find(under.node(), detail::tagged(name, detail::event_kind::enter), 0);
   detail::thread_log* const log = detail::log_of_this_thread();
-  if (node == nullptr || log == nullptr || !log->reserve(3)) return;
+  auto const claimed = node != nullptr && log != nullptr ? log->claim(3) : 0;
+  if (claimed == 0) return;
   log->rest = node;
-  log->put(detail::tagged(name, detail::event_kind::thread_rest), detail::ticks(flags), reinterpret_cast<std::uint64_t>(node));
+  log->put(claimed, detail::tagged(name, detail::event_kind::thread_rest), detail::ticks(flags), reinterpret_cast<std::uint64_t>(node));
 }
 
 }  // namespace profkit

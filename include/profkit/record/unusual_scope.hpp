@@ -5,8 +5,8 @@
 
 #include "recorder.hpp"
 
-// What a scope does where something is unusual: a thread's first scope, a full log, NVTX, a listener, another clock. Behind two functions
-// of the recorder, so that the code which has scopes stays small.
+// What a scope does where something is unusual: a thread's first scope, a full log, a signal handler, a scope that ends elsewhere, NVTX, a
+// listener, another clock. Behind two functions of the recorder, so that the code which has scopes stays small.
 
 namespace profkit::detail {
 
@@ -16,31 +16,51 @@ inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
     auto const function = __atomic_load_n(&recorder.before_change, __ATOMIC_ACQUIRE);
     if (function != nullptr) function();
   }
-  if ((flags & polls_memory) != 0) recorder.poll_memory(now);
+  if ((flags & polls_memory) != 0) {
+    auto const function = __atomic_load_n(&recorder.poll_memory, __ATOMIC_ACQUIRE);
+    if (function != nullptr) function(now);
+  }
 }
 
-/// Records the beginning of a scope that listeners know of. `what` and `payload` as in `thread_log::put`.
+/// Records the beginning of a scope that listeners know of. `what` and `payload` as in `thread_log::open`.
+/// @param now in ticks; 0: when the log is ready.
 /// @return 0 if it was not recorded.
-inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std::uint64_t payload, std::uint64_t now) noexcept {
-  if ((flags & recording) == 0) return 0;
-  thread_log* const log = log_of_this_thread();
+inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std::uint64_t payload, std::uint64_t now = 0) noexcept {
+  thread_log* const log = (flags & recording) != 0 ? log_of_this_thread() : nullptr;
+  if (log == nullptr) return 0;
   auto const kind = static_cast<event_kind>(what & event_kind_bits);
   bool const has_payload = kind != event_kind::enter && kind != event_kind::enter_step;
-  if (log == nullptr || !log->reserve(has_payload ? 4 : 3)) return 0;
-  if (has_payload) {
-    log->put(what, now, payload);
-  } else {
-    log->put(what, now);
-  }
-  log->opened(what, payload);
-  return reinterpret_cast<open_scope_word>(log);
+  open_scope_word const claimed = log->claim(has_payload ? 4 : 3);
+  if (claimed == 0) return 0;
+  if (now == 0) now = ticks(flags);
+  return has_payload ? log->open(claimed, what, now, payload) : log->open(claimed, what, now);
 }
 
-/// The same, now.
-inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std::uint64_t payload) noexcept {
-  // First of all: making the log takes no time of the scope's.
-  if ((flags & recording) == 0 || log_of_this_thread() == nullptr) return 0;
-  return record_enter(flags, what, payload, ticks(flags));
+/// The thread has left its log for good while it was writing: a signal handler that interrupted it has jumped away (`siglongjmp`). What was
+/// published is whole; the next scope gets another log.
+inline void abandon_log_of_this_thread() noexcept {
+  thread_log* const log = this_thread.log;
+  this_thread.log = nullptr;
+  __atomic_store_n(&log->is_broken, true, __ATOMIC_RELAXED);
+  __atomic_store_n(&log->state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
+}
+
+/// Records the end of a scope or call that listeners know of. Does nothing, and counts it, if the scope is not open on this thread: then
+/// its log belongs to another thread, or something around the scope has ended before.
+/// @return how many scopes and calls end, with those inside that were left without their destructors.
+inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexcept {
+  thread_log* const log = this_thread.log;
+  std::uint64_t ended = 0;
+  if (log != nullptr && reinterpret_cast<open_scope_word>(log) == log_address_of(open)) {
+    // Scopes of a handler end before it returns, so an end never interrupts the writer.
+    if (log->is_busy()) {
+      abandon_log_of_this_thread();
+    } else {
+      ended = log->leave(open, now);
+    }
+  }
+  if (ended == 0) lost_events::count(recorder.lost.unmatched_ends);
+  return ended;
 }
 
 /// `recorder_state::enter` where no tool listens to NVTX.
@@ -49,20 +69,23 @@ inline open_scope_word enter_unusual(std::uint32_t flags, site& where, event_kin
   return record_enter(flags, tagged(where, kind), payload) | (flags & has_listener);
 }
 
-/// `recorder_state::leave` where no tool listens to NVTX.
-inline void leave_unusual(open_scope_word open, std::uint64_t now) noexcept {
+/// @param now in ticks; 0: read the clock.
+/// @return as `record_leave`; 1 if the scope is in no log.
+inline std::uint64_t leave_with_listeners(open_scope_word open, std::uint64_t now) noexcept {
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
   if (now == 0) now = ticks(flags);
   tell_listeners(flags, now);
-  open_scope_word const log = open & ~flags_for_end;
-  if (log != 0) reinterpret_cast<thread_log*>(log)->close(now);
+  return log_address_of(open) != 0 ? record_leave(open, now) : 1;
 }
+
+/// `recorder_state::leave` where no tool listens to NVTX.
+inline void leave_unusual(open_scope_word open, std::uint64_t now) noexcept { static_cast<void>(leave_with_listeners(open, now)); }
 
 /// To be called before a bit of `recorder_state::flags` is set.
 inline void install_unusual_scopes() noexcept {
-  if (recorder.enter != nullptr) return;
-  recorder.leave = leave_unusual;
-  recorder.enter = enter_unusual;
+  if (__atomic_load_n(&recorder.enter, __ATOMIC_ACQUIRE) != nullptr) return;
+  __atomic_store_n(&recorder.leave, &leave_unusual, __ATOMIC_RELEASE);
+  __atomic_store_n(&recorder.enter, &enter_unusual, __ATOMIC_RELEASE);
 }
 
 }  // namespace profkit::detail

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -58,7 +59,15 @@ inline std::string clock_change_text(quality_record const& of) {
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format("{} {}\n", number, what);
   };
-  count(quality.dropped_events, "scopes and counters were dropped: a thread's log was full (log_slots_per_thread)");
+  std::uint64_t const other_reasons = quality.events_without_memory + quality.events_without_log + quality.interrupting_events;
+  count(quality.dropped_events - std::min(other_reasons, quality.dropped_events),
+        "scopes and counters were dropped: a thread's log was full (log=SIZE)");
+  count(quality.events_without_memory, "scopes and counters were dropped: the system gave no memory for a thread's log");
+  count(quality.events_without_log, "scopes and counters were dropped: more than 16,384 threads had logs, or the thread was ending");
+  count(quality.interrupting_events, "scopes and counters of signal handlers were dropped: they interrupted the recorder on their thread");
+  count(quality.misnested_scopes,
+        "scopes were left without their destructors (longjmp, a coroutine): they end where the last event before that is known");
+  count(quality.unmatched_ends, "ends of scopes were dropped: the scope began on another thread, or a scope around it had ended before");
   count(quality.unkept_records,
         "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
   count(

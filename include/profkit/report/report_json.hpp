@@ -156,6 +156,11 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.key("quality");
   json.begin_object();
   json.member("dropped_events", of.quality.dropped_events);
+  json.member("events_without_memory", of.quality.events_without_memory);
+  json.member("events_without_log", of.quality.events_without_log);
+  json.member("interrupting_events", of.quality.interrupting_events);
+  json.member("misnested_scopes", of.quality.misnested_scopes);
+  json.member("unmatched_ends", of.quality.unmatched_ends);
   json.member("unkept_records", of.quality.unkept_records);
   json.member("rowless_scopes", of.quality.rowless_scopes);
   write_gpu_quality(json, of);
