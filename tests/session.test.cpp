@@ -203,6 +203,22 @@ TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[s
   CHECK_THAT(session.report().text(), ContainsSubstring("stopped at the bound of 25 measured steps"));
 }
 
+TEST_CASE("steps=auto does not take in steps that the program excludes", "[session]") {
+  profkit::options options = plain_options(2, 5);
+  options.wanted_interval = 0.9;
+  profkit::session session{options};
+  std::uint64_t steps = 0;
+  for (profkit::step step : session) {
+    ++steps;
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    if (step.index() % 2 == 0) step.exclude();
+  }
+  profkit::step_summary const summary = session.report().summary().steps;
+  CHECK(summary.host.count >= 10);
+  CHECK(summary.excluded == summary.host.count);
+  CHECK(steps == 2 + summary.excluded + summary.host.count);
+}
+
 TEST_CASE("a loop that makes its steps itself asks whether one more is wanted", "[session]") {
   {
     profkit::session session{plain_options(1, 3)};

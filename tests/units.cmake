@@ -6,7 +6,7 @@ profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/cloc
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp)
 profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/save_load.test.cpp)
 profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
-                                       analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/gpu_idle.test.cpp
+                                       analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp analyze/outliers.test.cpp
                                        analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp

@@ -68,7 +68,7 @@ class running_session final : public session_core {
     // Before the collectors' readings: a tool that records from here on may first take its time.
     if (!next.warmup) open_measure_loop();
     std::uint64_t const begin = ticks(clock_flag_);
-    step_record const record{{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels};
+    step_record const record{{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels, false};
     collectors_.for_each([&](collector& each) { each.prepare_step(record); });
     collectors_.for_each([&](collector& each) { each.before_step(record); });
     bookkeeping_ticks_ += ticks(clock_flag_) - begin;
@@ -80,7 +80,7 @@ class running_session final : public session_core {
     if (!is_running()) return;
     try {
       keep_step(done);
-      if (stop_rule_ && !done.warmup && !done.is_abandoned) look_whether_enough(done);
+      if (stop_rule_ && !done.warmup) look_whether_enough(done);
     } catch (std::exception const& failure) {
       warn("step " + std::to_string(done.index) + " is lost: " + failure.what());
     }
@@ -186,7 +186,7 @@ class running_session final : public session_core {
 
   void keep_step(raw_step const& done) {
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
-    step_record const record{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels};
+    step_record const record{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels, done.is_excluded};
     collectors_.for_each([&](collector& each) { each.after_step(record); });
     logs_->end_step(done);
     if (done.is_abandoned) ++profile_.quality.abandoned_steps;
@@ -235,6 +235,7 @@ class running_session final : public session_core {
   }
 
   void look_whether_enough(raw_step const& done) {
+    if (done.is_abandoned || done.is_excluded) return stop_rule_->leave_out(done.index);
     bool const has_gpu = collectors_.time_steps();
     stop_rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
     // Of the profile they look at GPU step times alone, which no other thread adds to.

@@ -71,6 +71,21 @@ TEST_CASE("the GPU step time decides where it is the longer one, and has to be k
   CHECK(steps_taken(late_gpu, host, profile) == 40);
 }
 
+TEST_CASE("the GPU times of steps that are left out do not count", "[stop]") {
+  profkit::profile profile;
+  for (std::uint64_t step = 0; step < 11; ++step) {
+    profile.gpu_steps.push_back({step, 0, std::chrono::milliseconds{step == 3 ? 20'000 : 200}});
+  }
+  std::vector<double> const host(10, 100.0);
+  profkit::stop_rule all{0.01, 0, 40};
+  CHECK(steps_taken(all, host, profile) == 10);
+  CHECK(*all.result().reached > 0.01);
+  profkit::stop_rule some{0.01, 0, 40};
+  some.leave_out(3);
+  CHECK(steps_taken(some, host, profile) == 10);
+  CHECK(*some.result().reached == 0.0);
+}
+
 TEST_CASE("looking again and again makes the interval little too narrow", "[stop]") {
   normal_numbers numbers{15};
   constexpr int runs = 600;

@@ -89,6 +89,19 @@ TEST_CASE("the first measured step and the last are read, however short the step
   CHECK(clocks.back().step == 100);
 }
 
+TEST_CASE("an excluded step has no reading, and does not take that of the last measured step", "[clocks]") {
+  fresh_fakes const fresh;
+  profkit::session session{plain_options(0, 3)};
+  session.collect(profkit::gpu_clocks{});
+  for (profkit::step step : session) {
+    if (step.index() == 2) step.exclude();
+  }
+  auto const clocks = session.report().profile().device_clocks;
+  REQUIRE(clocks.size() == 2);
+  CHECK(clocks[0].step == 0);
+  CHECK(clocks[1].step == 1);
+}
+
 TEST_CASE("a clock that is read long after the last step says nothing about it", "[clocks]") {
   fresh_fakes const fresh;
   profkit::session session{plain_options(0, 2)};

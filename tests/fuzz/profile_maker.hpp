@@ -112,8 +112,9 @@ class profile_maker {
     made.scopes = list<profkit::scope_record>([&] {
       return profkit::scope_record{time(), position_in(made.paths), position_in(made.threads)};
     });
-    made.steps = list<profkit::step_record>(
-        [&] { return profkit::step_record{time(), number(), from_.ConsumeBool(), number(), amount(), from_.ConsumeBool()}; });
+    made.steps = list<profkit::step_record>([&] {
+      return profkit::step_record{time(), number(), from_.ConsumeBool(), number(), amount(), from_.ConsumeBool(), from_.ConsumeBool()};
+    });
     made.counters = list<profkit::counter_record>([&] {
       return profkit::counter_record{moment(), real(), position_in(made.counter_names), position_in(made.threads)};
     });

@@ -78,15 +78,17 @@ TEST_CASE("a loaded profile is the saved one", "[save]") {
   CHECK(bytes_of(file.path) == first);
 }
 
-TEST_CASE("a profile of an earlier format is read: nothing is missing, and kernels were collected in all steps", "[save]") {
+TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing is missing, and kernels were collected in all steps",
+          "[save]") {
   saved_file const file;
   profkit::profile profile;
-  profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false}};
+  profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false, true}};
   profile.quality.unkept_records = 3;
   profile.quality.rowless_scopes = 4;
   profile.quality.unmatched_ends = 5;
   profkit::save(profile, file.path);
   CHECK_FALSE(profkit::load(file.path).steps[0].has_kernels);
+  CHECK(profkit::load(file.path).steps[0].is_excluded);
   CHECK(profkit::load(file.path).quality.unkept_records == 3);
   CHECK(profkit::load(file.path).quality.rowless_scopes == 4);
   CHECK(profkit::load(file.path).quality.unmatched_ends == 5);
@@ -97,6 +99,20 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   // At the end of what the quality is, before whether there is a `stop_record`.
   constexpr std::size_t since_8 = (2 + 5) * 8;
+  // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
+  std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
+  bytes.erase(at_has_kernels + 1, 1);
+  SECTION("7: nor which steps the program excluded") {
+    bytes.erase(bytes.size() - 1 - since_8, since_8);
+    bytes.erase(at_host_speed, 1);
+    bytes[8] = 7;
+    write(file.path, bytes);
+    profkit::profile const loaded = profkit::load(file.path);
+    CHECK(loaded.steps[0].items == 1);
+    CHECK_FALSE(loaded.steps[0].is_excluded);
+    CHECK_FALSE(loaded.steps[0].has_kernels);
+    CHECK(loaded.quality.rowless_scopes == 4);
+  }
   SECTION("7: does not say how fast the host was, how the system clock was set, nor why events were dropped") {
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
     profkit::save(profile, file.path);
@@ -127,8 +143,7 @@ TEST_CASE("a profile of an earlier format is read: nothing is missing, and kerne
   }
   SECTION("5: nor in which steps kernels were collected") {
     bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);
-    // The number of the step, whether it is warm-up, its items and its work; then what is new.
-    bytes.erase(at_index + 8 + 1 + 8 + 8, 1);
+    bytes.erase(at_has_kernels, 1);
     bytes.erase(at_host_speed, 1);
     bytes[8] = 5;
     write(file.path, bytes);

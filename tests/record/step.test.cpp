@@ -106,3 +106,50 @@ TEST_CASE("a step that an exception leaves is counted and not measured", "[step]
   CHECK(summary.quality.abandoned_steps == 1);
   CHECK(find_row(summary, "step/work")->host.count == 2);
 }
+
+TEST_CASE("a step that the program excludes is counted, and it and its scopes are in no figure", "[step]") {
+  profkit::session session{plain_options(1, 4)};
+  std::uint64_t made = 0;
+  for (profkit::step step : session) {
+    ++made;
+    PROF_SCOPE("work");
+    std::this_thread::sleep_for(std::chrono::microseconds{10});  // a step without a length has no scopes
+    if (step.index() >= 3) step.exclude();
+  }
+  CHECK(made == 5);  // an excluded step is one of `steps=N`
+  profkit::report const report = session.report();
+  REQUIRE(report.profile().steps.size() == 5);
+  CHECK_FALSE(report.profile().steps[2].is_excluded);
+  CHECK(report.profile().steps[3].is_excluded);
+  profkit::summary const summary = report.summary();
+  CHECK(summary.steps.warmup == 1);
+  CHECK(summary.steps.excluded == 2);
+  CHECK(summary.steps.host.count == 2);
+  CHECK(find_row(summary, "step/work")->host.count == 2);
+}
+
+TEST_CASE("to exclude a warm-up step has no further effect", "[step]") {
+  profkit::session session{plain_options(2, 1)};
+  for (profkit::step step : session) {
+    if (step.is_warmup()) step.exclude();
+  }
+  profkit::report const report = session.report();
+  CHECK_FALSE(report.profile().steps[0].is_excluded);
+  CHECK(report.summary().steps.warmup == 2);
+  CHECK(report.summary().steps.excluded == 0);
+}
+
+TEST_CASE("an excluded step that an exception leaves counts as abandoned alone", "[step]") {
+  profkit::session session{plain_options(0, 2)};
+  try {
+    for (profkit::step step : session) {
+      if (step.index() == 0) continue;
+      step.exclude();
+      throw std::runtime_error{"out of memory"};
+    }
+  } catch (std::runtime_error const&) {
+  }
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.steps.excluded == 0);
+  CHECK(summary.quality.abandoned_steps == 1);
+}

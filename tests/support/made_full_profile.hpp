@@ -22,6 +22,7 @@ inline profkit::profile profile_with_everything() {
   result.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'000}, std::chrono::nanoseconds{105'500}, 0.125};
   result.precision = profkit::precision::bf16;
   result.steps[1].model_flops = 1.5e12;
+  result.steps.push_back({{at_ms(330), at_ms(390)}, 3, false, 60, 0.0, true, true});
   result.allocators = {{"libtorch", 4096, false}, {"host", 1U << 20U, true}};
   result.allocations = {{at_ms(201), 0x7f00'0000'1000U, 512, 0, 0, profkit::allocation_kind::allocated},
                         {at_ms(202), 0, 2U << 20U, 1, 1, profkit::allocation_kind::level},

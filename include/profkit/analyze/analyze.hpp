@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "../profile/profile.hpp"
@@ -45,6 +46,10 @@ inline step_summary summarize_steps(profile const& of) {
   timed_steps host_times;
   timed_steps gpu_step_times;
   for (step_record const& step : of.steps) {
+    if (step.is_excluded) {
+      ++result.excluded;
+      continue;
+    }
     host_times.add(step.index, step.warmup, to_ms(step.time.duration()));
     auto const timed = gpu_times.find(step.index);
     if (timed != gpu_times.end()) gpu_step_times.add(step.index, step.warmup, timed->second);
@@ -72,13 +77,13 @@ inline step_summary summarize_steps(profile const& of) {
 }
 
 inline std::vector<memory_summary> summarize_memory(profile const& of) {
-  std::map<std::uint64_t, bool> warmup_of;
-  for (step_record const& step : of.steps) warmup_of[step.index] = step.warmup;
+  std::set<std::uint64_t> measured;
+  for (step_record const& step : of.steps) {
+    if (step.is_measured()) measured.insert(step.index);
+  }
   std::vector<memory_summary> result;
   for (memory_record const& reading : of.memory) {
-    auto const step = warmup_of.find(reading.step);
-    bool const is_measured = step != warmup_of.end() && !step->second;
-    if (!of.steps.empty() && !is_measured) continue;  // a step that was abandoned is not in the list
+    if (!of.steps.empty() && measured.count(reading.step) == 0) continue;
     auto row = std::find_if(result.begin(), result.end(),
                             [&](memory_summary const& each) { return each.source == reading.source && each.quantity == reading.quantity; });
     if (row == result.end()) {

@@ -70,7 +70,7 @@ inline constexpr std::uint64_t power_brake = 0x80;
   };
   std::set<std::uint64_t> measured;
   for (step_record const& step : of.steps) {
-    if (!step.warmup) measured.insert(step.index);
+    if (step.is_measured()) measured.insert(step.index);
   }
   std::map<std::int32_t, device_readings> devices;
   for (device_clock_record const& reading : of.device_clocks) {

@@ -17,7 +17,7 @@ class measured_time {
  public:
   explicit measured_time(profile const& of) : has_steps_{!of.steps.empty()} {
     for (step_record const& step : of.steps) {
-      if (!step.warmup) measured_.push_back(step.time);
+      if (step.is_measured()) measured_.push_back(step.time);
     }
     sort();
   }
@@ -27,7 +27,7 @@ class measured_time {
     measured_time result;
     result.has_steps_ = !of.steps.empty();
     for (step_record const& step : of.steps) {
-      if (!step.warmup && step.has_kernels) result.measured_.push_back(step.time);
+      if (step.is_measured() && step.has_kernels) result.measured_.push_back(step.time);
     }
     result.sort();
     return result;

@@ -68,7 +68,7 @@ inline std::optional<model_summary> summarize_model(profile const& of, step_summ
   model_summary result;
   double flops = 0.0;
   for (step_record const& step : of.steps) {
-    if (!step.warmup) flops += step.model_flops;
+    if (step.is_measured()) flops += step.model_flops;
   }
   result.flops_source = "given by the program";
   auto counted_steps = static_cast<double>(steps.host.count);

@@ -28,6 +28,10 @@ class stop_rule {
   /// Takes the next measured step's host time.
   void add(double ticks) { ticks_.push_back(ticks); }
 
+  /// A step after the warm-up that is not measured: its GPU time does not count, either.
+  /// @param step `step_record::index`, larger than that of the call before.
+  void leave_out(std::uint64_t step) { left_out_.push_back(step); }
+
   /// Whether enough is measured; to be asked after each step.
   /// @param so_far holds the GPU step times that are known by now.
   /// @param has_gpu whether there are such times at all; then some have to be known.
@@ -63,7 +67,7 @@ class stop_rule {
   [[nodiscard]] std::vector<double> gpu_ms(profile const& of) const {
     std::vector<double> result;
     for (gpu_step_record const& each : of.gpu_steps) {
-      if (each.step < warmup_) continue;
+      if (each.step < warmup_ || std::binary_search(left_out_.begin(), left_out_.end(), each.step)) continue;
       std::size_t const position = each.step - warmup_;
       if (position >= result.size()) result.resize(position + 1, 0.0);
       result[position] += milliseconds{each.duration}.count();
@@ -74,7 +78,8 @@ class stop_rule {
 
   std::uint64_t warmup_;
   stop_record result_;
-  std::vector<double> ticks_;  ///< of the measured steps
+  std::vector<double> ticks_;            ///< of the measured steps
+  std::vector<std::uint64_t> left_out_;  ///< in increasing order
   std::size_t next_look_ = least_steps;
   bool is_known_ = false;
 };

@@ -28,9 +28,10 @@ struct duration_summary {
   std::optional<milliseconds> max;
 };
 
-/// The measured steps; warm-up steps are counted and excluded from everything else.
+/// The measured steps. Warm-up steps, and those that the program excluded (`step::exclude`), are counted and are in no other figure.
 struct step_summary {
   std::uint64_t warmup = 0;
+  std::uint64_t excluded = 0;
   duration_summary host;                   ///< `host.count` is the number of measured steps
   std::optional<duration_summary> gpu;     ///< between CUDA events; n/a without a step timer
   std::vector<milliseconds> host_samples;  ///< in the order of the steps

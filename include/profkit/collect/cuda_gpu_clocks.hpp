@@ -42,6 +42,7 @@ class gpu_clocks final : public collector {
 
   /// @throws profkit::error if the device does not say any more what its clocks run at.
   void after_step(step_record const& step) override {
+    if (step.is_excluded) return;
     auto const now = std::chrono::steady_clock::now();
     last_step_ = {step.index, now, step.warmup};
     bool const is_first_measured = !step.warmup && !has_measured_;

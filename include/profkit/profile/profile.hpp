@@ -71,6 +71,10 @@ struct step_record {
   std::uint64_t items = 0;   ///< tokens, images, ...
   double model_flops = 0.0;  ///< that the step's model needs, counted by the program; 0: not counted
   bool has_kernels = true;   ///< kernels were collected in it, as far as they were at all (`PROFKIT=kernels=every:N`)
+  bool is_excluded = false;  ///< the program left it out of the figures (`step::exclude`); never a warm-up step
+
+  /// Whether it is in the figures.
+  [[nodiscard]] bool is_measured() const noexcept { return !warmup && !is_excluded; }
 };
 
 /// Work that a scope said it does.

@@ -41,6 +41,7 @@ template <class Archive>
 void fields(Archive& archive, step_record& of) {
   archive(of.time), archive(of.index), archive(of.warmup), archive(of.items), archive(of.model_flops);
   if (archive.format() >= 6) archive(of.has_kernels);
+  if (archive.format() >= 8) archive(of.is_excluded);
 }
 template <class Archive>
 void fields(Archive& archive, work_record& of) {

@@ -49,7 +49,7 @@ class log_drain {
     if (!last) keep_spare_logs();
     for (auto const& [each, begin] : finished_steps_) {
       interval const time{begin.value_or(clock_.convert(each.begin_ticks)), clock_.convert(each.end_ticks)};
-      into.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels});
+      into.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
     }
     finished_steps_.clear();
   }

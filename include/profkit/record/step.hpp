@@ -22,6 +22,7 @@ struct raw_step {
   bool warmup = false;
   bool has_kernels = true;    ///< as in `step_record`
   bool is_abandoned = false;  ///< an exception left it
+  bool is_excluded = false;   ///< as in `step_record`
 };
 
 }  // namespace detail
@@ -77,6 +78,10 @@ class step : private scope {
 
   /// Overrides `options::model_flops_per_step` for this step.
   void set_model_flops(double flops) noexcept { raw_.model_flops = flops; }
+
+  /// Leaves this step out of all figures, with its scopes, kernels and memory, such as a last iteration that only validates. The report
+  /// says how many steps were excluded. It remains an iteration of the loop: it counts as one of `steps=N`. No effect in a warm-up step.
+  void exclude() noexcept { raw_.is_excluded = !raw_.warmup; }
 
  private:
   static site& where() noexcept {

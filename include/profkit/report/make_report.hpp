@@ -85,7 +85,9 @@ inline std::string memory_text(summary const& of, report_sections const& section
 }
 
 inline std::string throughput_text(step_summary const& of) {
-  std::string text = fmt::format("{} warm-up steps excluded; std is of the sample (n - 1)", of.warmup);
+  std::string text = fmt::format("{} warm-up steps excluded", of.warmup);
+  if (of.excluded > 0) text += fmt::format(", and {} by the program (step.exclude())", of.excluded);
+  text += "; std is of the sample (n - 1)";
   if (of.items_per_second) {
     text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), one_line(of.item_name), of.items_per_second_basis);
   }

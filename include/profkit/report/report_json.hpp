@@ -61,6 +61,7 @@ inline void write_steps(json_writer& json, step_summary const& of) {
   json.begin_object();
   json.member("warmup", of.warmup);
   json.member("measured", of.host.count);
+  json.member("excluded", of.excluded);
   json.member("mean_ms", count_of(of.host.mean));
   json.member("std_ms", count_of(of.host.standard_deviation));
   json.member("median_ms", count_of(of.host.median));

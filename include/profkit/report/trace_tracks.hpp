@@ -38,7 +38,7 @@ struct trace_tracks {
 inline std::vector<step_record> last_measured_steps(profile const& of, std::uint64_t count) {
   std::vector<step_record> result = of.steps;
   for (auto step = result.rbegin(); step != result.rend(); ++step) {
-    if (step->warmup) continue;
+    if (!step->is_measured()) continue;
     if (count == 0) step->warmup = true;
     if (count > 0) --count;
   }
@@ -125,7 +125,7 @@ inline trace_tracks make_trace_tracks(profile const& of, attribution const& laun
   shown.steps = last_measured_steps(of, steps);
   measured_time const when{shown};
   for (step_record const& step : shown.steps) {
-    if (!step.warmup) result.steps.push_back(step);
+    if (step.is_measured()) result.steps.push_back(step);
   }
 
   std::vector<std::vector<host_slice>*> const thread_tracks = tracks_by_thread(of, result);

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps that the program left out of the figures (`step::exclude`).
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
+#include <profkit/report/trace_tracks.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "../support/made_full_profile.hpp"
+#include "../support/made_gpu_profile.hpp"
+#include "../support/made_series.hpp"
+#include "../support/made_work_profile.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+profkit::profile excluding(profkit::profile of, std::size_t step) {
+  of.steps.at(step).is_excluded = true;
+  return of;
+}
+
+/// A profile without the step, whose records lie between the steps then.
+profkit::profile without(profkit::profile of, std::size_t step) {
+  of.steps.erase(of.steps.begin() + static_cast<std::ptrdiff_t>(step));
+  return of;
+}
+
+std::string json_of(profkit::summary of) {
+  of.steps.excluded = 0;
+  return profkit::report_json(of);
+}
+
+/// Five warm-up steps and then measured ones, 1 ms apart, as llm.c makes them: the last iteration validates and leaves the loop.
+profkit::profile steps_that_end_with_a_validation() {
+  profkit::profile result;
+  normal_numbers numbers{7};
+  double now = 0.0;
+  auto const add = [&](double ms) {
+    std::uint64_t const index = result.steps.size();
+    result.steps.push_back({{at_ms(now), at_ms(now + ms)}, index, index < 5, 1});
+    now += ms + 1.0;
+  };
+  for (double const ms : made_series(numbers, 35, 0.3)) add(0.46 * ms);
+  add(151.0);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the figures of a profile with an excluded step are those without the step", "[excluded_steps]") {
+  for (profkit::profile const& profile : {profile_with_adopted_scope(), made_gpu_profile(true), made_work_profile{}.profile}) {
+    for (std::size_t const step : {std::size_t{1}, std::size_t{2}}) {
+      INFO("step " << step);
+      profkit::summary const excluded = profkit::analyze(excluding(profile, step));
+      CHECK(excluded.steps.excluded == 1);
+      CHECK(excluded.steps.warmup == 1);
+      CHECK(excluded.steps.host.count == 1);
+      CHECK(json_of(excluded) == json_of(profkit::analyze(without(profile, step))));
+      CHECK(json_of(excluded) != json_of(profkit::analyze(profile)));
+    }
+  }
+}
+
+TEST_CASE("an excluded step is not in the trace of the last steps", "[excluded_steps]") {
+  profkit::profile const profile = excluding(made_gpu_profile(), 2);
+  auto const tracks = profkit::detail::make_trace_tracks(profile, profkit::attribute(profile), 1);
+  REQUIRE(tracks.steps.size() == 1);
+  CHECK(tracks.steps[0].index == 1);
+}
+
+TEST_CASE("a last iteration that only validates makes the steps noisy unless it is excluded", "[excluded_steps]") {
+  profkit::profile const all = steps_that_end_with_a_validation();
+  profkit::summary const with_validation = profkit::analyze(all);
+  CHECK(with_validation.steps.host.count == 31);
+  CHECK(with_validation.steps.host_verdict.verdict != profkit::step_verdict::stable);
+  CHECK(with_validation.steps.host_verdict.outliers == 1);
+  profkit::summary const steady = profkit::analyze(excluding(all, 35));
+  CHECK(steady.steps.host.count == 30);
+  CHECK(steady.steps.host_verdict.verdict == profkit::step_verdict::stable);
+  CHECK(steady.steps.host_verdict.outliers == 0);
+  CHECK(steady.steps.host.max->count() < 47.0);
+}
+
+TEST_CASE("the report says how many steps the program excluded", "[excluded_steps]") {
+  profkit::report const some{std::make_shared<profkit::profile const>(excluding(made_gpu_profile(), 2))};
+  CHECK_THAT(some.text(), ContainsSubstring("1 warm-up steps excluded, and 1 by the program (step.exclude()); std is of the sample"));
+  CHECK_THAT(profkit::report_json(some.summary()), ContainsSubstring("\"excluded\": 1"));
+  profkit::report const none{std::make_shared<profkit::profile const>(made_gpu_profile())};
+  CHECK_THAT(none.text(), ContainsSubstring("1 warm-up steps excluded; std is of the sample"));
+  CHECK_THAT(profkit::report_json(none.summary()), ContainsSubstring("\"excluded\": 0"));
+}
