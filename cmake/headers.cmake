@@ -36,9 +36,14 @@ set(PROFKIT_HEADERS
     profkit/analyze/memory_changes.hpp
     profkit/analyze/memory_totals.hpp
     profkit/analyze/model_flops.hpp
+    profkit/analyze/nsys_kernel_name.hpp
     profkit/analyze/nsys_ranges.hpp
     profkit/analyze/nsys_statistics.hpp
     profkit/analyze/nsys_summary.hpp
+    profkit/analyze/nvidia_demangler.hpp
+    profkit/analyze/nvidia_demangler_expressions.hpp
+    profkit/analyze/nvidia_demangler_names.hpp
+    profkit/analyze/nvidia_demangler_types.hpp
     profkit/analyze/operation_spans.hpp
     profkit/analyze/outliers.hpp
     profkit/analyze/path_tree.hpp

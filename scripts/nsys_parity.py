@@ -94,6 +94,14 @@ def count_kernels(operations, steps):
     return {name: Kernel(count[name], total[name] / 1e6) for name in count}
 
 
+def spellings(database):
+    """What nsys calls a kernel, by mangled name."""
+    return dict(database.execute(
+        """SELECT DISTINCT coalesce(mangled.value, '?'), coalesce(demangled.value, '?') FROM CUPTI_ACTIVITY_KIND_KERNEL AS kernel
+           LEFT JOIN StringIds AS mangled ON mangled.id = kernel.mangledName
+           LEFT JOIN StringIds AS demangled ON demangled.id = kernel.demangledName"""))
+
+
 def launches_in_ranges(operations, ranges, steps):
     """Each pair of a range of the measured steps and an operation that was launched in it, on its thread."""
     by_thread = collections.defaultdict(list)
@@ -192,6 +200,17 @@ def compare_kernels(table, theirs, ours, readable):
                     ours[name].total if name in ours else None, KERNEL_BAR)
 
 
+def compare_spellings(table, theirs, spelling, found):
+    """Character by character: the names in cuda_gpu_kern_sum.csv, with their counts."""
+    expected = collections.Counter()
+    for mangled, kernel in theirs.items():
+        expected[spelling[mangled]] += kernel.count
+    different = [name for name in sorted(expected.keys() | found.keys()) if expected[name] != found.get(name, 0)]
+    table.add("kernels: names spelled otherwise in cuda_gpu_kern_sum.csv", "", "", f"{len(different)}", not different)
+    for name in different:
+        table.equal(f"instances of `{name}`", expected[name], found.get(name, 0))
+
+
 def compare_ranges(table, theirs, ours):
     table.equal("NVTX ranges: different names", len(theirs), len(ours))
     table.equal("NVTX ranges: instances", sum(theirs.values()), sum(ours.values()))
@@ -213,7 +232,10 @@ def compare(database, folder, table):
             raise Incomparable(f"nsys has no table {needed}")
     operations = read_operations(database)
     table.equal("measured steps", len(steps.begins), report["steps"]["measured"])
-    compare_kernels(table, count_kernels(operations, steps), ours, readable)
+    theirs = count_kernels(operations, steps)
+    compare_kernels(table, theirs, ours, readable)
+    instances = read_csv(folder / "cuda_gpu_kern_sum.csv", "Name", "Instances")
+    compare_spellings(table, theirs, spellings(database), {name: int(count) for name, count in instances.items()})
     counts = read_csv(folder / "nvtx_pushpop_sum.csv", "Range", "Instances")
     compare_ranges(table, collections.Counter(each.name for each in ranges if steps.hold(each.begin)),
                    {name: int(count) for name, count in counts.items()})

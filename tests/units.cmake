@@ -8,10 +8,12 @@ profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file
 profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
-                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp analyze/outliers.test.cpp
+                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp
+                                       analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp
                                        analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend.test.cpp
                                        analyze/step_budget.test.cpp analyze/time_per_step.test.cpp)
+target_compile_definitions(profkit_analyze_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp

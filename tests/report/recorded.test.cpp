@@ -33,12 +33,14 @@ namespace {
 struct recorded_run {
   explicit recorded_run(std::string const& name) : profile{profkit::load(TEST_DATA "/" + name + ".profile")} {
     std::ifstream{TEST_DATA "/" + name + ".nsys.json"} >> nsys;
-    for (profkit::gpu_name_record const& each : profile.gpu_names) names[each.mangled.empty() ? each.name : each.mangled] = each.name;
+    for (profkit::gpu_name_record const& each : profile.gpu_names) {
+      names[each.mangled.empty() ? each.name : each.mangled] = profkit::nsys_kernel_name(each);
+    }
   }
 
   profkit::profile profile;
   json nsys;
-  std::map<std::string, std::string> names;  ///< by mangled name
+  std::map<std::string, std::string> names;  ///< as Nsight Systems spells them, by mangled name
 };
 
 std::string any_run() { return GENERATE("small-512-fwd-fp32", "small-128-train-fp32"); }
@@ -71,6 +73,20 @@ TEST_CASE("a recorded run has the kernels that Nsight Systems counted, and their
     theirs += seen.at("total_ms").get<double>();
   }
   CHECK(ours == Approx(theirs).epsilon(0.01));
+}
+
+TEST_CASE("in the summary of kernels of a recorded run each name is spelled as NVIDIA's demangler spells it", "[recorded]") {
+  recorded_run const run{any_run()};
+  std::map<std::string, std::string> spelled;
+  std::ifstream table{TEST_DATA "/kernel_names.tsv"};
+  for (std::string mangled, name; std::getline(table, mangled, '\t') && std::getline(table, name);) spelled[mangled] = name;
+  std::map<std::string, std::uint64_t> expected;
+  for (auto const& [mangled, kernel] : run.nsys.at("kernels").items()) {
+    expected[mangled.compare(0, 2, "_Z") == 0 ? spelled.at(mangled) : mangled] += kernel.at("count").get<std::uint64_t>();
+  }
+  std::map<std::string, std::uint64_t> found;
+  for (profkit::nsys_row const& row : profkit::summarize_like_nsys(run.profile).kernels) found[row.name] = row.samples.count;
+  CHECK(found == expected);
 }
 
 TEST_CASE("in a recorded run each kernel is charged to the ranges that Nsight Systems has around its launch", "[recorded]") {

@@ -16,6 +16,7 @@
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 #include "measured_time.hpp"
+#include "nsys_kernel_name.hpp"
 #include "nsys_statistics.hpp"
 #include "path_tree.hpp"
 
@@ -153,7 +154,7 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
 class range_kernel_groups {
  public:
   explicit range_kernel_groups(nsys_view const& view) : view_{view} {
-    for (gpu_name_record const& each : view.of.gpu_names) kernel_of_.push_back(kernels_(each.name));
+    for (gpu_name_record const& each : view.of.gpu_names) kernel_of_.push_back(kernels_(nsys_kernel_name(each)));
     for (thread_record const& each : view.of.threads) {
       thread_of_.push_back(numbers_.try_emplace(each.system_id, numbers_.size()).first->second);
     }

@@ -12,6 +12,7 @@
 #include "../profile/profile.hpp"
 #include "attribution.hpp"
 #include "measured_time.hpp"
+#include "nsys_kernel_name.hpp"
 #include "nsys_ranges.hpp"
 #include "nsys_statistics.hpp"
 
@@ -63,7 +64,7 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
     if (in.contains(scope.time.begin)) ranges.add(scope.path, scope.time.duration().count());
   }
   auto const name_of = [](gpu_name_record const& each) { return each.name; };
-  detail::nsys_groups kernels{of.gpu_names, name_of};
+  detail::nsys_groups kernels{of.gpu_names, nsys_kernel_name};
   detail::nsys_groups memory_times{of.gpu_names, name_of};
   detail::nsys_groups memory_sizes{of.gpu_names, name_of};
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
