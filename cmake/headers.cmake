@@ -101,6 +101,7 @@ set(PROFKIT_HEADERS
     profkit/record/api_call.hpp
     profkit/record/calendar_clock.hpp
     profkit/record/clock.hpp
+    profkit/record/function_name.hpp
     profkit/record/library_pin.hpp
     profkit/record/log_chunk.hpp
     profkit/record/log_drain.hpp

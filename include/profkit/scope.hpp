@@ -7,7 +7,7 @@
 ///     PROF_SCOPE("attention");           a scope to the end of the block
 ///     PROF_SCOPE("scores", profkit::work{flops, bytes});   the same, and what it has to do; `profkit::add_work` says so later
 ///     PROF_SCOPE_INDEXED("layer", i);    the same, shown as `layer_3`
-///     PROF_FUNCTION();                   a scope named after the function
+///     PROF_FUNCTION();                   a scope named after the function: "run", "engine::run", "engine::run lambda"
 ///     PROF_COUNTER("loss", value);       a sampled number
 ///     PROF_ADOPT_SCOPE("backward", token);  a scope that works for the one of the token, on whatever thread that was
 ///
@@ -15,6 +15,7 @@
 
 #include "record/add_work.hpp"
 #include "record/adopting_scope.hpp"
+#include "record/function_name.hpp"
 #include "record/memory_events.hpp"
 #include "record/scope.hpp"
 #include "record/scope_listener.hpp"
@@ -34,12 +35,16 @@
 #define PROFKIT_VARIABLE PROFKIT_JOIN(profkit_scope_, __COUNTER__)
 #endif
 
-/// The site of this place: a statement expression, so that each macro is one declaration and `__func__` is the user's function.
+/// The site of this place: a statement expression, so that each macro is one declaration.
 #define PROFKIT_SITE(name)                                         \
   (*__extension__({                                                \
     static ::profkit::site profkit_site{name, __FILE__, __LINE__}; \
     &profkit_site;                                                 \
   }))
+
+/// The name of the function around it, made by the compiler.
+#define PROFKIT_FUNCTION_NAME(variable) \
+  static constexpr ::profkit::detail::function_name variable = ::profkit::detail::short_function_name(__PRETTY_FUNCTION__, __func__)
 
 #ifndef PROFKIT_DISABLE
 
@@ -52,9 +57,26 @@
 #define PROF_SCOPE_INDEXED(name, index) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
 
-/// A scope to the end of the block, named after the function.
-#define PROF_FUNCTION() \
-  ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE(&__func__[0]) }
+/// A scope to the end of the block, named after the function: with its class or namespace, without parameters and template arguments.
+#ifdef __CUDACC__
+// In templates nvcc takes a static variable with a name of PROFKIT_FUNCTION_NAME for one that is initialised at run time, and allows none
+// in a statement expression.
+#define PROFKIT_FUNCTION_SCOPE_2(number)                                                        \
+  PROFKIT_FUNCTION_NAME(profkit_name_##number);                                                 \
+  static ::profkit::site profkit_site_##number{profkit_name_##number.text, __FILE__, __LINE__}; \
+  ::profkit::scope profkit_scope_##number { profkit_site_##number }
+#define PROFKIT_FUNCTION_SCOPE(number) PROFKIT_FUNCTION_SCOPE_2(number)
+#define PROF_FUNCTION() PROFKIT_FUNCTION_SCOPE(__COUNTER__)
+#else
+#define PROF_FUNCTION()                                                           \
+  ::profkit::scope PROFKIT_VARIABLE {                                             \
+    *__extension__({                                                              \
+      PROFKIT_FUNCTION_NAME(profkit_name);                                        \
+      static ::profkit::site profkit_site{profkit_name.text, __FILE__, __LINE__}; \
+      &profkit_site;                                                              \
+    })                                                                            \
+  }
+#endif
 
 /// A scope to the end of the block that works for the one of the token, a `profkit::scope_token`.
 #define PROF_ADOPT_SCOPE(role, token) \

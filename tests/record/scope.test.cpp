@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/scope.hpp>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <string>
@@ -19,6 +20,28 @@ static_assert(std::is_nothrow_destructible_v<profkit::scope>);
 namespace {
 
 void a_function() { PROF_FUNCTION(); }
+
+template <class T>
+struct engine {
+  engine() { PROF_FUNCTION(); }
+  void run() const {
+    PROF_FUNCTION();
+    [&](auto) {
+      PROF_FUNCTION();
+      [] { PROF_FUNCTION(); }();
+    }(1);
+  }
+  template <class U>
+  U apply(U value) {
+    PROF_FUNCTION();
+    return value;
+  }
+  void operator()(int) { PROF_FUNCTION(); }
+  static engine* make(std::vector<T> const&) {
+    PROF_FUNCTION();
+    return nullptr;
+  }
+};
 
 void inner() { PROF_SCOPE("inner"); }
 
@@ -85,6 +108,26 @@ TEST_CASE("the index of a scope is a number of any size", "[scope]") {
 
 TEST_CASE("PROF_FUNCTION is named after the function", "[scope]") {
   CHECK(scope_names(record([] { a_function(); })) == std::vector<std::string>{"a_function"});
+}
+
+TEST_CASE("PROF_FUNCTION in a class shows the class, and in a lambda the function around it", "[scope]") {
+  std::vector<std::string> names = scope_names(record([] {
+    engine<std::vector<int>> made;
+    made.run();
+    made.apply(1.0F);
+    made(1);
+    made.make({});
+  }));
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"engine::apply", "engine::engine", "engine::make", "engine::operator()", "engine::run",
+                                          "engine::run/engine::run lambda", "engine::run/engine::run lambda/engine::run lambda"});
+}
+
+TEST_CASE("a name of PROF_FUNCTION that is not understood is that of the function alone", "[scope]") {
+  constexpr profkit::detail::function_name unknown = profkit::detail::short_function_name("a spelling of some other compiler", "run");
+  CHECK(std::string{unknown.text} == "run");
+  std::string const longest(200, 'x');
+  CHECK(std::string{profkit::detail::short_function_name(("void " + longest + "()").c_str(), longest.c_str()).text}.size() == 127);
 }
 
 TEST_CASE("PROF_COUNTER keeps every sample with its time", "[scope]") {

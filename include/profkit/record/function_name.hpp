@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace profkit::detail {
+
+/// The text of a name, made by the compiler.
+struct function_name {
+  static constexpr std::size_t max_length = 127;
+
+  char text[max_length + 1] = {};
+  std::size_t length = 0;
+
+  constexpr void add(char const* begin, char const* end) {
+    while (begin != end && length < max_length) text[length++] = *begin++;
+  }
+  constexpr void add(char const* all) {
+    while (*all != '\0' && length < max_length) text[length++] = *all++;
+  }
+};
+
+constexpr bool begins_with(char const* text, char const* with) {
+  while (*with != '\0' && *text == *with) {
+    ++text;
+    ++with;
+  }
+  return *with == '\0';
+}
+
+constexpr bool ends_with(char const* begin, char const* end, char const* with) {
+  char const* last = with;
+  while (*last != '\0') ++last;
+  if (end - begin < last - with) return false;
+  return begins_with(end - (last - with), with);
+}
+
+constexpr bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
+constexpr bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
+
+/// @param text begins with a bracket.
+/// @return behind the bracket that closes it.
+constexpr char const* after_brackets(char const* text) {
+  int depth = 0;
+  for (; *text != '\0'; ++text) {
+    depth += opens(*text) ? 1 : closes(*text) ? -1 : 0;
+    if (depth == 0) return text + 1;
+  }
+  return text;
+}
+
+/// The part of a qualified name that ends at `end`: behind the last "::" or space that is not in brackets.
+constexpr char const* part_before(char const* text, char const* end) {
+  int depth = 0;
+  for (; end != text; --end) {
+    char const c = end[-1];
+    if (depth == 0 && (opens(c) || c == ':' || c == ' ' || c == '*' || c == '&')) break;
+    depth += closes(c) ? 1 : opens(c) ? -1 : 0;
+  }
+  return end;
+}
+
+/// Where one of up to three texts begins a part of a qualified name outside of brackets; null: nowhere.
+/// @param is_function the text has to be followed by parameters.
+constexpr char const* find_part(char const* text, char const* first, char const* second, char const* third, bool is_function) {
+  char const* const texts[] = {first, second, third};
+  int depth = 0;
+  for (char const* at = text; *at != '\0'; ++at) {
+    bool const is_begin = depth == 0 && (at == text || at[-1] == ' ' || at[-1] == ':' || at[-1] == '*' || at[-1] == '&');
+    for (char const* const wanted : texts) {
+      if (!is_begin || !begins_with(at, wanted)) continue;
+      char const* behind = at;
+      for (char const* each = wanted; *each != '\0'; ++each) ++behind;
+      if (is_function && *behind == '<') behind = after_brackets(behind);
+      if (!is_function || *behind == '(') return at;
+    }
+    depth += opens(*at) ? 1 : closes(*at) ? -1 : 0;
+  }
+  return nullptr;
+}
+
+/// Of "engine<int>::run() const" the end of "run": in front of the parameters and what comes behind them.
+constexpr char const* end_of_name(char const* text, char const* end) {
+  char const* const qualifiers[] = {" &&", " &", " volatile", " const"};
+  for (char const* qualifier : qualifiers) {
+    if (ends_with(text, end, qualifier)) {
+      while (*qualifier++ != '\0') --end;
+    }
+  }
+  for (char const bracket : ")>") {
+    if (bracket == '\0') break;
+    if (end == text || end[-1] != bracket) continue;
+    int depth = 0;
+    do {
+      --end;
+      depth += closes(*end) ? 1 : opens(*end) ? -1 : 0;
+    } while (depth > 0 && end != text);
+  }
+  return end;
+}
+
+/// The name that PROF_FUNCTION gives a scope: "run", "engine::run" in a class or a namespace, "engine::run lambda" in a lambda of that
+/// function; without template arguments, parameters and outer scopes.
+/// @param pretty `__PRETTY_FUNCTION__` of g++ or clang++.
+/// @param plain `__func__`
+constexpr function_name short_function_name(char const* pretty, char const* plain) {
+  function_name result;
+  char const* begin = find_part(pretty, "<lambda", "(anonymous class)", "(lambda", false);
+  bool const is_lambda = begin != nullptr && begins_with(plain, "operator()");
+  char const* end = begin;
+  if (is_lambda) {
+    if (end - pretty >= 2 && end[-1] == ':') end -= 2;
+    end = end_of_name(pretty, end);
+    begin = part_before(pretty, end);
+  } else {
+    begin = find_part(pretty, plain, plain, plain, true);
+    if (begin != nullptr) {
+      end = begin;
+      for (char const* each = plain; *each != '\0'; ++each) ++end;
+    }
+  }
+  if (begin == nullptr) {  // a spelling that this function does not know
+    result.add(plain);
+    return result;
+  }
+  if (begin - pretty >= 2 && begin[-1] == ':') {
+    char const* const outer_end = begin - 2;
+    char const* const outer = part_before(pretty, outer_end);
+    char const* shown_end = outer;
+    while (shown_end != outer_end && *shown_end != '<' && *shown_end != '(') ++shown_end;
+    if (shown_end != outer && !opens(*outer)) {
+      result.add(outer, shown_end);
+      result.add("::");
+    }
+  }
+  result.add(begin, end);
+  if (is_lambda) result.add(result.length == 0 ? "lambda" : " lambda");
+  return result;
+}
+
+}  // namespace profkit::detail
