@@ -140,6 +140,7 @@ set(PROFKIT_HEADERS
     profkit/report/number_format.hpp
     profkit/report/per_step_json.hpp
     profkit/report/quality_text.hpp
+    profkit/report/process_path.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp

@@ -265,6 +265,18 @@ TEST_CASE("the output directory of the options is written when the session ends"
   std::filesystem::remove_all(directory);
 }
 
+TEST_CASE("%p in the name of the output directory is the number of the process", "[session]") {
+  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-process-" + std::to_string(::getpid()));
+  profkit::options options = plain_options();
+  options.output_directory = (directory / "rank.%p").string();
+  {
+    profkit::session session{options};
+    for (profkit::step step : session) PROF_SCOPE("work");
+  }
+  CHECK(std::filesystem::exists(directory / ("rank." + std::to_string(::getpid())) / "report.json"));
+  std::filesystem::remove_all(directory);
+}
+
 TEST_CASE("a trace is written with the reports, or alone where the program runs", "[session]") {
   std::filesystem::path const before = std::filesystem::current_path();
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-trace-" + std::to_string(::getpid()));

@@ -30,8 +30,9 @@ struct options {
   bool memory_at_scopes = false;  ///< `memory=scopes`: read at both ends of every scope what the memory sources have given
   bool trace = false;             ///< `trace`: write `trace.json` when the session ends, with the reports or else where the program runs
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the last N measured steps are in it
-  std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends
-  /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it
+  std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends; "%p" in it is the process id
+  /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it; "%p" as
+  /// in `out=DIR`
   std::string journal;
   bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment can say it
   bool kernels = true;  ///< `kernels=off`: do not take a collector named "kernels"

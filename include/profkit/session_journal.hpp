@@ -26,6 +26,7 @@
 #include "profile/journal_encoder.hpp"
 #include "profile/write_signals.hpp"
 #include "record/own_thread.hpp"
+#include "report/process_path.hpp"
 
 namespace profkit::detail {
 
@@ -56,7 +57,7 @@ class session_journal {
   /// Makes the file. One with that name that holds something is kept as `FILE.before`.
   /// @param file "%p" in it is the number of the process.
   /// @throws profkit::error that names the file and says why it cannot be made.
-  explicit session_journal(std::string const& file) : file_{with_process(file)} {
+  explicit session_journal(std::string const& file) : file_{process_path(file)} {
     std::error_code ignored;
     if (std::filesystem::is_regular_file(file_, ignored) && std::filesystem::file_size(file_, ignored) > 0) {
       std::filesystem::rename(file_, file_ + ".before", ignored);
@@ -146,14 +147,6 @@ class session_journal {
       if (at_exit().running != nullptr && !at_exit().running->is_of_parent()) at_exit().running->finish();
     });
     static_cast<void>(registered);
-  }
-
-  static std::string with_process(std::string name) {
-    constexpr std::string_view process = "%p";
-    for (std::size_t at = name.find(process); at != std::string::npos; at = name.find(process, at)) {
-      name.replace(at, process.size(), std::to_string(::getpid()));
-    }
-    return name;
   }
 
   void run() {

@@ -6,6 +6,7 @@
 
 #include "console.hpp"
 #include "options.hpp"
+#include "report/process_path.hpp"
 #include "report/report.hpp"
 
 namespace profkit::detail {
@@ -26,7 +27,7 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
     }
   };
   bool const has_directory = !wanted.output_directory.empty();
-  if (has_directory) attempt([&] { last.write(wanted.output_directory, wanted.trace_steps); });
+  if (has_directory) attempt([&] { last.write(process_path(wanted.output_directory), wanted.trace_steps); });
   if (wanted.trace && !has_directory) attempt([&] { last.write_trace("trace.json", wanted.trace_steps); });
   if (wanted.print_report) attempt([&] { print_to_stdout(last.text() + "\n"); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "../support/made_profile.hpp"
@@ -125,6 +127,24 @@ TEST_CASE("write makes the directory and its files", "[report]") {
   CHECK(json::parse(file)["steps"]["measured"] == 2);
   for (char const* const name : {"report.md", "scopes.csv", "steps.csv"}) CHECK(std::filesystem::file_size(directory / name) > 100);
   std::filesystem::remove_all(directory.parent_path());
+}
+
+TEST_CASE("a report removes what an earlier one has left in its folder, and nothing else", "[report]") {
+  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-again-" + std::to_string(::getpid()));
+  // With kernels and memory by scope; all API calls and the compact trace are of other programs.
+  profkit::report{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))}.write(directory);
+  REQUIRE(std::filesystem::exists(directory / "scope_memory.csv"));
+  REQUIRE(std::filesystem::exists(directory / "nvtx_kern_sum.csv"));
+  std::filesystem::create_directories(directory / "kernels");
+  for (char const* const name : {"cuda_api_sum.csv", "trace.pftrace", "mine.csv", "kernels.csv.old", "kernels/kernels.csv"}) {
+    std::ofstream{directory / name} << "of an earlier run";
+  }
+  made_report().write(directory);
+  std::set<std::string> names;
+  for (auto const& each : std::filesystem::recursive_directory_iterator{directory}) names.insert(each.path().lexically_relative(directory));
+  CHECK(names == std::set<std::string>{"kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv", "nvtx_pushpop_sum.csv",
+                                       "report.json", "report.md", "scopes.csv", "steps.csv", "trace.json"});
+  std::filesystem::remove_all(directory);
 }
 
 TEST_CASE("write names what it cannot write", "[report]") {

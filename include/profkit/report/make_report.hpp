@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "../analyze/analyze.hpp"
@@ -132,6 +135,24 @@ inline void write_traces(profile const& of, attribution const& launched, std::ui
   attempt([&] { write_compact_trace(of, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
 }
 
+/// The files of a report that not every report has.
+inline constexpr std::array<std::string_view, 9> occasional_files{
+    "scope_memory.csv",          "kernels.csv",           "cuda_api_sum.csv",  "cuda_gpu_kern_sum.csv", "cuda_gpu_mem_time_sum.csv",
+    "cuda_gpu_mem_size_sum.csv", "nvtx_gpu_proj_sum.csv", "nvtx_kern_sum.csv", "trace.pftrace"};
+
+/// Removes what an earlier report has left in the directory and this one does not have. No other file is touched.
+inline void remove_earlier_files(std::filesystem::path const& folder, std::set<std::string> const& written, file_attempts& attempt) {
+  for (std::string_view const name : occasional_files) {
+    if (written.count(std::string{name}) != 0) continue;
+    attempt([&] {
+      std::error_code failure;
+      std::filesystem::remove(folder / name, failure);
+      if (failure)
+        throw error{"cannot remove " + (folder / name).string() + " of an earlier report: " + failure.message(), failure.value()};
+    });
+  }
+}
+
 template <class Unused>
 void report_code<Unused>::write(profile const& of, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
   std::filesystem::path const folder = directory;
@@ -139,7 +160,11 @@ void report_code<Unused>::write(profile const& of, summary const& what, std::str
   std::filesystem::create_directories(folder, failure);
   if (failure) throw error{"cannot make the directory " + directory + ": " + failure.message(), failure.value()};
   file_attempts attempt;
-  auto const write = [&](std::string const& name, std::string const& content) { attempt([&] { write_file(folder / name, content); }); };
+  std::set<std::string> written;
+  auto const write = [&](std::string const& name, std::string const& content) {
+    written.insert(name);
+    attempt([&] { write_file(folder / name, content); });
+  };
   write("report.json", report_json(what));
   write("report.md", text(what, true));
   write("scopes.csv", scope_table(what).to_csv());
@@ -149,6 +174,8 @@ void report_code<Unused>::write(profile const& of, summary const& what, std::str
   attribution const launched = attribute(of);
   for (named_csv const& each : nsys_csv(summarize_like_nsys(of, launched), what.gpu.has_value())) write(each.name, each.content);
   write_traces(of, launched, trace_steps, folder / "trace.json", attempt);
+  if (write_compact_trace != nullptr) written.insert("trace.pftrace");
+  remove_earlier_files(folder, written, attempt);
   attempt.finish();
 }
 

@@ -39,7 +39,7 @@ class report {
 
   /// Writes `report.json`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and `nvtx_pushpop_sum.csv`; where kernels were collected
   /// `kernels.csv` and the other summaries of Nsight Systems, too; with `<profkit/perfetto.hpp>` in the program `trace.pftrace`. Makes the
-  /// directory if need be. Each file is there as a whole or not at all.
+  /// directory if need be. Each file is there as a whole or not at all; files of an earlier report that this one does not have are removed.
   /// @param directory where to.
   /// @param trace_steps how many of the last measured steps are in the traces.
   /// @throws profkit::error that names the file.
