@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of README.md, "What it costs", and of docs/kernels.md, "What it costs", from all committed runs: the smallest and the largest.
+
+usage: cost_ranges.py [--check PAGE...]     --check: exit with 1 unless each row stands in one of the pages as it is printed
+"""
+import json
+import pathlib
+import re
+import statistics
+import sys
+
+RESULTS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/results"
+GPU_BENCH = ("h200/gpu_bench.json", "h200/gpu_bench_quieter_host.json")
+
+
+def to_range(values, form):
+    """"1 to 2", or "1" if both are shown alike."""
+    ends = [form.format(each) for each in (min(values), max(values))]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def quartiles(values, form):
+    low, _, high = statistics.quantiles(values, n=4)
+    return f"{form.format(low)} to {form.format(high)}"
+
+
+def table_rows(name):
+    """The tables of a page of results: (heading above or "", the cells of a row by the words of its first)."""
+    heading, rows = "", {}
+    for line in (RESULTS / "h200" / name).read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            heading = line[3:]
+        elif line.startswith("| "):
+            cells = [each.strip() for each in line.strip("| ").split("|")]
+            rows[heading, cells[0]] = cells
+    return rows
+
+
+def host_rows(found):
+    ns = found["scopes"]["found"]["ns"]
+    ratios = [one / floor for one, floor in zip(ns["on"], ns["floor"])]
+    off = found["instructions"]["found"]["counts"]["off"]
+    compiling = found["compile"]["found"]
+    over_empty = [one - empty for one, empty in zip(compiling["scope.hpp"]["ms"], compiling["empty"]["ms"])]
+    return [f"| a scope, recorded | {statistics.median(ns['on']):.1f} ns ({quartiles(ns['on'], '{:.1f}')}), "
+            f"{statistics.median(ratios):.2f} ({quartiles(ratios, '{:.2f}')}) times two readings of the time-stamp counter and one store; 24 bytes |",
+            f"| a scope with no session and no tool | {off:.0f} instructions, {statistics.median(ns['off']):.2f} ns ({quartiles(ns['off'], '{:.2f}')}) |",
+            f"| `scope.hpp` in a file | {statistics.median(over_empty):.0f} ms ({quartiles(over_empty, '{:.0f}')}) of compiling |"]
+
+
+def launch_rows(runs, launches):
+    """@param launches of launch_cost.md: what watches -> [words, ns, added ns, times CUPTI's]"""
+    records, ours, with_api, with_all = [], [], [], []
+    for run in runs:
+        part = run["parts"]["launch"]
+        ns = {name: each["median"] for name, each in part["figures"].items()}
+        added = ns["CUPTI kernel records"] - ns["nothing"]
+        records.append(added / 1e3)
+        ours.append(next(each["ratio"] for each in part["comparisons"] if each["name"].startswith("a launch: what profkit adds")))
+        with_api.append((ns["CUPTI kernel and runtime records"] - ns["nothing"]) / added)
+        with_all.append((ns["profkit scopes, kernels and all API calls"] - ns["nothing"]) / added)
+    records.append(float(launches["", "CUPTI kernel records"][2]) / 1e3)
+    ours += [float(launches["", name][3]) for name in ("profkit kernels", "profkit scopes and kernels")]
+    with_api.append(float(launches["", "CUPTI kernel and runtime records"][3]))
+    with_all.append(float(launches["", "profkit scopes, kernels and all API calls"][3]))
+    return [f"| a kernel launch, kernels collected | {to_range(records, '{:.1f}')} us of CUPTI's own records, and {to_range(ours, '{:.2f}')} times that "
+            "with profkit |",
+            f"| a launch of an empty kernel | {to_range(ours, '{:.2f}')} times what CUPTI's bare kernel records add ({to_range(records, '{:.1f}')} us) | with "
+            f"API records of the runtime's launches: {to_range(with_api, '{:.2f}')} times |",
+            f"| a launch, all API calls collected | {to_range(with_all, '{:.2f}')} times | |"]
+
+
+def step_rows(runs, steps):
+    """@param steps of t09_cost.md: heading, what runs -> cells, of which the last is "+1.23 %" """
+    def of_page(size, what):
+        return next(float(re.sub(r"[ %+]", "", cells[-1])) for (heading, name), cells in steps.items() if heading.startswith(size) and name == what)
+
+    def of_runs(name):
+        return [100 * (next(each["ratio"] for each in run["parts"]["step"]["comparisons"] if each["name"] == name) - 1) for run in runs]
+
+    small, medium = "small/128/train/fp32", "medium/512/train/fp32"
+    ours = [of_page(small, "trainer, profkit scopes and kernels"), *of_runs("a step: with kernels, over no profiler")]
+    kineto = [of_page(small, "PyTorch eager, torch.profiler CUDA"), *of_runs("a step: torch.profiler CUDA, over no profiler")]
+    nsys = of_page(small, "trainer under nsys -t cuda,nvtx")
+    large = [of_page(medium, name) for name in ("trainer, profkit scopes and kernels", "PyTorch eager, torch.profiler CUDA", "trainer under nsys -t cuda,nvtx")]
+    return [f"| a training step that launching limits, kernels collected | {to_range(ours, '{:.0f}')} %, where `torch.profiler` (CUDA only) adds "
+            f"{to_range(kineto, '{:.0f}')} % and Nsight Systems {nsys:.0f} % |",
+            f"| a training step of the small model at context 128, which launching limits | {to_range(ours, '{:.0f}')} % | `torch.profiler` CUDA only "
+            f"{to_range(kineto, '{:.0f}')} %, CPU + CUDA {of_page(small, 'PyTorch eager, torch.profiler CPU + CUDA'):.0f} %; Nsight Systems {nsys:.0f} % |",
+            f"| a training step of the medium model at context 512, which the GPU limits | {large[0]:.1f} % | `torch.profiler` {large[1]:.1f} %, Nsight "
+            f"Systems {large[2]:.1f} % |"]
+
+
+def main():
+    runs = [json.loads((RESULTS / name).read_text(encoding="utf-8")) for name in GPU_BENCH]
+    rows = (host_rows(json.loads((RESULTS / "bench/host.json").read_text(encoding="utf-8"))) + launch_rows(runs, table_rows("launch_cost.md"))
+            + step_rows(runs, table_rows("t09_cost.md")))
+    print("\n".join(rows))
+    if sys.argv[1:2] != ["--check"]:
+        return 0
+    lines = {line for page in sys.argv[2:] for line in pathlib.Path(page).read_text(encoding="utf-8").splitlines()}
+    missing = [row for row in rows if row not in lines]
+    print("".join(f"\nnot in {' or '.join(sys.argv[2:])}: {row}" for row in missing) or f"\n{len(rows)} rows are there")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
