@@ -2,6 +2,7 @@
 # with the folder.
 
 set(PROFKIT_HEADERS
+    profkit/closest_word.hpp
     profkit/code.hpp
     profkit/console.hpp
     profkit/options.hpp
@@ -85,6 +86,7 @@ set(PROFKIT_HEADERS
     profkit/profile/check_records.hpp
     profkit/profile/checksum.hpp
     profkit/profile/error.hpp
+    profkit/profile/finite.hpp
     profkit/profile/flat_records.hpp
     profkit/profile/journal_encoder.hpp
     profkit/profile/journal_format.hpp

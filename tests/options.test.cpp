@@ -119,3 +119,32 @@ TEST_CASE("the environment is read at the call", "[options]") {
   ::unsetenv("PROFKIT");
   CHECK(profkit::options::from_env().warmup_steps == profkit::options{}.warmup_steps);
 }
+
+TEST_CASE("a misspelt key is answered with the one that was meant, if one is near", "[options]") {
+  auto const answers = [](char const* misspelt, char const* answer) {
+    CHECK_THROWS_MATCHES(profkit::options::parse(misspelt), profkit::error, MessageMatches(ContainsSubstring(answer)));
+  };
+  answers("step=5", "\"step=5\". Did you mean \"steps\"? Valid keys: off");
+  answers("stepss=5", "Did you mean \"steps\"?");
+  answers("Report", "Did you mean \"report\"?");
+  answers(" report", "Did you mean \"report\"?");
+  answers("warmpu=2", "Did you mean \"warmup\"?");
+  answers("x", "\"x\". Valid keys: off");
+  answers("something", "\"something\". Valid keys: off");
+  answers("=1", "\"=1\". Valid keys: off");
+}
+
+TEST_CASE("a bad PROFKIT throws nothing: nothing is recorded then", "[options]") {
+  ::setenv("PROFKIT", "report,steps=many", 1);
+  profkit::options const options = profkit::options::from_env();
+  ::unsetenv("PROFKIT");
+  CHECK_FALSE(options.enabled);
+  CHECK_FALSE(options.print_report);
+}
+
+TEST_CASE("more steps than can be counted are as many as can be counted", "[options]") {
+  profkit::options const options = profkit::options::parse("steps=18446744073709551615,warmup=5");
+  CHECK(options.most_wanted_steps() == 18446744073709551615U);
+  CHECK(profkit::options::parse("steps=18446744073709551610,warmup=5").most_wanted_steps() == 18446744073709551615U);
+  CHECK(profkit::options::parse("steps=7,warmup=5").most_wanted_steps() == 12);
+}

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "closest_word.hpp"
+#include "console.hpp"
 #include "profile/error.hpp"
 #include "profile/work.hpp"
 
@@ -59,15 +61,31 @@ struct options {
     return (step - warmup_steps + 1) % every == 0;
   }
 
-  /// Reads `PROFKIT` with `secure_getenv`.
-  /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
+  /// How many steps there can be at all, with those of the warm-up.
+  [[nodiscard]] std::uint64_t most_wanted_steps() const noexcept {
+    std::uint64_t const sum = warmup_steps + most_measured_steps();
+    return sum < warmup_steps ? ~std::uint64_t{0} : sum;
+  }
+
+  /// Reads `PROFKIT` with `secure_getenv`. Where that has an unknown key or a bad value, says so once on stderr, and nothing is recorded:
+  /// the result is that of `PROFKIT=off`.
   [[nodiscard]] static options from_env() {
     char const* const text = ::secure_getenv("PROFKIT");
-    return parse(text == nullptr ? "" : text);
+    try {
+      return parse(text == nullptr ? "" : text);
+    } catch (error const& failure) {
+      static bool is_said = false;
+      if (!__atomic_exchange_n(&is_said, true, __ATOMIC_RELAXED)) {
+        detail::warn(std::string{failure.what()} + ". This program runs without profkit, as with PROFKIT=off");
+      }
+      options off;
+      off.enabled = false;
+      return off;
+    }
   }
 
   /// @param text as in `PROFKIT`: "off" or "report,warmup=3,steps=10,out=profile".
-  /// @throws profkit::error
+  /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
   [[nodiscard]] static options parse(std::string_view text) {
     options result;
     while (!text.empty()) {
@@ -121,7 +139,7 @@ struct options {
       precision = precision_named(value);
       if (precision == profkit::precision::unknown) bad_value(item, "fp64, fp32, tf32, fp16, bf16 or fp8");
     } else {
-      throw error{"PROFKIT: unknown key \"" + std::string{item} + "\"; valid are: " + valid_keys};
+      unknown_key(item, key);
     }
   }
 
@@ -155,8 +173,14 @@ struct options {
     wanted_interval = percent / 100.0;
   }
 
+  [[noreturn]] static void unknown_key(std::string_view item, std::string_view key) {
+    std::string_view const meant = detail::closest_word(key, valid_keys);
+    std::string const hint = meant.empty() ? "" : "Did you mean \"" + std::string{meant} + "\"? ";
+    throw error{"PROFKIT: unknown key \"" + std::string{item} + "\". " + hint + "Valid keys: " + valid_keys};
+  }
+
   [[noreturn]] static void bad_value(std::string_view item, char const* wanted) {
-    throw error{"PROFKIT: bad value in \"" + std::string{item} + "\", it takes " + wanted + "; valid are: " + valid_keys};
+    throw error{"PROFKIT: bad value in \"" + std::string{item} + "\": it takes " + wanted + ". Valid keys: " + valid_keys};
   }
 
   static std::uint64_t number(std::string_view item, std::string_view value, std::uint64_t least = 0) {

@@ -60,7 +60,7 @@ class running_session final : public session_core {
     next.warmup = next.index < options_.warmup_steps;
     next.has_kernels = options_.collects_kernels_in(next.index);
     next.items = options_.items_per_step;
-    next.model_flops = options_.model_flops_per_step;
+    next.model_flops = amount_or_zero(options_.model_flops_per_step);
     if (!is_running()) return next;
     std::lock_guard<std::recursive_mutex> const lock{mutex_};
     if (!next.warmup) host_probe_.begin(profile_.environment.host_speed);
@@ -116,7 +116,7 @@ class running_session final : public session_core {
     return *report_;
   }
 
-  [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.warmup_steps + options_.most_measured_steps(); }
+  [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.most_wanted_steps(); }
   [[nodiscard]] std::uint64_t next_step() const noexcept override { return next_step_; }
   [[nodiscard]] bool has_enough() const noexcept override { return has_enough_; }
   [[nodiscard]] bool is_of_parent() const noexcept override { return journal_ && journal_->is_of_parent(); }
@@ -134,7 +134,7 @@ class running_session final : public session_core {
       throw error{"a profkit::session runs already; there can be one per process at a time. End it, or call its report(), first"};
     }
     try {
-      if (!options_.journal.empty()) journal_.emplace(options_.journal);
+      if (!options_.journal.empty()) make_journal();
     } catch (...) {
       __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
       throw;
@@ -158,6 +158,18 @@ class running_session final : public session_core {
     last_drain_ns_ = monotonic_ns();
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     if (journal_) journal_->start([this](bool last, std::string& to) { give_news(last, to); });
+  }
+
+  /// Where the environment asks for a journal that cannot be made, the session goes on without.
+  void make_journal() {
+    try {
+      journal_.emplace(options_.journal);
+    } catch (error const& failure) {
+      bool const is_of_environment = options_.journal == options::from_env().journal;
+      if (!is_of_environment) throw;
+      no_journal_ = failure.what();
+      warn(no_journal_ + ". The session goes on without it");
+    }
   }
 
   void stop() {
@@ -229,6 +241,7 @@ class running_session final : public session_core {
 
   void describe_collectors() {
     collectors_.describe(profile_);
+    if (!no_journal_.empty()) profile_.collectors.push_back({"journal", "not written", no_journal_});
     if (!journal_) return;
     std::string const failure = journal_->failure();
     profile_.collectors.push_back({"journal", failure.empty() ? "written" : "not written", failure.empty() ? journal_->file() : failure});
@@ -265,6 +278,7 @@ class running_session final : public session_core {
 
   options options_;
   std::optional<session_journal> journal_;
+  std::string no_journal_;  ///< why there is none though one is wanted
   /// Of all that the journal's thread uses, too: the profile, the collectors, the logs as far as they are read, and clocks. The session's
   /// thread holds it between steps; a collector may ask for more than it is given, such as another collector.
   std::recursive_mutex mutex_;

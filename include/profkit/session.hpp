@@ -29,7 +29,8 @@ namespace profkit {
 ///     fmt::print("{}\n", session.report());
 class session final : public step_loop {
  public:
-  /// @throws profkit::error if another session runs, or the file of `options::journal` cannot be made.
+  /// @throws profkit::error if another session runs, or the file of `options::journal` cannot be made and it is not `PROFKIT` that asks for
+  /// it.
   explicit session(options wanted = options::from_env()) : core_{detail::session_code<void>::make(std::move(wanted))} {}
 
   /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr.

@@ -62,8 +62,16 @@ class session_journal {
     if (std::filesystem::is_regular_file(file_, ignored) && std::filesystem::file_size(file_, ignored) > 0) {
       std::filesystem::rename(file_, file_ + ".before", ignored);
     }
+    std::filesystem::file_status const there = std::filesystem::status(file_, ignored);
+    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {  // a pipe would stop the program
+      throw error{"PROFKIT: cannot make the journal " + file_ + ": it is there and is not a regular file"};
+    }
     constexpr mode_t mode = 0666;  // less the umask
-    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, mode);
+    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, mode);
+    if (descriptor_ >= 0 && descriptor_ <= STDERR_FILENO) {  // a closed stdout must not become the journal
+      int const higher = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+      ::close(std::exchange(descriptor_, higher));
+    }
     if (descriptor_ < 0) throw error{"PROFKIT: cannot make the journal " + file_ + ": " + std::generic_category().message(errno), errno};
   }
 

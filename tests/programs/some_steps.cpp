@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program as anybody has it, with what PROFKIT says. Its last words on stderr are that it came to its end.
+// A program as anybody has it, with what PROFKIT says, but for the numbers of steps: 1 of warm-up and 3, unless PROFKIT asks for very many;
+// then it ends the loop itself. Its last words on stderr are that it came to its end.
 #include <profkit/profkit.hpp>
 
+#include <cstdint>
 #include <cstdio>
 
 int main() {
   std::setvbuf(stdout, nullptr, _IONBF, 0);  // what is printed is written at once
   profkit::options options = profkit::options::from_env();
-  options.warmup_steps = 1;
-  options.measured_steps = 3;
+  if (options.measured_steps < 1'000'000) {
+    options.warmup_steps = 1;
+    options.measured_steps = 3;
+  }
   {
     profkit::session session{options};
     for (profkit::step step : session) {
       PROF_SCOPE("work");
+      if (step.index() == 7) {
+        std::fputs("8 steps\n", stderr);
+        break;
+      }
     }
   }
   std::fputs("the program came to its end\n", stderr);

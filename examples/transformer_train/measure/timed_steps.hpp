@@ -10,7 +10,6 @@
 namespace trainer {
 
 /// What the environment says; where it says nothing, 10 steps of warm-up and 100 that are measured.
-/// @throws profkit::error as `profkit::options::from_env` does.
 [[nodiscard]] profkit::options timed_steps_options();
 
 /// Runs the warm-up and the measured steps of something smaller than a training step under profkit, with the peaks of LibTorch's allocator

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "adopted_scopes.hpp"
@@ -108,14 +110,19 @@ inline std::vector<counter_summary> summarize_counters(profile const& of, measur
       last[sample.counter] = sample.time;
       result[sample.counter].last = sample.value;
     }
-    statistics[sample.counter].add(sample.value);
+    ++result[sample.counter].count;
+    if (is_finite(sample.value)) {
+      statistics[sample.counter].add(sample.value);
+    } else {
+      ++result[sample.counter].not_finite;
+    }
   }
   for (std::size_t i = 0; i < result.size(); ++i) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
     result[i].name = of.counter_names[i];
-    result[i].count = statistics[i].count();
-    result[i].mean = statistics[i].mean().value_or(0.0);
-    result[i].min = statistics[i].min().value_or(0.0);
-    result[i].max = statistics[i].max().value_or(0.0);
+    result[i].mean = statistics[i].mean().value_or(none);
+    result[i].min = statistics[i].min().value_or(none);
+    result[i].max = statistics[i].max().value_or(none);
   }
   result.erase(std::remove_if(result.begin(), result.end(), [](counter_summary const& each) { return each.count == 0; }), result.end());
   return result;

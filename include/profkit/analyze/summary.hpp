@@ -245,9 +245,10 @@ struct counter_summary {
   std::string name;
   std::uint64_t count = 0;
   double last = 0.0;  ///< in time
-  double mean = 0.0;
+  double mean = 0.0;  ///< this, `min` and `max`: of the finite samples; NaN if there is none
   double min = 0.0;
   double max = 0.0;
+  std::uint64_t not_finite = 0;  ///< samples that are NaN or infinite
 };
 
 /// What a profile comes to. It covers the measured steps, or the whole session where there was no step at all.

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "../profile/finite.hpp"
 #include "../profile/time.hpp"
 #include "../profile/work.hpp"
 #include "work_summary.hpp"
@@ -68,7 +68,7 @@ class work_sums {
 
  private:
   /// A count that is no count counts nothing.
-  static double counted(double value) { return std::isfinite(value) && value > 0.0 ? value : 0.0; }
+  static double counted(double value) { return amount_or_zero(value); }
 
   std::array<double, precision_count> flops_{};
   double bytes_ = 0.0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
 #include "clock.hpp"
 #include "path_finder.hpp"
@@ -289,6 +290,8 @@ class log_reader {
     std::memcpy(&result.backward, &backward, sizeof result.backward);
     std::memcpy(&result.flops, &event[2], sizeof result.flops);
     std::memcpy(&result.bytes, &event[3], sizeof result.bytes);
+    result.flops = amount_or_zero(result.flops);
+    result.bytes = amount_or_zero(result.bytes);
     result.precision = static_cast<precision>((event[0] >> 8U) & 0xffU);
     return result;
   }

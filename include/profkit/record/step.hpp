@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 
+#include "../profile/finite.hpp"
 #include "recorder.hpp"
 #include "scope.hpp"
 #include "unusual_scope.hpp"
@@ -77,7 +78,7 @@ class step : private scope {
   void set_items(std::uint64_t items) noexcept { raw_.items = items; }
 
   /// Overrides `options::model_flops_per_step` for this step.
-  void set_model_flops(double flops) noexcept { raw_.model_flops = flops; }
+  void set_model_flops(double flops) noexcept { raw_.model_flops = detail::amount_or_zero(flops); }
 
   /// Leaves this step out of all figures, with its scopes, kernels and memory, such as a last iteration that only validates. The report
   /// says how many steps were excluded. It remains an iteration of the loop: it counts as one of `steps=N`. No effect in a warm-up step.

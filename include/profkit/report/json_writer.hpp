@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "../profile/finite.hpp"
 #include "shown_text.hpp"
 
 namespace profkit::detail {
@@ -55,7 +55,7 @@ class json_writer {
   void value(bool truth) { put(truth ? "true" : "false"); }
   void value(std::nullopt_t) { put("null"); }
   /// What is not a number becomes null: JSON has no infinity.
-  void value(double number) { put(std::isfinite(number) ? fmt::format("{}", number) : "null"); }
+  void value(double number) { put(is_finite(number) ? fmt::format("{}", number) : "null"); }
   template <class Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
   void value(Integer number) {
     put(fmt::format("{}", number));

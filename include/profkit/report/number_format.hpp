@@ -7,11 +7,18 @@
 #include <optional>
 #include <string>
 
+#include "../profile/finite.hpp"
 #include "../profile/time.hpp"
 
 namespace profkit::detail {
 
 inline constexpr char const* not_measured = "n/a";
+
+/// A number that the program gave. fmt must not see NaN or an infinity where the compiler believes that there are none (-ffast-math).
+inline std::string format_real(double value) {
+  if (is_finite(value)) return fmt::format("{:g}", value);
+  return is_nan(value) ? "nan" : is_negative(value) ? "-inf" : "inf";
+}
 
 inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", value.count()); }
 

@@ -148,6 +148,7 @@ inline void write_counters(json_writer& json, std::vector<counter_summary> const
     json.member("mean", each.mean);
     json.member("min", each.min);
     json.member("max", each.max);
+    json.member("not_finite", each.not_finite);
     json.end_object();
   }
   json.end_array();

@@ -74,10 +74,10 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 
 /// A row for each counter.
 [[nodiscard]] inline table counter_table(summary const& of) {
-  table result{{"counter", "samples", "last", "mean", "min", "max"}};
+  table result{{"counter", "samples", "last", "mean", "min", "max", "not finite"}};
   for (counter_summary const& row : of.counters) {
-    result.add({row.name, fmt::format("{}", row.count), fmt::format("{:g}", row.last), fmt::format("{:g}", row.mean),
-                fmt::format("{:g}", row.min), fmt::format("{:g}", row.max)});
+    result.add({row.name, fmt::format("{}", row.count), detail::format_real(row.last), detail::format_real(row.mean),
+                detail::format_real(row.min), detail::format_real(row.max), fmt::format("{}", row.not_finite)});
   }
   return result;
 }

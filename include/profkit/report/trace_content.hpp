@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,6 +15,7 @@
 #include "../analyze/measured_time.hpp"
 #include "../analyze/memory_changes.hpp"
 #include "../analyze/path_tree.hpp"
+#include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "trace_tracks.hpp"
@@ -211,7 +211,7 @@ class trace_content {
 
   static void tidy(counter_track& track) {
     auto& values = track.values;
-    values.erase(std::remove_if(values.begin(), values.end(), [](auto const& each) { return !std::isfinite(each.second); }), values.end());
+    values.erase(std::remove_if(values.begin(), values.end(), [](auto const& each) { return !is_finite(each.second); }), values.end());
     std::stable_sort(values.begin(), values.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
   }
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program that is told nonsense by its environment says so once on stderr, and comes to its end.
+
+usage: environment.py PROGRAM CASE
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+END = "the program came to its end\n"
+
+
+def require(truth, what):
+    if not truth:
+        sys.exit(what)
+
+
+def run(program, folder, profkit):
+    """@return what it said on stdout and stderr, without its last words."""
+    done = subprocess.run([program], cwd=folder, env={"PROFKIT": profkit}, capture_output=True, text=True, timeout=60)
+    require(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
+    require(done.stderr.endswith(END), done.stderr)
+    return done.stdout, done.stderr[:-len(END)]
+
+
+def bad_key(program, folder):
+    printed, said = run(program, folder, "report,step=5,out=out")
+    require(said.startswith('profkit: PROFKIT: unknown key "step=5". Did you mean "steps"? Valid keys: off, '), said)
+    require(said.endswith(". This program runs without profkit, as with PROFKIT=off\n") and said.count("\n") == 1, said)
+    require(printed == "" and not (folder / "out").exists(), printed)
+
+
+def bad_value(program, folder):
+    printed, said = run(program, folder, "report,warmup=some")
+    require(said.startswith('profkit: PROFKIT: bad value in "warmup=some": it takes a whole number from 0. Valid keys: off, '), said)
+    require(said.count("\n") == 1 and printed == "", said)
+
+
+def folder_of_journal(program, folder):
+    printed, said = run(program, folder, "report,journal=missing/journal")
+    reason = "PROFKIT: cannot make the journal missing/journal: No such file or directory"
+    require(said == f"profkit: {reason}. The session goes on without it\n", said)
+    require(f"journal: not written ({reason})\n" in printed and "\n  work " in printed, printed)
+
+
+def pipe_as_journal(program, folder):
+    """Nobody reads it, or somebody does."""
+    os.mkfifo(folder / "pipe")
+    for has_reader in False, True:
+        reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK) if has_reader else None
+        printed, said = run(program, folder, "report,journal=pipe")
+        require("cannot make the journal pipe: it is there and is not a regular file" in said, said)
+        require("\n  work " in printed, printed)
+        if reader is not None:
+            require(os.read(reader, 1) == b"", "something was written into the pipe")
+
+
+def many_steps(program, folder):
+    """It ends the loop itself, after 4 steps more than an overflow of the number would leave."""
+    _, said = run(program, folder, "steps=18446744073709551615,warmup=5")
+    require("8 steps\n" in said, said)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        globals()[sys.argv[2]](sys.argv[1], pathlib.Path(name))
