@@ -3,6 +3,7 @@
 
 #include <profkit/profkit.hpp>
 #include <profkit/record/log_reader.hpp>
+#include <profkit/record/recording_start.hpp>
 
 #include <mutex>
 
@@ -21,6 +22,18 @@ profkit::options options_of(std::uint64_t log_bytes) {
 }
 
 }  // namespace
+
+undrained::undrained(std::uint64_t log_bytes) {
+  profkit::options const options = options_of(log_bytes);
+  profkit::profile unused;
+  profkit::detail::start_recording(options.most_records, options.log_slots_per_thread, unused);
+  __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording, __ATOMIC_RELEASE);
+}
+
+undrained::~undrained() {
+  __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::recording, __ATOMIC_RELEASE);
+  forget_recorded();
+}
 
 recording::recording(std::uint64_t log_bytes) : state_{new state{profkit::session{options_of(log_bytes)}}} {
   // Where the processor does not say that its counter ticks evenly (valgrind's), times are wrong from here on: they are not looked at, and

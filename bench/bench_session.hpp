@@ -16,7 +16,7 @@ class recording {
   recording(recording const&) = delete;
   recording& operator=(recording const&) = delete;
 
-  /// An empty step. The session drains the logs after one, at most every 10 ms.
+  /// An empty step.
   void step();
 
   struct result {
@@ -31,11 +31,21 @@ class recording {
   std::unique_ptr<state> state_;
 };
 
+/// Scopes are recorded as in a session, and nobody drains them but `forget_recorded`: for what has to be the same in each run.
+class undrained {
+ public:
+  /// @param log_bytes as of `recording`.
+  explicit undrained(std::uint64_t log_bytes = 0);
+  ~undrained();
+  undrained(undrained const&) = delete;
+  undrained& operator=(undrained const&) = delete;
+};
+
 /// Bytes that this thread's log holds from its beginning on. What two of them differ by was written in between, if the log was not
 /// continued at its beginning.
 [[nodiscard]] std::uint64_t log_position();
 
-/// Takes what all threads have recorded as read, as a session that drains the logs does. Only while no session drains.
+/// Takes what all threads have recorded as read, as a session that drains the logs does. Only while there is no session.
 void forget_recorded();
 
 }  // namespace bench

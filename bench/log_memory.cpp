@@ -4,7 +4,6 @@
 // with 1 if some are neither in the profile nor counted as dropped.
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -53,7 +52,7 @@ struct memory {
 
 /// Of scopes that no one drains.
 memory of_kept_scopes() {
-  bench::recording session;
+  bench::undrained const recorder;
   memory result{};
   std::thread{[&result] {
     scopes(1);
@@ -73,14 +72,15 @@ struct drained {
   std::uint64_t scopes;   ///< in the profile
   std::uint64_t dropped;  ///< as profkit counts them
   double writer_ns;       ///< processor time of the writing thread for each scope
-  double reader_ns;       ///< of the thread that drains, for each scope in the profile
+  double reader_ns;       ///< of the session's thread, for each scope in the profile
   double scopes_per_s;    ///< that the writer wrote
 };
 
-/// Of a thread that opens scopes, with a pause after each `burst`, while the session drains its log between empty steps.
+/// Of a thread that opens scopes, with a pause after each `burst`, while the session drains its log.
 drained of_drained_scopes(std::chrono::microseconds pause) {
   bench::recording session;
-  std::atomic<bool> is_done{false};
+  double const process_begin = bench::now_ns(CLOCK_PROCESS_CPUTIME_ID);
+  double all_ns = 0.0;  // of the writer
   drained result{};
   std::thread writer{[&] {
     double const start = bench::now_ns(CLOCK_MONOTONIC);
@@ -93,17 +93,11 @@ drained of_drained_scopes(std::chrono::microseconds pause) {
     }
     result.writer_ns = ns / drained_scopes;
     result.scopes_per_s = 1e9 * drained_scopes / (bench::now_ns(CLOCK_MONOTONIC) - start);
-    is_done = true;
+    all_ns = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
   }};
-  double const begin = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
-  while (!is_done) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
-    session.step();
-  }
   writer.join();
-  std::this_thread::sleep_for(std::chrono::milliseconds{11});
-  session.step();  // drains what is left
-  double const reader_ns = bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});  // drains what is left
+  double const reader_ns = bench::now_ns(CLOCK_PROCESS_CPUTIME_ID) - process_begin - all_ns;
   bench::recording::result const found = session.end();
   result.scopes = found.scopes;
   result.dropped = found.dropped;

@@ -27,14 +27,20 @@ using bench::touch_memory;
 constexpr int batch = 16384;
 constexpr int batches = 12;
 
-std::optional<bench::recording> session;
+std::optional<bench::undrained> session;
+std::optional<bench::recording> drained_session;
 
 void begin_session(benchmark::State const&) { session.emplace(); }
+
+void begin_drained_session(benchmark::State const&) { drained_session.emplace(); }
 
 /// Of another size than the logs that there are: a thread gets a new one.
 void begin_session_with_new_logs(benchmark::State const&) { session.emplace(std::uint64_t{1} << 26U); }
 
-void end_session(benchmark::State const&) { session.reset(); }
+void end_session(benchmark::State const&) {
+  session.reset();
+  drained_session.reset();
+}
 
 __attribute__((noinline)) void empty() {
   for (int i = 0; i < batch; ++i) touch_memory();
@@ -107,6 +113,18 @@ void measure(benchmark::State& state) {
   set_ns(state, bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin);
 }
 
+/// Many batches without a pause, while the session's thread drains.
+template <void (*Run)()>
+void measure_beside(benchmark::State& state) {
+  constexpr int many = 20;
+  Run();
+  double const begin = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
+  for (auto _ : state) {
+    for (int i = 0; i < many; ++i) Run();
+  }
+  set_ns(state, (bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / many);
+}
+
 /// What is recorded is drained after each batch, as in a program whose session drains its logs in time; only the batches are timed.
 template <void (*Run)()>
 void measure_drained(benchmark::State& state) {
@@ -176,6 +194,8 @@ int main(int argc, char** argv) {
   add("on", measure_drained<scopes>, 1, begin_session);
   add("on_nested", measure_drained<nested_scopes>, 1, begin_session);
   add("on_indexed", measure_drained<indexed_scopes>, 1, begin_session);
+  add("floor_beside", measure_beside<floor_records>);
+  add("on_beside", measure_beside<scopes>, 1, begin_drained_session);
   add("floor_two_threads", measure_drained<floor_records>, 2);
   add("on_two_threads", measure_drained<scopes>, 2, begin_session);
   add("floor_first_written", floor_first_written);

@@ -120,7 +120,7 @@ int main() {
   count("off", off);
   count("off_indexed", off_indexed);
   count("floor", floor_records);
-  bench::recording session;
+  bench::undrained const recorder;
   { PROF_SCOPE("first of this thread"); }
   count("on", on);
   count("on_indexed", on_indexed);

@@ -11,8 +11,11 @@ set(PROFKIT_HEADERS
     profkit/running_session.hpp
     profkit/session.hpp
     profkit/session_code.hpp
+    profkit/session_exit.hpp
     profkit/session_journal.hpp
     profkit/session_outputs.hpp
+    profkit/session_recording.hpp
+    profkit/session_thread.hpp
     profkit/version.hpp
     profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
@@ -109,6 +112,7 @@ set(PROFKIT_HEADERS
     profkit/record/log_drain.hpp
     profkit/record/log_event.hpp
     profkit/record/log_reader.hpp
+    profkit/record/measure_loop.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
     profkit/record/overhead.hpp
@@ -116,18 +120,20 @@ set(PROFKIT_HEADERS
     profkit/record/path_finder.hpp
     profkit/record/record_room.hpp
     profkit/record/recorder.hpp
+    profkit/record/recording_start.hpp
     profkit/record/scope.hpp
     profkit/record/scope_listener.hpp
     profkit/record/scope_node.hpp
     profkit/record/scope_token.hpp
     profkit/record/site.hpp
     profkit/record/step.hpp
-    profkit/record/step_clock.hpp
+    profkit/record/step_queue.hpp
     profkit/record/thread_log.hpp
     profkit/record/thread_registry.hpp
     profkit/record/thread_rest.hpp
     profkit/record/ticks.hpp
     profkit/record/unusual_scope.hpp
+    profkit/record/waker.hpp
     profkit/report/budget_table.hpp
     profkit/report/adopted_table.hpp
     profkit/report/compact_trace_hook.hpp

@@ -36,6 +36,9 @@ struct options {
   /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it; "%p" as
   /// in `out=DIR`
   std::string journal;
+  /// `signals=report`: SIGINT and SIGTERM end the program as always, but first the session ends as it does with `exit`. Where the program
+  /// has a handler of its own, or ignores the signal, nothing changes.
+  bool report_on_signals = false;
   bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment can say it
   bool kernels = true;  ///< `kernels=off`: do not take a collector named "kernels"
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
@@ -98,8 +101,8 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, "
-      "records=N, log=SIZE, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, kernels=on|off|every:N, "
+      "nvtx=on|off, records=N, log=SIZE, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -121,6 +124,9 @@ struct options {
     } else if (key == "journal") {
       if (value.empty()) bad_value(item, "a file");
       journal = value;
+    } else if (key == "signals") {
+      if (value != "report" && value != "default") bad_value(item, "report or default");
+      report_on_signals = value == "report";
     } else if (key == "trace") {
       trace = true;
       if (has_value) trace_steps = number(item, value, 1);

@@ -31,11 +31,12 @@ class session final : public step_loop {
  public:
   /// @throws profkit::error if another session runs, or the file of `options::journal` cannot be made and it is not `PROFKIT` that asks for
   /// it.
-  explicit session(options wanted = options::from_env()) : core_{detail::session_code<void>::make(std::move(wanted))} {}
+  explicit session(options wanted = options::from_env()) : session{detail::session_code<void>::make(std::move(wanted))} {}
 
-  /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr.
+  /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr. A step that is open counts as
+  /// abandoned. The same happens when the program calls `exit` and the session is still there.
   ~session() override {
-    if (core_->is_of_parent()) static_cast<void>(core_.release());
+    if (core_->end()) delete core_;
   }
 
   /// Takes a collector: `session.collect(profkit::host_memory())`. One that cannot work says so in the report.
@@ -52,7 +53,7 @@ class session final : public step_loop {
   /// Stops, drains and analyses. May wait up to 5 seconds for the GPU to complete what was timed. Does not synchronise the device, except
   /// that a collector of kernels waits until it has done its work.
   /// Called again, gives the same report.
-  /// @throws profkit::error if a step is open, or with a journal in the child of a `fork`.
+  /// @throws profkit::error if a step is open, or in the child of a `fork`.
   profkit::report report() { return core_->report(); }
 
   /// Whether one more step is wanted, for loops that make their steps themselves: `while (session.wants_step())`. `warmup_steps` and
@@ -64,7 +65,7 @@ class session final : public step_loop {
    public:
     /// @param loop borrowed.
     /// @param left how many steps at most.
-    iterator(session* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}
+    iterator(detail::session_core* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}
     /// Begins the step.
     [[nodiscard]] step operator*() const { return step{*loop_}; }
     /// One step less is left.
@@ -73,22 +74,24 @@ class session final : public step_loop {
       return *this;
     }
     /// Also false when enough was measured (`steps=auto`).
-    [[nodiscard]] bool operator!=(iterator const& other) const noexcept { return left_ != other.left_ && !loop_->core_->has_enough(); }
+    [[nodiscard]] bool operator!=(iterator const& other) const noexcept { return left_ != other.left_ && !loop_->has_enough(); }
 
    private:
-    session* loop_;
+    detail::session_core* loop_;
     std::uint64_t left_;
   };
   /// For the range-for: `warmup_steps` and `measured_steps`, or with `steps=auto` as many as it takes.
-  [[nodiscard]] iterator begin() noexcept { return {this, core_->wanted_steps()}; }
+  [[nodiscard]] iterator begin() noexcept { return {core_, core_->wanted_steps()}; }
   /// For the range-for.
-  [[nodiscard]] iterator end() noexcept { return {this, 0}; }
+  [[nodiscard]] iterator end() noexcept { return {core_, 0}; }
 
  private:
+  explicit session(std::unique_ptr<detail::session_core> core) : step_loop{core.get()}, core_{core.release()} {}
+
   detail::raw_step begin_step() override { return core_->begin_step(); }
   void end_step(detail::raw_step const& done) noexcept override { core_->end_step(done); }
 
-  std::unique_ptr<detail::session_core> core_;
+  detail::session_core* core_;  ///< owned; outlives the session where `session_core::end` says so
 };
 
 }  // namespace profkit

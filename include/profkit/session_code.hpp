@@ -26,8 +26,10 @@ class session_core : public step_loop {
   [[nodiscard]] virtual std::uint64_t next_step() const noexcept = 0;
   /// With `steps=auto`: whether the mean is known.
   [[nodiscard]] virtual bool has_enough() const noexcept = 0;
-  /// In the child of a `fork`, where a thread of the parent may have left it half done: it must not be destroyed.
-  [[nodiscard]] virtual bool is_of_parent() const noexcept = 0;
+  /// The session object is about to go: stops, prints and writes what the options say.
+  /// @return whether it may be destroyed: not in the child of a `fork`, where a thread of the parent may have left it half done, nor while
+  /// another thread is in a step.
+  [[nodiscard]] virtual bool end() noexcept = 0;
 };
 
 /// Makes it: declared here, so that one unit of a program can compile it, as with `report_code`.

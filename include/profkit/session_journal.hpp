@@ -2,233 +2,158 @@
 #pragma once
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <exception>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
+#include "console.hpp"
 #include "profile/error.hpp"
 #include "profile/journal_encoder.hpp"
 #include "profile/write_signals.hpp"
-#include "record/own_thread.hpp"
 #include "report/process_path.hpp"
 
 namespace profkit::detail {
 
-/// @return locked, unless the mutex was held all that time.
-template <class Mutex>
-std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::milliseconds longest) {
-  std::unique_lock<Mutex> lock{mutex, std::try_to_lock};
-  auto const deadline = std::chrono::steady_clock::now() + longest;
-  while (!lock.owns_lock() && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::microseconds{100});
-    static_cast<void>(lock.try_lock());
-  }
-  return lock;
-}
-
-/// The file of `PROFKIT=journal=FILE` and the thread that writes it. What `write(2)` has taken outlives the process, however that ends; not
-/// the machine: nothing is forced to the disk.
+/// The file of `PROFKIT=journal=FILE`. What `write(2)` has taken outlives the process, however that ends; not the machine: nothing is
+/// forced to the disk. Not thread-safe.
 ///
 /// A failure to write ends the journal, not the program: `failure` says why.
+///
+/// The open file is locked (`flock`) while this process lives; the kernel releases the lock when it ends. A process that inherited the
+/// option finds the file locked, and takes FILE with its process id appended. Where the file system has no locks, the file counts as free.
 class session_journal {
  public:
-  /// Appends what is new; called on the journal's thread. `last`: the journal ends, or the program does.
-  using source = std::function<void(bool last, std::string& to)>;
-
-  /// So that all but the last 100 ms are in the file: it takes two rounds until a kernel is there, and the thread may wake late.
-  static constexpr std::chrono::milliseconds period{25};
-
-  /// Makes the file. One with that name that holds something is kept as `FILE.before`.
-  /// @param file "%p" in it is the number of the process.
+  /// Makes the file. One with that name that holds something, and that nobody writes, is kept as `FILE.before`.
+  /// @param file "%p" in it is the process id.
   /// @throws profkit::error that names the file and says why it cannot be made.
   explicit session_journal(std::string const& file) : file_{process_path(file)} {
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(file_, ignored) && std::filesystem::file_size(file_, ignored) > 0) {
-      std::filesystem::rename(file_, file_ + ".before", ignored);
+    constexpr int max_tries = 100;
+    for (int tries = 0; !take_file(); ++tries) {
+      if (tries == max_tries) throw error{"PROFKIT: cannot make the journal " + file_ + ": other processes keep replacing it"};
     }
-    std::filesystem::file_status const there = std::filesystem::status(file_, ignored);
-    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {  // a pipe would stop the program
-      throw error{"PROFKIT: cannot make the journal " + file_ + ": it is there and is not a regular file"};
-    }
-    constexpr mode_t mode = 0666;  // less the umask
-    descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, mode);
-    if (descriptor_ >= 0 && descriptor_ <= STDERR_FILENO) {  // a closed stdout must not become the journal
-      int const higher = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-      ::close(std::exchange(descriptor_, higher));
-    }
-    if (descriptor_ < 0) throw error{"PROFKIT: cannot make the journal " + file_ + ": " + std::generic_category().message(errno), errno};
+    bytes_ = journal_encoder::beginning();
+    close_in_children();
   }
 
   session_journal(session_journal const&) = delete;
   session_journal& operator=(session_journal const&) = delete;
+  ~session_journal() { close(); }
 
-  /// To be called in the process that made it.
-  ~session_journal() {
-    {
-      std::lock_guard<std::mutex> const lock{at_exit().mutex};
-      if (at_exit().running == this) at_exit().running = nullptr;
+  /// Encodes what the profile has that the file has not. @param last the session has ended.
+  void append(profile const& so_far, bool last) { encoder_.append(so_far, last, bytes_); }
+
+  /// Writes what `append` made. A limit of the file's size is a failure like others: its signal does not reach the program.
+  void write() noexcept {
+    write_signals_blocked const no_signals;
+    std::string_view left = bytes_;
+    if (!left.empty() && failure_.empty() && !is_still_open()) fail("the program closed " + file_ + "; it holds what came before");
+    while (failure_.empty() && !left.empty()) {
+      ssize_t const written = ::write(descriptor_, left.data(), left.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) {
+        fail("cannot write " + file_ + ": " + std::generic_category().message(errno) + "; it holds what came before");
+        break;
+      }
+      left.remove_prefix(static_cast<std::size_t>(written));
     }
-    finish();
-    ::close(descriptor_);
+    bytes_.clear();
+    constexpr std::size_t kept = std::size_t{8} << 20U;
+    if (bytes_.capacity() > kept) bytes_.shrink_to_fit();
   }
 
-  /// Starts the thread, and waits until it has written what there is.
-  void start(source next) {
-    next_ = std::move(next);
-    try {
-      thread_ = start_own_thread("profkit-journal", [this] { run(); });
-    } catch (std::exception const& reason) {
-      fail(reason.what());
-      return;
-    }
-    finish_at_exit();
-    catch_up();
-  }
-
-  /// Waits until all that is there by now is written.
-  void catch_up() {
-    std::unique_lock<std::mutex> lock{mutex_};
-    std::uint64_t const wanted = rounds_begun_ + 1;
-    is_hurried_ = true;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return rounds_ended_ >= wanted || has_ended_ || thread_ == nullptr; });
-  }
-
-  /// Writes what there is, and ends the thread.
-  void finish() noexcept {
-    {
-      std::lock_guard<std::mutex> const lock{mutex_};
-      is_finishing_ = true;
-    }
-    changed_.notify_all();
-    std::lock_guard<std::mutex> const lock{joining_};
-    if (thread_ != nullptr && thread_->joinable()) thread_->join();
+  /// The journal has ended: the next one may have the file.
+  void close() noexcept {
+    open_file().store(nullptr);
+    if (descriptor_ >= 0 && is_still_open()) ::close(descriptor_);
+    descriptor_ = -1;
   }
 
   [[nodiscard]] std::string const& file() const noexcept { return file_; }
 
   /// Why the file does not grow any more; empty if it does.
-  [[nodiscard]] std::string failure() {
-    std::lock_guard<std::mutex> const lock{mutex_};
-    return failure_;
-  }
-
-  /// Whether this is the child of a `fork`: there the thread does not run, and what it was at may be half done.
-  [[nodiscard]] bool is_of_parent() const noexcept { return ::getpid() != process_; }
+  [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
 
  private:
-  struct exit_state {
-    std::mutex mutex;
-    session_journal* running = nullptr;
-  };
+  /// So that opening a pipe does not wait for its reader.
+  static constexpr int open_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  static constexpr ::mode_t file_mode = 0666;  // less the umask
 
-  static exit_state& at_exit() {
-    static exit_state value;
+  [[noreturn]] void cannot_make() const {
+    throw error{"PROFKIT: cannot make the journal " + file_ + ": " + std::generic_category().message(errno), errno};
+  }
+
+  void fail(std::string reason) { failure_ = std::move(reason); }
+
+  /// Opens and locks the file.
+  /// @return false: the name has to be looked at again, as it is another's, or another process changed what it names.
+  [[nodiscard]] bool take_file() {
+    if (::stat(file_.c_str(), &opened_) == 0 && !S_ISREG(opened_.st_mode)) {  // a pipe would stop the program
+      throw error{"PROFKIT: cannot make the journal " + file_ + ": it is there and is not a regular file"};
+    }
+    descriptor_ = ::open(file_.c_str(), open_flags, file_mode);
+    if (descriptor_ >= 0 && descriptor_ <= STDERR_FILENO) {  // a closed stdout must not become the journal
+      int const higher = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+      ::close(std::exchange(descriptor_, higher));
+    }
+    if (descriptor_ < 0 || ::fstat(descriptor_, &opened_) != 0) cannot_make();
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(descriptor_);
+      std::string const taken = file_;
+      file_ += "." + std::to_string(::getpid());
+      warn("another process writes the journal " + taken + "; this one writes " + file_);
+      return false;
+    }
+    struct ::stat named {};
+    bool const is_named = ::stat(file_.c_str(), &named) == 0 && is_same(named, opened_) && ::fstat(descriptor_, &opened_) == 0;
+    if (is_named && opened_.st_size == 0) return true;
+    // Who has the lock may rename; if the folder does not let it, the old journal is lost.
+    if (is_named && ::rename(file_.c_str(), (file_ + ".before").c_str()) != 0) {
+      if (::ftruncate(descriptor_, 0) != 0) cannot_make();
+      return true;
+    }
+    ::close(descriptor_);
+    return false;
+  }
+
+  static bool is_same(struct ::stat const& a, struct ::stat const& b) noexcept { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+  /// Some programs close all descriptors that they do not know; the number may then be of another file.
+  [[nodiscard]] bool is_still_open() const noexcept {
+    struct ::stat now {};
+    return ::fstat(descriptor_, &now) == 0 && is_same(now, opened_);
+  }
+
+  static std::atomic<session_journal const*>& open_file() noexcept {
+    static std::atomic<session_journal const*> value{nullptr};
     return value;
   }
 
-  /// A program may end with `exit` and never destroy its session. Then the thread has to stop before what it uses is taken down, such as
-  /// the CUDA driver.
-  void finish_at_exit() {
-    {
-      std::lock_guard<std::mutex> const lock{at_exit().mutex};
-      at_exit().running = this;
-    }
-    static int const registered = std::atexit([] {
-      std::lock_guard<std::mutex> const lock{at_exit().mutex};
-      if (at_exit().running != nullptr && !at_exit().running->is_of_parent()) at_exit().running->finish();
+  /// A child of a `fork` that outlives this process must not hold the lock.
+  void close_in_children() noexcept {
+    open_file().store(this);
+    static int const registered = ::pthread_atfork(nullptr, nullptr, [] {
+      session_journal const* const of_parent = open_file().exchange(nullptr);
+      if (of_parent != nullptr && of_parent->is_still_open()) ::close(of_parent->descriptor_);
     });
     static_cast<void>(registered);
   }
 
-  void run() {
-    std::string bytes = journal_encoder::beginning();
-    bool is_last = false;
-    while (!is_last) {
-      is_last = begin_round();
-      try {
-        next_(is_last, bytes);
-        write(bytes);
-      } catch (std::exception const& reason) {
-        fail(reason.what());
-      }
-      bytes.clear();
-      constexpr std::size_t kept = std::size_t{8} << 20U;
-      if (bytes.capacity() > kept) bytes.shrink_to_fit();
-      if (!failure().empty()) break;
-      end_round();
-      if (!is_last) wait();
-    }
-    std::lock_guard<std::mutex> const lock{mutex_};
-    has_ended_ = true;
-    changed_.notify_all();
-  }
-
-  [[nodiscard]] bool begin_round() {
-    std::lock_guard<std::mutex> const lock{mutex_};
-    ++rounds_begun_;
-    is_hurried_ = false;
-    return is_finishing_;
-  }
-
-  void end_round() {
-    std::lock_guard<std::mutex> const lock{mutex_};
-    rounds_ended_ = rounds_begun_;
-    changed_.notify_all();
-  }
-
-  void wait() {
-    std::unique_lock<std::mutex> lock{mutex_};
-    changed_.wait_for(lock, period, [this] { return is_finishing_ || is_hurried_; });
-  }
-
-  void write(std::string_view bytes) {
-    write_signals_blocked const no_signals;
-    while (!bytes.empty()) {
-      ssize_t const written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) {
-        throw error{"cannot write " + file_ + ": " + std::generic_category().message(errno) + "; it holds what came before", errno};
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-
-  void fail(char const* reason) {
-    std::lock_guard<std::mutex> const lock{mutex_};
-    failure_ = reason;
-  }
-
   std::string file_;
-  pid_t const process_ = ::getpid();
   int descriptor_ = -1;
-  source next_;
-  std::unique_ptr<std::thread> thread_;
-  std::mutex joining_;  ///< of `thread_`
-  std::mutex mutex_;    ///< of what follows
-  std::condition_variable changed_;
+  struct ::stat opened_ {};
+  journal_encoder encoder_;
+  std::string bytes_;
   std::string failure_;
-  std::uint64_t rounds_begun_ = 0;
-  std::uint64_t rounds_ended_ = 0;
-  bool is_hurried_ = false;
-  bool is_finishing_ = false;
-  bool has_ended_ = false;
 };
 
 }  // namespace profkit::detail

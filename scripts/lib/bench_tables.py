@@ -9,9 +9,10 @@ from bench_quantities import TARGETS, compile_differences, differences, ratios, 
 SCOPES = [("empty", "empty loop"), ("off", "`PROF_SCOPE`, no session"), ("off_indexed", "`PROF_SCOPE_INDEXED`, no session"),
           ("nvtx_no_tool", "`NVTX3_FUNC_RANGE_IN`, no tool"), ("two_readings", "two `rdtsc`"), ("floor", "**floor**"),
           ("on", "`PROF_SCOPE`, recording"), ("on_nested", "the same, four deep"), ("on_indexed", "`PROF_SCOPE_INDEXED`, recording"),
+          ("on_beside", "`PROF_SCOPE`, while the session drains it"),
           ("floor_two_threads", "floor, 2 threads, each"), ("on_two_threads", "`PROF_SCOPE`, 2 threads, each"),
           ("floor_first_written", "floor, memory never written before"), ("on_first_written", "`PROF_SCOPE`, log never written before")]
-FLOOR_OF = {"floor_two_threads": "floor", "on_two_threads": "floor_two_threads", "floor_first_written": "floor",
+FLOOR_OF = {"on_beside": "floor_beside", "floor_two_threads": "floor", "on_two_threads": "floor_two_threads", "floor_first_written": "floor",
             "on_first_written": "floor_first_written"}
 COUNTS = [("floor", "floor"), ("off", "off"), ("off_indexed", "off, indexed"), ("on", "recording"), ("on_nested", "recording, four deep"),
           ("on_indexed", "recording, indexed"), ("four_new_sites", "first scope of a site"), ("new_thread", "first scope of a thread")]

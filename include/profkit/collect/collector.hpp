@@ -17,8 +17,9 @@ struct collector_status {
   std::string reason;
 };
 
-/// One outside party that a session listens to. A session calls it from the thread that runs the steps, never inside a step; but for
-/// `drain_in_step`.
+/// One outside party that a session listens to. A session calls it from the thread that runs the steps, never inside a step, except for
+/// `drain_in_step` and `flush`. It never calls two functions of its collectors at once. When a program ends with `exit` or by a signal and
+/// the session reports then, `drain` and `stop` are called on the thread that called `exit`, or on the session's own thread.
 ///
 /// A collector that cannot work says so with `fail` and stays silent; the session and the program go on. What its functions throw
 /// comes to the same.
@@ -42,15 +43,21 @@ class collector {
   virtual void before_step(step_record const& step) { static_cast<void>(step); }
   /// Called after a step ended.
   virtual void after_step(step_record const& step) { static_cast<void>(step); }
-  /// Moves what is complete into the profile; called between steps, and with `last` when the session ends.
+  /// Moves what is complete into the profile. Called between steps, at most every 10 ms, and with `last` when the session ends. Must be
+  /// quick, as the next step waits for it: ask for a bounded number of things unless it is the `last` time.
   virtual void drain(profile& into, bool last) {
     static_cast<void>(into);
     static_cast<void>(last);
   }
-  /// Called only with `PROFKIT=journal=FILE`, about every 25 ms, inside steps too, on the journal's thread; no other function of the
-  /// collector meanwhile. Moves what is complete into the profile, but adds nothing to `profile::gpu_steps`. Has to be quick, and must not
-  /// count on a current device. What it throws is dropped. A collector without it reaches the journal when it is drained between steps.
+  /// Called every 10 to 25 ms on the session's own thread, inside steps too. Moves what is complete into the profile, but adds nothing to
+  /// `profile::gpu_steps`. Has to be quick, as a step that begins or ends meanwhile waits, and must not count on a current device. What it
+  /// throws is dropped.
   virtual void drain_in_step(profile& into) { static_cast<void>(into); }
+  /// Called only with `PROFKIT=journal=FILE`, after `drain_in_step` on the same thread: to ask the outside party for what it holds back, so
+  /// that the journal has it soon. What it throws is dropped.
+  virtual void flush() {}
+  /// Whether `drain_in_step` does all that `drain` does before the `last` time. Then the session does not call `drain` between steps.
+  [[nodiscard]] virtual bool drains_in_step() const noexcept { return false; }
   /// Called once, after the last `drain`.
   virtual void stop() {}
 

@@ -40,15 +40,23 @@ class collector_list {
     }
   }
 
-  /// On the journal's thread. What one throws, its next `drain` will throw again, and be heard.
-  void drain_in_step(profile& into) noexcept {
+  /// On the session's own thread. What a collector throws, its next `drain` will throw again, and be heard.
+  /// @param flushes whether to call `collector::flush`, too.
+  void drain_in_step(profile& into, bool flushes) noexcept {
     for (auto const& each : all_) {
       try {
-        if (each->status().works) each->drain_in_step(into);
+        if (!each->status().works) continue;
+        each->drain_in_step(into);
+        if (flushes) each->flush();
       } catch (...) {
         continue;
       }
     }
+  }
+
+  /// Whether one that works can only be drained between steps.
+  [[nodiscard]] bool need_thread_of_steps() const noexcept {
+    return std::any_of(all_.begin(), all_.end(), [](auto const& each) { return each->status().works && !each->drains_in_step(); });
   }
 
   /// Whether one that works adds to `profile::gpu_steps`.

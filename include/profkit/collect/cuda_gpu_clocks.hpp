@@ -65,6 +65,8 @@ class gpu_clocks final : public collector {
     records_.clear();
   }
 
+  [[nodiscard]] bool drains_in_step() const noexcept override { return true; }
+
   void stop() override { nvml_.reset(); }
 
  private:

@@ -78,11 +78,13 @@ class cuda_step_timer final : public collector {
 
   /// So that a device that lags a few steps behind makes no new events after the first step.
   static constexpr std::size_t pairs_at_start = 16;
+  static constexpr int max_reads = 16;
 
+  /// Reads a few, as the next step waits.
   void poll() {
     if (detail::has_unseen_cuda_error()) return;
     detail::relaxed_capture_mode const relaxed;
-    while (!pending_.empty()) {
+    for (int reads = 0; reads < max_reads && !pending_.empty(); ++reads) {
       std::chrono::nanoseconds duration{};
       auto const state = pending_.front().events.query(duration);
       if (state == detail::cuda_event_pair::state::pending) return;

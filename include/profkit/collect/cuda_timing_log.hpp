@@ -58,7 +58,8 @@ struct gpu_timing_state {
   std::uint64_t untimed = 0;
   bool is_listed = false;
   side_log side;
-  gpu_timing* pending = nullptr;  ///< of the session: a list of those that are finished and cannot be read yet
+  gpu_timing* pending = nullptr;  ///< of the session: a list of those that are finished and cannot be read yet, the oldest first
+  gpu_timing* newest_pending = nullptr;
 };
 
 static_assert(std::is_trivially_destructible_v<gpu_timing_state>, "GPU scopes may end in static destruction");
@@ -177,25 +178,30 @@ inline bool read_gpu_timing(gpu_timing& timing, profile& into, record_room& room
 }
 
 inline void add_pending_gpu_timing(gpu_timing& timing) noexcept {
-  timing.next = gpu_timings.pending;
-  gpu_timings.pending = &timing;
+  timing.next = nullptr;
+  (gpu_timings.pending == nullptr ? gpu_timings.pending : gpu_timings.newest_pending->next) = &timing;
+  gpu_timings.newest_pending = &timing;
 }
 
-inline void read_gpu_timings(profile& into) {
+inline gpu_timing& take_oldest_pending_gpu_timing() noexcept {
+  gpu_timing& oldest = *gpu_timings.pending;
+  gpu_timings.pending = oldest.next;
+  return oldest;
+}
+
+/// Takes what the threads have finished. @return how many.
+inline std::uint64_t take_finished_gpu_timings() noexcept {
+  std::uint64_t count = 0;
   for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
-    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr;) add_pending_gpu_timing(*std::exchange(timing, timing->next));
-  }
-  if (has_unseen_cuda_error()) return;
-  relaxed_capture_mode const relaxed;
-  record_room room{into};
-  for (gpu_timing* timing = std::exchange(gpu_timings.pending, nullptr); timing != nullptr;) {
-    gpu_timing& each = *std::exchange(timing, timing->next);
-    if (read_gpu_timing(each, into, room)) {
-      give_back_gpu_timing(each);
-    } else {
-      add_pending_gpu_timing(each);
+    gpu_timing* oldest = nullptr;
+    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr;) {  // the newest comes first
+      gpu_timing& each = *std::exchange(timing, timing->next);
+      each.next = std::exchange(oldest, &each);
+      ++count;
     }
+    while (oldest != nullptr) add_pending_gpu_timing(*std::exchange(oldest, oldest->next));
   }
+  return count;
 }
 
 /// How many of the pending ones satisfy the condition.
@@ -206,12 +212,34 @@ std::uint64_t count_pending_gpu_timings(Condition&& condition) {
   return count;
 }
 
+/// Asks at most for twice as many as have been finished since the last time, and some more: so draining between steps takes no longer than
+/// a share of what making the scopes took, however far the device is behind.
+/// @param is_last ask for all.
+inline void read_gpu_timings(profile& into, bool is_last) {
+  constexpr std::uint64_t some = 16;
+  std::uint64_t const finished = take_finished_gpu_timings();
+  if (has_unseen_cuda_error()) return;
+  relaxed_capture_mode const relaxed;
+  record_room room{into};
+  std::uint64_t left = is_last ? count_pending_gpu_timings([](gpu_timing const&) { return true; }) : 2 * finished + some;
+  gpu_timing* const newest = gpu_timings.newest_pending;
+  for (bool was_newest = false; left > 0 && !was_newest && gpu_timings.pending != nullptr; --left) {
+    gpu_timing& each = take_oldest_pending_gpu_timing();
+    was_newest = &each == newest;
+    if (read_gpu_timing(each, into, room)) {
+      give_back_gpu_timing(each);
+    } else {
+      add_pending_gpu_timing(each);
+    }
+  }
+}
+
 /// Never blocks, except that it waits up to 5 seconds for the device if the session ends.
 inline void drain_gpu_timings(profile& into, bool last) {
-  read_gpu_timings(into);
+  read_gpu_timings(into, last);
   if (!last) return;
   poll_at_end([&into] {
-    read_gpu_timings(into);
+    read_gpu_timings(into, true);
     // Those that are not resolved were finished just now, after the logs were drained: they come too late.
     return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
   });

@@ -77,12 +77,17 @@ class cupti_kernels final : public collector {
     take_graph_nodes(into);
   }
 
-  /// Asks CUPTI for the buffers whose records are complete, which it would keep until they are full. Its reader has them by the next time.
   void drain_in_step(profile& into) override {
     if (!tracing_) return;
     take_batch(into);
     take_graph_nodes(into);
-    tracing_->flush();
+  }
+
+  [[nodiscard]] bool drains_in_step() const noexcept override { return true; }
+
+  /// Asks CUPTI for the buffers whose records are complete, which it would keep until they are full. Its reader has them by the next time.
+  void flush() override {
+    if (tracing_) tracing_->flush();
   }
 
   void stop() override { tracing_.reset(); }

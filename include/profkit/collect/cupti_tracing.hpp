@@ -15,7 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "../profile/error.hpp"
@@ -184,7 +183,7 @@ class cupti_tracing {
 
   void start_reader() {
     buffers_.open();
-    reader_thread_ = start_own_thread("profkit-cupti", [this] { read_buffers(); });
+    reader_thread_ = std::make_unique<own_thread>("profkit-cupti", [this] { read_buffers(); });
   }
 
   void read_buffers() {
@@ -255,7 +254,7 @@ class cupti_tracing {
   cupti_graph_nodes& graph_nodes_ = cupti_graph_nodes::instance();
   cupti_launches launches_;
   cupti_record_reader reader_{cupti_};
-  std::unique_ptr<std::thread> reader_thread_;
+  std::unique_ptr<own_thread> reader_thread_;
   std::mutex mutex_;
   cupti_batch batch_;  ///< under `mutex_`
   std::atomic<std::uint64_t> dropped_{0};

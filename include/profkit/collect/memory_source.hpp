@@ -60,6 +60,7 @@ class memory_source : public collector {
   }
 
   void drain_in_step(profile& into) final { drain(into, false); }
+  [[nodiscard]] bool drains_in_step() const noexcept final { return true; }
 
  private:
   std::vector<memory_record> records_;

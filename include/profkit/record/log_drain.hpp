@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "../profile/profile.hpp"
@@ -12,13 +11,15 @@
 #include "log_reader.hpp"
 #include "recorder.hpp"
 #include "step.hpp"
-#include "step_clock.hpp"
+#include "step_queue.hpp"
 #include "thread_registry.hpp"
 
 namespace profkit::detail {
 
-/// Makes records of the logs of all threads and of the steps, by one clock whose lines it draws. From its construction on; what earlier
-/// sessions left is skipped.
+/// Makes records of the logs of all threads and of the steps, by one clock whose lines it draws. It starts with what is recorded after its
+/// construction; what earlier sessions left is skipped.
+///
+/// `begin_step`, `end_step` and `duration` belong to the thread of the steps; all else to one thread at a time, which may be another.
 class log_drain {
  public:
   /// A shorter line between clock anchors would carry their jitter into durations.
@@ -28,30 +29,41 @@ class log_drain {
   explicit log_drain(std::uint32_t clock_flag) : clock_flag_{clock_flag}, start_{anchor()}, clock_{start_} {}
 
   /// A step is about to begin.
-  void begin_step() noexcept { step_clock_.begin(); }
+  void begin_step() { steps_.begin(); }
 
-  /// It comes into the profile with the next drain, unless an exception left it.
-  void end_step(raw_step const& done) {
-    std::optional<timestamp> const begin = step_clock_.end(done.begin_ticks);
-    if (!done.is_abandoned) finished_steps_.push_back({done, begin});
+  /// It comes into the profile with the next drain, unless it was abandoned.
+  void end_step(raw_step const& done) { steps_.end(done); }
+
+  /// How long so many ticks last.
+  [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
+    if (auto const known = steps_.duration(ticks)) return *known;
+    clock_line since_start{start_};
+    since_start.advance(anchor());
+    return since_start.duration(ticks);
   }
 
+  /// Whether the next line of the clock would be long enough.
   [[nodiscard]] bool is_due() const noexcept {
     return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= shortest_interval.count();
   }
 
-  /// @param last the session ends: all that there is.
-  void drain(profile& into, bool last) {
+  /// Moves what was recorded up to now into the profile.
+  /// @param last the session ends: take all that there is, whatever `goes_on` returns.
+  /// @param goes_on called every 4,096 events, about 200 us. It may let others use the profile meanwhile. If it returns false, the drain
+  /// ends there, and the next one takes the rest.
+  /// @return how many slots were read.
+  template <class Pause>
+  std::uint64_t drain(profile& into, bool last, Pause&& goes_on) {
     calendar_.look();
     clock_.advance(anchor());
-    step_clock_.advanced(clock_);
-    reader_.drain(into, clock_, last);
+    take_steps();
+    std::uint64_t slots = 0;
+    bool const is_whole = reader_.drain(into, clock_, last, slots, goes_on);
     if (!last) keep_spare_logs();
-    for (auto const& [each, begin] : finished_steps_) {
-      interval const time{begin.value_or(clock_.convert(each.begin_ticks)), clock_.convert(each.end_ticks)};
-      into.steps.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
-    }
-    finished_steps_.clear();
+    if (!is_whole) return slots;
+    into.steps.insert(into.steps.end(), steps_to_add_.begin(), steps_to_add_.end());
+    steps_to_add_.clear();
+    return slots;
   }
 
   /// How many have begun and not ended, as far as it has drained.
@@ -66,10 +78,12 @@ class log_drain {
   [[nodiscard]] calendar_clock& calendar() noexcept { return calendar_; }
 
  private:
-  struct finished_step {
-    raw_step step;
-    std::optional<timestamp> begin;  ///< none: by the next line of the clock
-  };
+  void take_steps() {
+    for (auto const& [each, begin] : steps_.advance(clock_)) {
+      interval const time{begin.value_or(clock_.convert(each.begin_ticks)), clock_.convert(each.end_ticks)};
+      steps_to_add_.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
+    }
+  }
 
   [[nodiscard]] clock_anchor anchor() const noexcept {
     clock_anchor result = read_anchor(clock_flag_);
@@ -82,8 +96,8 @@ class log_drain {
   calendar_clock calendar_;
   clock_anchor start_;
   clock_line clock_;
-  step_clock step_clock_;
-  std::vector<finished_step> finished_steps_;  ///< not converted yet
+  step_queue steps_;
+  std::vector<step_record> steps_to_add_;  ///< when the scopes in them are drained
 };
 
 }  // namespace profkit::detail

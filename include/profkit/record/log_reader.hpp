@@ -37,15 +37,27 @@ class log_reader {
   }
 
   /// Moves events into the profile, up to the newest anchor of the clock; all of them if it is the `last` time.
-  void drain(profile& into, clock_line const& clock, bool last) {
+  /// @param slots raised by how many were read.
+  /// @param goes_on called every `events_between_pauses`; others may add to the profile meanwhile. If it returns false, and it is not the
+  /// `last` time, the reader stops there.
+  /// @return false if it was stopped.
+  template <class Pause>
+  bool drain(profile& into, clock_line const& clock, bool last, std::uint64_t& slots, Pause&& goes_on) {
     // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
     std::vector<thread_log*> logs;
     for_each_log([&](thread_log& log) { logs.push_back(&log); });
     record_room room{into};
-    for (auto log = logs.rbegin(); log != logs.rend(); ++log) drain(**log, into, room, clock, last);
+    auto const pause = [&] {
+      bool const is_wanted = goes_on() || last;
+      room.look_again(into);
+      return is_wanted;
+    };
+    for (auto log = logs.rbegin(); log != logs.rend(); ++log) {
+      if (!drain(**log, into, room, clock, last, slots, pause)) return false;
+    }
     count_lost_events(into.quality);
-    if (!last) return;
-    into.quality.open_scopes += open_scopes();
+    if (last) into.quality.open_scopes += open_scopes();
+    return true;
   }
 
   /// How many have begun and not ended, as far as it has read.
@@ -84,6 +96,15 @@ class log_reader {
     into.unmatched_ends = lost.unmatched_ends;
   }
 
+  /// Where the reader stands in a log is kept whatever happens.
+  struct saved_position {
+    thread_log& log;
+    std::uint64_t const*& position;
+    ~saved_position() { log.read = position; }
+  };
+
+  static constexpr std::uint64_t events_between_pauses = 4096;
+
   template <class Function>
   static void for_each_log(Function&& function) {
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) function(*log);
@@ -94,7 +115,8 @@ class log_reader {
         std::count_if(at.open.begin(), at.open.end(), [](open_range const& each) { return each.call == nullptr; }));
   }
 
-  void drain(thread_log& log, profile& into, record_room& room, clock_line const& clock, bool last) {
+  template <class Pause>
+  bool drain(thread_log& log, profile& into, record_room& room, clock_line const& clock, bool last, std::uint64_t& slots, Pause&& pause) {
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `next_slot`: nothing follows a `log_left`
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     reading& at = readings_[&log];
@@ -105,7 +127,9 @@ class log_reader {
       at.generation = generation;
     }
     std::uint64_t const* position = log.read;
+    saved_position const save{log, position};  // also if there is no memory for a record: it is tried again
     while (position != end) {
+      if (++events_ % events_between_pauses == 0 && !pause()) return false;
       if (is_continued(*position)) {
         position = next_event(position, log);
         continue;
@@ -117,12 +141,15 @@ class log_reader {
         into.threads.push_back({log.thread_system_id, log.thread_name});
       }
       take(position, at, into, room, time_of(*position, ticks, at, clock));
-      position = next_event(position, log);
+      std::uint64_t const* const next = next_event(position, log);
+      slots += static_cast<std::uint64_t>(next - position);
+      position = next;
     }
     log.read = position;
-    if (state != log_left || position != end) return;
+    if (state != log_left || position != end) return true;
     while (log.is_broken && !at.open.empty()) leave_jumped_over(at, into, room);
     free_log(log);
+    return true;
   }
 
   static bool is_continued(std::uint64_t what) noexcept { return (what & leave_mark) == 0 && kind_of(what) == event_kind::continued; }
@@ -314,6 +341,7 @@ class log_reader {
   path_finder paths_;
   std::array<std::pair<site const*, std::uint32_t>, 64> recent_calls_;
   lost_events lost_before_ = all_lost_events();
+  std::uint64_t events_ = 0;
 };
 
 }  // namespace profkit::detail

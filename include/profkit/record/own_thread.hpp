@@ -4,34 +4,69 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cerrno>
+#include <cstddef>
+#include <functional>
 #include <memory>
-#include <thread>
+#include <system_error>
 #include <utility>
 
 namespace profkit::detail {
 
-/// Starts a thread of the library's own, which gets none of the program's signals. To be joined; in the child of a `fork` there is no such
-/// thread, and what stands for it must be released.
-/// @param name as debuggers show it, at most 15 characters.
-/// @throws std::system_error
-template <class Function>
-[[nodiscard]] std::unique_ptr<std::thread> start_own_thread(char const* name, Function&& function) {
-  sigset_t all{};
-  sigset_t before{};
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::unique_ptr<std::thread> result;
-  try {
-    result = std::make_unique<std::thread>([name, body = std::forward<Function>(function)] {
-      ::pthread_setname_np(::pthread_self(), name);
-      body();
-    });
-  } catch (...) {
+/// A thread of the library itself. It receives none of the program's signals and has a small stack. To be joined before it is destroyed;
+/// in the child of a `fork` the thread does not exist, and the object must be released instead.
+class own_thread {
+ public:
+  /// Starts the thread.
+  /// @param name as debuggers show it, at most 15 characters.
+  /// @param body what the thread runs; it must not throw.
+  /// @throws std::system_error if the system gives no thread.
+  own_thread(char const* name, std::function<void()> body) {
+    auto start = std::make_unique<start_values>(start_values{name, std::move(body)});
+    sigset_t all{};
+    sigset_t before{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    int const failure = create(start.get());
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
+    if (failure != 0) throw std::system_error{failure, std::generic_category(), "cannot start a thread"};
+    static_cast<void>(start.release());  // the thread deletes it
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return result;
-}
+
+  own_thread(own_thread const&) = delete;
+  own_thread& operator=(own_thread const&) = delete;
+
+  /// Waits until the thread has ended. Not on the thread itself.
+  void join() noexcept { ::pthread_join(thread_, nullptr); }
+
+ private:
+  struct start_values {
+    char const* name;
+    std::function<void()> body;
+  };
+
+  /// Address space. A collector of the program and, after a signal, the report run on this stack.
+  static constexpr std::size_t stack_bytes = std::size_t{1} << 20U;
+
+  int create(start_values* start) noexcept {
+    ::pthread_attr_t attributes{};
+    if (::pthread_attr_init(&attributes) != 0) return ::pthread_create(&thread_, nullptr, run, start);
+    ::pthread_attr_setstacksize(&attributes, stack_bytes);
+    int failure = ::pthread_create(&thread_, &attributes, run, start);
+    ::pthread_attr_destroy(&attributes);
+    // The thread-local variables of a program lie on the stack, too: they may need more than this.
+    if (failure == EINVAL) failure = ::pthread_create(&thread_, nullptr, run, start);
+    return failure;
+  }
+
+  static void* run(void* argument) {
+    std::unique_ptr<start_values> const start{static_cast<start_values*>(argument)};
+    ::pthread_setname_np(::pthread_self(), start->name);
+    start->body();
+    return nullptr;
+  }
+
+  ::pthread_t thread_{};
+};
 
 }  // namespace profkit::detail

@@ -16,7 +16,10 @@ namespace profkit::detail {
 /// API calls. Records of steps are always kept. What does not fit is counted in the profile.
 class record_room {
  public:
-  explicit record_room(profile& of) noexcept : unkept_{of.quality.unkept_records} {
+  explicit record_room(profile& of) noexcept : unkept_{of.quality.unkept_records} { look_again(of); }
+
+  /// To be called when others may have added records.
+  void look_again(profile const& of) noexcept {
     std::uint64_t const held = of.scopes.size() + of.gpu_scopes.size() + of.gpu_operations.size() + of.api_calls.size() +
                                of.counters.size() + of.allocations.size() + of.work.size();
     std::uint64_t const most = recorder.most_records;

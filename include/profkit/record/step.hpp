@@ -32,6 +32,8 @@ struct raw_step {
 class step_loop {
  public:
   step_loop() = default;
+  /// @param behind the loop that does the work; null: this one.
+  explicit step_loop(step_loop* behind) noexcept : behind_{behind} {}
   step_loop(step_loop const&) = delete;
   step_loop& operator=(step_loop const&) = delete;
 
@@ -40,9 +42,12 @@ class step_loop {
 
  private:
   friend class step;
+  [[nodiscard]] step_loop& worker() noexcept { return behind_ == nullptr ? *this : *behind_; }
   /// Says which step it is. Throws `profkit::error` if one is open already.
   virtual detail::raw_step begin_step() = 0;
   virtual void end_step(detail::raw_step const& done) noexcept = 0;
+
+  step_loop* behind_ = nullptr;
 };
 
 /// One iteration of the measured loop, from construction to destruction; also the scope `step`, at the root of the tree.
@@ -51,7 +56,7 @@ class step_loop {
 class step : private scope {
  public:
   /// @throws profkit::error if another step of this loop is open.
-  [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop}, raw_{loop.begin_step()} {
+  [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop.worker()}, raw_{loop_->begin_step()} {
     __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     detail::install_unusual_scopes();
@@ -90,7 +95,7 @@ class step : private scope {
     return value;
   }
 
-  step_loop* loop_;
+  step_loop* loop_;  ///< there even if a static session was destroyed by `exit` on another thread
   detail::raw_step raw_;
   int exceptions_ = std::uncaught_exceptions();
 };

@@ -75,7 +75,7 @@ inline std::string clock_change_text(quality_record const& of) {
       "scopes have no row of their own, as an index keeps growing or scopes are nested very deep: they are in the row without an index, or "
       "in that of the scope around them");
   count(quality.open_scopes, "scopes were still open at the end and are not in the report");
-  count(quality.abandoned_steps, "steps were left by an exception and are not measured");
+  count(quality.abandoned_steps, "steps were left by an exception, or by the end of the program, and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
   count(quality.unread_gpu_times,
         "GPU times of scopes and steps could not be read, or were not complete at the end, and are not in the report");

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that end while their session runs: by exit, on any thread, by a signal, by std::terminate. They end with the right status, and the
+report is where it should be.
+
+usage: exits.py PROGRAM CASE
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+CODE = 7
+BUSY = "exit() was called while a collector, or profkit itself, was at work"
+
+
+def require(truth, what):
+    if not truth:
+        sys.exit(f"{what}")
+
+
+class Run:
+    def __init__(self, program, folder, way, options, send=()):
+        self.folder = folder
+        log = folder / "stderr"
+        with open(log, "wb") as stderr, open(folder / "stdout", "wb") as stdout:
+            environment = dict(os.environ, PROFKIT=options)
+            # A run without job control ignores SIGINT in what it starts.
+            reset = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+            self.process = subprocess.Popen([program, way], cwd=folder, env=environment, stdout=stdout, stderr=stderr, preexec_fn=reset)
+            for number in send:
+                self.wait_for(log, "ready\n")
+                self.process.send_signal(number)
+            try:
+                self.status = self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                sys.exit(f"{way} with {options} hangs: {log.read_text()}")
+        self.stderr = log.read_text()
+        self.stdout = (folder / "stdout").read_text()
+        require("Sanitizer" not in self.stderr, self.stderr)
+
+    def wait_for(self, log, text):
+        deadline = time.monotonic() + 60
+        while text not in log.read_text():
+            require(time.monotonic() < deadline and self.process.poll() is None, f"it is never ready: {log.read_text()}")
+            time.sleep(0.01)
+
+    def status_is(self, status):
+        require(self.status == status, f"exit status {self.status}, not {status}: {self.stderr}")
+        return self
+
+    def reports(self, steps=3, abandoned=0):
+        """What the files and the text say of the steps."""
+        report = json.loads((self.folder / "out" / "report.json").read_text())
+        require(report["steps"]["measured"] == steps, report["steps"])
+        require(report["quality"]["abandoned_steps"] == abandoned, report["quality"])
+        require(self.stdout.count("Data quality") == 1, f"printed: {self.stdout}")
+        return self
+
+    def reports_nothing(self):
+        require(not (self.folder / "out").exists() and self.stdout == "", f"there is a report: {self.stdout}")
+        return self
+
+    def journal(self, is_complete):
+        data = (self.folder / "run.journal").read_bytes()
+        require(data.startswith(b"profkit journal\n"), data[:20])
+        require((b"last" in data) == is_complete, "the session's end is" + (" not" if is_complete else "") + " in the journal")
+        return self
+
+
+def each(program, options=("report,out=out", "report,out=out,journal=run.journal")):
+    """A new folder for each set of options."""
+    for option in options:
+        with tempfile.TemporaryDirectory() as name:
+            yield option, lambda way, send=(): Run(program, pathlib.Path(name), way, option, send)
+
+
+def in_step(program, way):
+    for options, run in each(program):
+        done = run(way).status_is(CODE).reports(3, 1)
+        require("profkit:" not in done.stderr, done.stderr)
+        if "journal" in options:
+            done.journal(True)
+
+
+def static(program):
+    """`exit` in a step, with a session in static memory."""
+    for _ in range(3):
+        in_step(program, "static")
+
+
+def local(program):
+    in_step(program, "local")
+
+
+def static_main(program):
+    for _, run in each(program):
+        run("static_main").status_is(CODE).reports(3, 0)
+
+
+def without_steps(program):
+    for _, run in each(program):
+        done = run("without_steps").status_is(CODE)
+        require("work" in done.stdout and "Data quality" in done.stdout, done.stdout)
+
+
+def reported(program):
+    """The program has asked for the report itself, and ends before the session's destructor."""
+    for _, run in each(program):
+        run("reported").status_is(CODE).reports(3, 0)
+
+
+def worker(program):
+    """`exit` on a thread while the main thread goes on with its steps."""
+    for way in ("worker", "static_worker"):
+        for _ in range(3):
+            for options, run in each(program):
+                done = run(way).status_is(CODE)
+                report = json.loads((done.folder / "out" / "report.json").read_text())
+                require(report["steps"]["measured"] > 10, report["steps"])
+                if "journal" in options:
+                    done.journal(True)
+        for _, run in each(program, ("", "journal=run.journal")):
+            run(way).status_is(CODE).reports_nothing()
+
+
+def abrupt(program):
+    for way, status in (("terminate", -signal.SIGABRT), ("quick_exit", CODE), ("_exit", CODE)):
+        for options, run in each(program):
+            done = run(way).status_is(status).reports_nothing()
+            if "journal" in options:
+                done.journal(False)
+
+
+def in_collector(program):
+    """A collector calls `exit` on the session's own thread: no report, and no hang."""
+    for _, run in each(program):
+        done = run("in_collector").status_is(CODE)
+        require(BUSY in done.stderr, done.stderr)
+
+
+def exit_in_handler(program):
+    for _, run in each(program):
+        run("exit_in_handler", [signal.SIGTERM]).status_is(CODE).reports(3, 1)
+
+
+def forked(program):
+    """A child that ends by `exit` leaves the report to its parent."""
+    for _, run in each(program):
+        done = run("fork").status_is(CODE).reports(3, 1)
+        require("profkit:" not in done.stderr, done.stderr)
+
+
+def daemon(program):
+    """The process that made the session ends in `daemon`: the one that goes on says that there is no report."""
+    for _, run in each(program):
+        done = run("daemon").status_is(0).reports_nothing()
+        deadline = time.monotonic() + 30
+        log = done.folder / "stderr"
+        while "which has ended. After fork() or daemon(), make the session in the process that goes on" not in log.read_text():
+            require(time.monotonic() < deadline, "the daemon says nothing: " + log.read_text())
+            time.sleep(0.01)
+
+
+def signals(program):
+    """With the option there is a report, and the status is that of the signal."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for options, run in each(program, ("report,out=out,signals=report", "report,out=out,signals=report,journal=run.journal")):
+            done = run("wait", [number]).status_is(-number).reports(3, 1)
+            if "journal" in options:
+                done.journal(True)
+
+
+def signals_default(program):
+    """Without the option nothing is caught."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        for options, run in each(program):
+            done = run("wait", [number]).status_is(-number).reports_nothing()
+            if "journal" in options:
+                done.journal(False)
+
+
+def signals_own(program):
+    """A handler of the program stays, and so does a signal that it ignores."""
+    for _, run in each(program, ("report,out=out,signals=report",)):
+        done = run("own_handler", [signal.SIGINT]).status_is(CODE).reports_nothing()
+        require("own handler" in done.stderr, done.stderr)
+    for _, run in each(program, ("report,out=out,signals=report",)):
+        run("ignored", [signal.SIGINT, signal.SIGTERM]).status_is(-signal.SIGTERM).reports(3, 1)
+
+
+def signals_twice(program):
+    """A second signal ends the program at once, whether the report is written or not."""
+    for _, run in each(program, ("report,out=out,signals=report",)):
+        run("wait", [signal.SIGINT, signal.SIGINT]).status_is(-signal.SIGINT)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]](sys.argv[1])

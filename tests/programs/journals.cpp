@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs with the same PROFKIT=journal=FILE, for journals.py.
+//
+// usage: profkit_journals helper | parent | leaves_child | closes_all | wait | count FILE
+#include <profkit/profile/save_load.hpp>
+#include <profkit/profkit.hpp>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace {
+
+void make_steps(profkit::session& session, int count) {
+  for (int i = 0; i < count; ++i) {
+    profkit::step const step{session};
+    PROF_SCOPE("work");
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+}
+
+/// Runs this program again, as a shell command would, and waits for it.
+void run_helper(char* program) {
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    char word[] = "helper";
+    char* const arguments[] = {program, word, nullptr};
+    ::execv(program, arguments);
+    std::_Exit(1);
+  }
+  ::waitpid(child, nullptr, 0);
+}
+
+/// As programs do that do not know what they inherited; then opens a file of their own, which gets the journal's number.
+void close_all() {
+  for (int each = 3; each < 64; ++each) ::close(each);
+  for (int each = 3; each < 64; ++each) static_cast<void>(::open("own file", O_RDWR | O_CREAT, 0600));
+}
+
+int count(char const* file) {
+  profkit::journal_content const found = profkit::load_journal(file);
+  std::printf("%zu %s\n", found.content.steps.size(), found.is_complete ? "complete" : "cut off");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const way = argc > 1 ? argv[1] : "";
+  if (way == "count" && argc > 2) return count(argv[2]);
+  profkit::options options = profkit::options::from_env();
+  options.warmup_steps = 0;
+  profkit::session session{options};
+  make_steps(session, 1);
+  if (way == "parent") {
+    run_helper(argv[0]);
+    run_helper(argv[0]);
+    make_steps(session, 4);
+  } else if (way == "leaves_child") {
+    if (::fork() == 0) {
+      std::this_thread::sleep_for(std::chrono::seconds{30});
+      std::_Exit(0);
+    }
+  } else if (way == "closes_all") {
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});  // so that the first step is written
+    close_all();
+    make_steps(session, 4);
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  } else if (way == "wait") {
+    std::fputs("ready\n", stderr);
+    std::this_thread::sleep_for(std::chrono::seconds{60});
+  }
+  return 0;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session in a process that gets no thread, as with `ulimit -u` or in a sandbox: steps drain instead, and the report says so.
+//
+// usage: profkit_no_thread steps | journal | exit
+#include <profkit/profile/save_load.hpp>
+#include <profkit/profkit.hpp>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+/// Stands before that of the C library.
+extern "C" int pthread_create(pthread_t*, pthread_attr_t const*, void* (*)(void*), void*) noexcept { return EAGAIN; }
+
+namespace {
+
+constexpr std::uint64_t steps = 20;
+constexpr std::uint64_t scopes = 2000;
+
+void require(bool truth, char const* what) {
+  if (truth) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::_Exit(1);
+}
+
+void make_steps(profkit::session& session) {
+  for (profkit::step step : session) {
+    for (std::uint64_t i = 0; i < scopes; ++i) PROF_SCOPE("work");
+    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const way = argc > 1 ? argv[1] : "";
+  std::string const journal = (std::filesystem::temp_directory_path() / ("profkit-no-thread-" + std::to_string(::getpid()))).string();
+  profkit::options options;
+  options.warmup_steps = 0;
+  options.measured_steps = steps;
+  // Less than all steps record: the log is drained while they run.
+  options.log_slots_per_thread = std::uint64_t{1} << 16U;
+  if (way == "journal") options.journal = journal;
+  profkit::session session{options};
+  make_steps(session);
+  if (way == "exit") std::exit(0);
+  if (way == "journal") {
+    profkit::journal_content const found = profkit::load_journal(journal);
+    require(!found.is_complete && found.content.scopes.size() > scopes * steps / 2, "the journal does not grow between steps");
+  }
+  profkit::report const report = session.report();
+  std::filesystem::remove(journal);
+  require(report.profile().scopes.size() == steps * (scopes + 1), "scopes are missing");
+  require(report.profile().quality.dropped_events == 0, "scopes were dropped");
+  require(report.profile().steps.size() == steps, "steps are missing");
+  require(report.text().find("draining: between steps only (cannot start a thread: Resource temporarily unavailable)") != std::string::npos,
+          "the report does not say that there is no thread");
+  return 0;
+}
