@@ -115,6 +115,7 @@ set(PROFKIT_HEADERS
     profkit/record/measure_loop.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
+    profkit/record/other_recorders.hpp
     profkit/record/overhead.hpp
     profkit/record/own_thread.hpp
     profkit/record/path_finder.hpp
@@ -129,11 +130,14 @@ set(PROFKIT_HEADERS
     profkit/record/step.hpp
     profkit/record/step_queue.hpp
     profkit/record/thread_log.hpp
+    profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
     profkit/record/thread_rest.hpp
     profkit/record/ticks.hpp
     profkit/record/unusual_scope.hpp
     profkit/record/waker.hpp
+    profkit/record/wrong_end.hpp
+    profkit/record/wrong_end_text.hpp
     profkit/report/budget_table.hpp
     profkit/report/adopted_table.hpp
     profkit/report/compact_trace_hook.hpp

@@ -17,6 +17,7 @@
 #include "console.hpp"
 #include "profile/profile.hpp"
 #include "record/log_drain.hpp"
+#include "record/other_recorders.hpp"
 #include "record/recorder.hpp"
 #include "session_journal.hpp"
 
@@ -145,6 +146,7 @@ class session_recording {
   /// Fills `profile::collectors`, when nobody drains.
   void describe_collectors() {
     collectors_.describe(content_);
+    describe_other_recorders(content_);
     if (!no_thread_.empty()) content_.collectors.push_back({"draining", "between steps only", no_thread_});
     if (!no_journal_.empty()) content_.collectors.push_back({"journal", "not written", no_journal_});
     if (journal_ == nullptr) return;

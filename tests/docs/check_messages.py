@@ -19,6 +19,7 @@ TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=own cost)",
     "include/profkit/session_recording.hpp": r"\"between steps only\"[^\n]*",
     "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*",
+    "include/profkit/record/other_recorders.hpp": r"why_not_shared\(\).*?;",
     "include/profkit/report/make_report.hpp": r"text \+= \"No step was made[^\n]*|fmt::format\(\"not collected[^\n]*",
     "include/profkit/report/work_table.hpp": r"[^\n]*cannot be[^\n]*",
     "include/profkit/profile/journal_reader.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",

@@ -31,7 +31,8 @@ class profile_maker {
     put_memory(made);
     made.collectors = list<profkit::collector_record>([&] { return profkit::collector_record{collector_name(), text(), text()}; });
     made.quality = {number(),   number(),   number(), number(),   number(), number(), number(), number(), number(), number(),
-                    duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number()};
+                    duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number(),
+                    list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; })};
     if (from_.ConsumeBool()) made.stop = profkit::stop_record{real(), maybe(real()), from_.ConsumeBool(), number()};
     return made;
   }

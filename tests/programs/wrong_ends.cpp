@@ -67,6 +67,17 @@ profkit::quality_record check(profkit::report const& report, std::uint64_t opene
   return quality;
 }
 
+/// Whether the report says which scope it was, and what became of it.
+void require_named(profkit::quality_record const& quality, char const* where, char const* what) {
+  bool found = false;
+  for (profkit::wrong_end_record const& each : quality.wrong_ends) {
+    found = found || (each.what.rfind(where, 0) == 0 && each.what.find("wrong_ends.cpp:") != std::string::npos &&
+                      each.what.find(what) != std::string::npos && each.count > 0);
+  }
+  for (profkit::wrong_end_record const& each : quality.wrong_ends) std::printf("  %s\n", each.what.c_str());
+  require(found, std::string{"nothing says: "} + where + "... " + what);
+}
+
 #if HAS_COROUTINES
 
 /// A coroutine without a result. It is destroyed when it is done.
@@ -148,6 +159,8 @@ void moved() {
   require_equal(quality.misnested_scopes, rounds, "scopes are misnested");
   require_equal(quality.unmatched_ends, rounds, "ends are unmatched");
   require_equal(quality.dropped_events + quality.open_scopes, 0, "scopes are lost");
+  require_named(quality, "moved (", "ended on another thread than it began");
+  require_named(quality, "moved (", "had not ended when round (");
   require_equal(session.report().profile().steps.size(), rounds, "steps");
 }
 
@@ -178,6 +191,7 @@ void interleaved() {
   }
   profkit::quality_record const quality = check(session.report(), 5 * rounds);
   require(quality.misnested_scopes >= rounds, "scopes are misnested, and not counted");
+  require_named(quality, "first (", "ended when a scope around it had ended before");
   require_equal(session.report().profile().steps.size(), rounds, "steps");
 }
 
@@ -222,6 +236,7 @@ void jumped() {
   profkit::quality_record const quality = check(session.report(), opened + left);
   require_equal(quality.misnested_scopes, left, "scopes are misnested");
   require_equal(quality.unmatched_ends, 0, "ends are unmatched");
+  require_named(quality, "inside (", "had not ended when round (");
   require_equal(session.report().profile().steps.size(), rounds, "steps");
   profkit::summary const& summary = session.report().summary();
   bool has_row = false;

@@ -137,7 +137,7 @@ TEST_CASE("once drained, a log that was full records again", "[log]") {
 TEST_CASE("a recorded scope takes 24 bytes, an indexed one 32", "[log]") {
   profkit::session const session{plain_options()};
   { PROF_SCOPE("first"); }
-  profkit::detail::thread_log const& log = *profkit::detail::this_thread.log;
+  profkit::detail::thread_log const& log = *profkit::detail::this_thread_log();
   std::uint64_t const* const before = log.next_slot;
   for (int i = 0; i < 100; ++i) PROF_SCOPE("scope");
   std::uint64_t const* const between = log.next_slot;
@@ -172,7 +172,7 @@ TEST_CASE("a log that is drained in time keeps to its beginning", "[log]") {
     for (int step = 0; step < steps; ++step) {
       profkit::step const one{session};
       for (int i = 0; i < rounds; ++i) PROF_SCOPE("scope");
-      profkit::detail::thread_log const& log = *profkit::detail::this_thread.log;
+      profkit::detail::thread_log const& log = *profkit::detail::this_thread_log();
       furthest = std::max(furthest, log.mapped_slots);
       std::this_thread::sleep_for(std::chrono::milliseconds{11});
     }

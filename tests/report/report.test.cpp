@@ -105,6 +105,34 @@ TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
 }
 
+TEST_CASE("the report says why events were dropped, and which scopes ended in the wrong place", "[report]") {
+  profkit::profile profile = made_profile();
+  profile.quality.dropped_events = 10;
+  profile.quality.events_without_memory = 4;
+  profile.quality.events_without_log = 3;
+  profile.quality.interrupting_events = 2;
+  profile.quality.misnested_scopes = 6;
+  profile.quality.unmatched_ends = 5;
+  profile.quality.wrong_ends = {{"load (a.cpp:40) ended on another thread than it began", 5}};
+  profkit::summary const summary = profkit::analyze(profile);
+  std::string const text = profkit::quality_text(summary);
+  CHECK_THAT(text, ContainsSubstring("1 scopes and counters were dropped: a thread's log was full (log=SIZE)\n"));
+  CHECK_THAT(text, ContainsSubstring("4 scopes and counters were dropped: the system gave no memory for a thread's log\n"));
+  CHECK_THAT(text, ContainsSubstring("3 scopes and counters were dropped: more than 16,384 threads had logs, or the thread was ending\n"));
+  CHECK_THAT(text, ContainsSubstring("2 scopes and counters of signal handlers were dropped"));
+  CHECK_THAT(text, ContainsSubstring("6 scopes were left without their destructors"));
+  CHECK_THAT(text, ContainsSubstring("5 ends of scopes were dropped"));
+  CHECK_THAT(text, ContainsSubstring("\n  5 times: load (a.cpp:40) ended on another thread than it began\n"));
+  auto const quality = json::parse(profkit::report_json(summary))["quality"];
+  CHECK(quality["events_without_memory"] == 4);
+  CHECK(quality["events_without_log"] == 3);
+  CHECK(quality["interrupting_events"] == 2);
+  CHECK(quality["misnested_scopes"] == 6);
+  CHECK(quality["unmatched_ends"] == 5);
+  CHECK(quality["wrong_ends"][0]["what"] == "load (a.cpp:40) ended on another thread than it began");
+  CHECK(quality["wrong_ends"][0]["count"] == 5);
+}
+
 TEST_CASE("what was lost is said with its number", "[report]") {
   profkit::profile profile = made_profile();
   profile.quality.dropped_events = 17;

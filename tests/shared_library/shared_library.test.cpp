@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The executable and the libraries `linked_a` and `linked_b` open scopes, and so do `opened_a` and `opened_b`, which are opened with
-// dlopen, and `closed`, which is closed again. Arguments of the build: OPENED_A, OPENED_B, CLOSED.
+// dlopen, `closed`, which is closed again, and `hidden`, whose version script hides the recorder. Arguments of the build: OPENED_A,
+// OPENED_B, CLOSED, HIDDEN.
+#include <profkit/record/other_recorders.hpp>
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <future>
 #include <string>
@@ -91,4 +94,22 @@ TEST_CASE("what a library recorded is in the report when the library was closed 
   CHECK(count_scopes(session.report().profile(), "closed") == 1);
   CHECK(count_scopes(session.report().profile(), "step/closed") == 1);
   CHECK(::dlopen(CLOSED, RTLD_NOW | RTLD_NOLOAD) != nullptr);
+}
+
+TEST_CASE("the dynamic linker knows the recorder by the name that libraries look for", "[shared library]") {
+  CHECK(::dlsym(RTLD_DEFAULT, profkit::detail::recorder_symbol) == &profkit::detail::recorder);
+}
+
+TEST_CASE("the report names a library whose scopes go to a recorder of its own", "[shared library]") {
+  profkit::session session{plain_options()};
+  { PROF_SCOPE("executable"); }
+  CHECK(open_plugin(HIDDEN, "hidden")() != &profkit::detail::recorder);
+  profkit::report const report = session.report();
+  CHECK(scope_names(report.profile()) == std::vector<std::string>{"executable"});
+  auto const& collectors = report.profile().collectors;
+  auto const found =
+      std::find_if(collectors.begin(), collectors.end(), [](auto const& each) { return each.name == "scopes of libprofkit_hidden.so"; });
+  REQUIRE(found != collectors.end());
+  CHECK(found->status == "not collected");
+  CHECK(found->reason == profkit::detail::why_not_shared());
 }

@@ -205,6 +205,12 @@ struct collector_record {
   std::string reason;  ///< why not; empty when collected
 };
 
+/// A place in the source whose scopes did not end where they should.
+struct wrong_end_record {
+  std::string what;  ///< such as "load (a.cpp:40) ended on another thread, inside step (b.cpp:9)"
+  std::uint64_t count = 0;
+};
+
 /// What was lost, and what measuring cost.
 struct quality_record {
   std::uint64_t dropped_events = 0;      ///< scopes and counters that are not recorded: the log was full, or one of the next three
@@ -227,6 +233,7 @@ struct quality_record {
   std::uint64_t interrupting_events = 0;           ///< dropped: a signal handler interrupted the recorder on its own thread
   std::uint64_t misnested_scopes = 0;              ///< left without their destructors; they end with the last event before that is known
   std::uint64_t unmatched_ends = 0;  ///< ends of scopes on another thread, or after the end of a scope around them; not recorded
+  std::vector<wrong_end_record> wrong_ends;  ///< the first 16 places that led to the last two
 };
 
 /// When a session whose number of steps was not fixed (`steps=auto`) stopped.

@@ -103,6 +103,10 @@ void fields(Archive& archive, collector_record& of) {
   archive(of.name), archive(of.status), archive(of.reason);
 }
 template <class Archive>
+void fields(Archive& archive, wrong_end_record& of) {
+  archive(of.what), archive(of.count);
+}
+template <class Archive>
 void fields(Archive& archive, quality_record& of) {
   archive(of.dropped_events), archive(of.open_scopes), archive(of.abandoned_steps), archive(of.unread_gpu_times),
       archive(of.untimed_gpu_scopes);
@@ -112,7 +116,7 @@ void fields(Archive& archive, quality_record& of) {
   if (archive.format() >= 8) archive(of.clock_change), archive(of.uncertain_operations);
   if (archive.format() >= 8) {
     archive(of.events_without_memory), archive(of.events_without_log), archive(of.interrupting_events);
-    archive(of.misnested_scopes), archive(of.unmatched_ends);
+    archive(of.misnested_scopes), archive(of.unmatched_ends), archive(of.wrong_ends);
   }
 }
 template <class Archive>

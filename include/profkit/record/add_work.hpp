@@ -35,7 +35,7 @@ inline void put_work(thread_log& log, std::uint32_t flags, work const& done) noe
 inline void add_work(work const& done) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;
-  detail::thread_log* const log = detail::this_thread.log;
+  detail::thread_log* const log = detail::this_thread_log();
   if (log != nullptr) detail::put_work(*log, flags, done);
 }
 

@@ -31,7 +31,7 @@ class adopting_scope : private scope {
 
   void begin_adopting(std::uint32_t flags, site& role, scope_token of, scope_token under) noexcept {
     scope_token around = scope_token::current();
-    detail::thread_log const* const here = detail::this_thread.log;
+    detail::thread_log const* const here = detail::this_thread_log();
     bool const is_lost = !around && (flags & detail::recording) != 0 && here != nullptr && detail::is_inside_scope(*here);
     if (!around) around = under;
     using detail::event_kind;

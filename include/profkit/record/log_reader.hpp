@@ -19,6 +19,7 @@
 #include "recorder.hpp"
 #include "scope_node.hpp"
 #include "thread_registry.hpp"
+#include "wrong_end_text.hpp"
 
 namespace profkit::detail {
 
@@ -27,6 +28,7 @@ class log_reader {
  public:
   /// From here on: what earlier sessions left is skipped.
   log_reader() {
+    recorder.wrong_ends.clear();
     for_each_log([](thread_log& log) {
       std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
       std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
@@ -94,6 +96,7 @@ class log_reader {
     into.events_without_log = lost.no_log;
     into.interrupting_events = lost.interrupting;
     into.unmatched_ends = lost.unmatched_ends;
+    into.wrong_ends = known_wrong_ends();
   }
 
   /// Where the reader stands in a log is kept whatever happens.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "library_pin.hpp"
 #include "recorder.hpp"
 
 namespace profkit {

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
-#include "library_pin.hpp"
 #include "thread_log.hpp"
+#include "thread_pointer.hpp"
 #include "ticks.hpp"
+#include "wrong_end.hpp"
 
 namespace profkit {
 
@@ -33,6 +34,12 @@ struct side_log {
   side_log* next = nullptr;
 };
 
+/// A shared library whose scopes go to a recorder of its own.
+struct other_recorder {
+  char const* library = nullptr;  ///< its path
+  other_recorder* next = nullptr;
+};
+
 /// All that the shared libraries of a process share. Constant initialised and never destroyed, so that scopes work in static
 /// initialisation and destruction; no locks, so that it is whole after `fork`.
 struct recorder_state {
@@ -55,10 +62,14 @@ struct recorder_state {
   void (*before_change)() noexcept;                 ///< a scope of this thread is about to begin or to end
   void (*poll_memory)(std::uint64_t now) noexcept;  ///< the same, later; `now`: when the scope ended, 0: it is about to begin
   thread_log* (*attach_thread)() noexcept;
+  std::intptr_t thread_offset;  ///< see `place_thread_states`; 0: there was no session yet
 
-  thread_log* logs;     ///< every log ever made
-  side_log* side_logs;  ///< every side log ever made
-  void const* owner;    ///< the running session
+  thread_log* logs;        ///< every log ever made
+  side_log* side_logs;     ///< every side log ever made
+  other_recorder* others;  ///< libraries that do not share this one
+  void const* owner;       ///< the running session
+
+  wrong_end_list wrong_ends;
 
   std::uint64_t most_records;  ///< bound of the running session's profile, see `record_room`
 };
@@ -75,14 +86,29 @@ inline namespace layout_7 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-/// In the static TLS block: `initial-exec` saves shared libraries a call per scope, and a signal handler an allocation. (nvcc does not know
-/// the attribute.)
-#ifndef __CUDACC__
-__attribute__((tls_model("initial-exec")))
-#endif
-__attribute__((visibility("default"))) inline thread_local this_thread_state this_thread{};
-
 }  // namespace layout_7
+
+/// Of `recorder`, as the dynamic linker knows it.
+inline constexpr char const* recorder_symbol = "_ZN7profkit6detail8layout_78recorderE";
+
+/// Where the state of each thread lies, from its thread pointer: in the static TLS block of the module that made the first session, so it
+/// is the same for all threads and all modules. They find it by this number, for an executable that exports a symbol of thread-local
+/// storage crashes before `main` if it is linked with `-static-pie`. Must have the storage of the module that calls it.
+inline void place_thread_states(this_thread_state& of_this_thread) noexcept {
+  if (__atomic_load_n(&recorder.thread_offset, __ATOMIC_RELAXED) != 0) return;
+  auto const offset = reinterpret_cast<std::intptr_t>(&of_this_thread) - thread_pointer();
+  __atomic_store_n(&recorder.thread_offset, offset, __ATOMIC_RELEASE);
+}
+
+/// Only once `place_thread_states` was called.
+[[nodiscard]] inline this_thread_state& this_thread() noexcept {
+  return *reinterpret_cast<this_thread_state*>(thread_pointer() + __atomic_load_n(&recorder.thread_offset, __ATOMIC_RELAXED));
+}
+
+/// The log of this thread, null if it has none. At any time.
+[[nodiscard]] inline thread_log* this_thread_log() noexcept {
+  return __atomic_load_n(&recorder.thread_offset, __ATOMIC_ACQUIRE) == 0 ? nullptr : this_thread().log;
+}
 
 [[nodiscard]] inline std::uint64_t ticks(std::uint32_t flags) noexcept {
   return __builtin_expect((flags & use_monotonic_clock) != 0, 0) ? monotonic_ticks() : counter_ticks();
@@ -114,7 +140,7 @@ inline void leave_slow_path(open_scope_word open, std::uint64_t now) noexcept {
 
 /// The log of this thread, attached if need be; null if it can have none.
 [[nodiscard]] inline thread_log* log_of_this_thread() noexcept {
-  thread_log* const log = this_thread.log;
+  thread_log* const log = this_thread_log();
   if (__builtin_expect(log != nullptr, 1)) return log;
   static_cast<void>(flags_with_what_is_installed());
   return __atomic_load_n(&recorder.attach_thread, __ATOMIC_RELAXED)();

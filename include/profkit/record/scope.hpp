@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "add_work.hpp"
+#include "library_pin.hpp"
 #include "recorder.hpp"
 
 namespace profkit {
@@ -28,23 +29,23 @@ class scope {
  public:
   /// @param where the place in the source; lives as long as the program.
   [[nodiscard]] explicit scope(site& where) noexcept {
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
   }
 
   /// @param where the place in the source.
   /// @param index shown behind the name, as in `layer_3`; kept as a number.
   [[nodiscard]] scope(site& where, std::int64_t index) noexcept {
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index));
   }
 
   /// @param where the place in the source.
   /// @param done what the scope has to do.
   [[nodiscard]] scope(site& where, work const& done) noexcept {
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
-    if (is_recorded()) detail::put_work(*detail::this_thread.log, flags, done);
+    if (is_recorded()) detail::put_work(*detail::this_thread_log(), flags, done);
   }
 
   /// What `PROF_SCOPE` without work makes.
@@ -69,7 +70,7 @@ class scope {
   /// @param where the place in the source.
   void begin(std::uint32_t flags, site& where) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
-      detail::thread_log* const log = detail::this_thread.log;
+      detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr, 1)) {
         open_ = log->enter(detail::tagged(where, detail::event_kind::enter));
         if (__builtin_expect(open_ != 0, 1)) return;
@@ -84,7 +85,7 @@ class scope {
   /// @param payload such as the index.
   void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
-      detail::thread_log* const log = detail::this_thread.log;
+      detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr, 1)) {
         open_ = log->enter(detail::tagged(where, kind), payload);
         if (__builtin_expect(open_ != 0, 1)) return;
@@ -95,10 +96,10 @@ class scope {
 
   /// By value and always inlined, so that a scope need not be in memory for the way of an exception.
   __attribute__((always_inline)) static void end(detail::open_scope_word open) noexcept {
-    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     if (__builtin_expect(flags == detail::recording, 1)) {
       // Of this thread, which need not be that of the scope: the log of another thread must not be touched.
-      detail::thread_log* const log = detail::this_thread.log;
+      detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr && log->close(open), 1)) return;
     }
     detail::leave_slow_path(open, 0);
@@ -120,7 +121,7 @@ class scope {
 
 /// Samples a number at this moment. Use it through `PROF_COUNTER`. Same rules as a scope.
 inline void sample_counter(site& where, double value) noexcept {
-  std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
+  std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
   if (__builtin_expect((flags & detail::recording) == 0, 1)) return;
   detail::thread_log* const log = detail::log_of_this_thread();
   if (log == nullptr) return;

@@ -18,7 +18,7 @@ class scope_token {
   /// that is open on the thread.
   [[nodiscard]] static scope_token current() noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
-    detail::thread_log const* const log = detail::this_thread.log;
+    detail::thread_log const* const log = detail::this_thread_log();
     if ((flags & detail::recording) == 0 || log == nullptr) return {};
     return scope_token{detail::current_node(*log)};
   }
@@ -26,7 +26,7 @@ class scope_token {
   /// The same, or where this thread belongs while it is outside any scope (`charge_thread_to`): what it launches is charged to that.
   [[nodiscard]] static scope_token of_launches() noexcept {
     scope_token const open = current();
-    detail::thread_log const* const log = detail::this_thread.log;
+    detail::thread_log const* const log = detail::this_thread_log();
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (open || log == nullptr || (flags & detail::recording) == 0) return open;
     return scope_token{log->rest};

@@ -91,7 +91,7 @@ struct thread_log {
     }
     at[0] = what;
     at[1] = counter_ticks();
-    known(around, __builtin_offsetof(thread_log, open_what)) = what;
+    remember(known(around, __builtin_offsetof(thread_log, open_what)), what);
     publish(at + 2);
     release(around + one_deeper);
     return around + one_deeper;
@@ -109,7 +109,7 @@ struct thread_log {
     at[0] = what;
     at[1] = counter_ticks();
     at[2] = payload;
-    known(around, __builtin_offsetof(thread_log, open_what)) = what;
+    remember(known(around, __builtin_offsetof(thread_log, open_what)), what);
     known(around, __builtin_offsetof(thread_log, open_payload)) = payload;
     publish(at + 3);
     release(around + one_deeper);
@@ -155,7 +155,7 @@ struct thread_log {
     write(what, ticks, payload...);
     std::uint64_t const depth = depth_of(claimed);
     if (depth < known_depth) {
-      open_what[depth] = what;
+      remember(open_what[depth], what);
       open_payload[depth] = (std::uint64_t{0} + ... + payload);
     }
     release_at(depth + 1);
@@ -178,6 +178,21 @@ struct thread_log {
     publish(at);
     release_at(wanted - 1);
     return depth - wanted + 1;
+  }
+
+  /// Where the scope or call at a depth began, or if that has ended the last one that did. From any thread. @return null if it is not
+  /// known.
+  [[nodiscard]] site const* site_at(std::uint64_t depth) const noexcept {
+    if (depth == 0 || depth > known_depth) return nullptr;
+    return reinterpret_cast<site const*>(__atomic_load_n(&open_what[depth - 1], __ATOMIC_RELAXED) & ~event_kind_bits);
+  }
+
+  /// The depth of a scope of this log, if it is open; 0: it is not. Not while the log is busy.
+  [[nodiscard]] std::uint64_t depth_of_word(open_scope_word open) const noexcept { return depth_of_word(open, depth()); }
+
+  /// The depth of a scope whose end went wrong, as far as its word tells it.
+  [[nodiscard]] static std::uint64_t shown_depth(open_scope_word open) noexcept {
+    return (open & is_deep) != 0 ? 0 : open % log_alignment / one_deeper;
   }
 
   [[nodiscard]] bool is_busy() const noexcept { return (__atomic_load_n(&innermost, __ATOMIC_RELAXED) & log_is_busy) != 0; }
@@ -229,6 +244,9 @@ struct thread_log {
     static_assert(one_deeper == sizeof(std::uint64_t));
     return *reinterpret_cast<std::uint64_t*>(around + offset_of_array);
   }
+
+  /// Another thread may look, for a message.
+  static void remember(std::uint64_t& at, std::uint64_t what) noexcept { __atomic_store_n(&at, what, __ATOMIC_RELAXED); }
 
   void mark_busy() noexcept {
     __atomic_store_n(&innermost, log_is_busy, __ATOMIC_RELAXED);

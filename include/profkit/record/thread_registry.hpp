@@ -182,6 +182,12 @@ inline void warm_up_log_of_this_thread() noexcept {
   log->put(claimed);
 }
 
+/// The storage for `place_thread_states`: each module has its own, in the static TLS block. (nvcc does not know the attribute.)
+#ifndef __CUDACC__
+__attribute__((tls_model("initial-exec")))
+#endif
+__attribute__((visibility("hidden"))) inline thread_local this_thread_state thread_state_of_this_module{};
+
 /// A log that an earlier thread has left and that the reader is done with. Looks at some only, from where the last search stopped: while
 /// very many logs have not been read yet, to look at all of them for each new thread would take the square of their number.
 inline thread_log* reuse_log() noexcept {
@@ -207,8 +213,8 @@ inline thread_log* reuse_log() noexcept {
 /// The thread ends. The main thread keeps its log: it never comes here, and still runs the destructors of static objects.
 inline void leave_log(void* of_thread) noexcept {
   auto& log = *static_cast<thread_log*>(of_thread);
-  this_thread.has_ended = true;
-  this_thread.log = nullptr;
+  this_thread().has_ended = true;
+  this_thread().log = nullptr;
   if (log.is_busy()) __atomic_store_n(&log.is_broken, true, __ATOMIC_RELAXED);  // it ends in a signal handler
   __atomic_store_n(&log.state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
 }
@@ -227,11 +233,11 @@ inline ::pthread_key_t log_key() noexcept {
 /// for thread-specific data when the first session began (glibc keeps the others in memory that it allocates).
 /// @return null, with the loss of an event counted: no memory, too many logs, the thread is ending, or a handler interrupts this function.
 inline thread_log* attach_this_thread() noexcept {
-  if (this_thread.is_attaching || this_thread.has_ended) {
-    lost_events::count(this_thread.has_ended ? recorder.lost.no_log : recorder.lost.interrupting);
+  if (this_thread().is_attaching || this_thread().has_ended) {
+    lost_events::count(this_thread().has_ended ? recorder.lost.no_log : recorder.lost.interrupting);
     return nullptr;
   }
-  this_thread.is_attaching = true;
+  this_thread().is_attaching = true;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
   errno_keeper const keeper;
   thread_log* log = reuse_log();
@@ -245,15 +251,16 @@ inline thread_log* attach_this_thread() noexcept {
     __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
     ::pthread_setspecific(log_key(), log);
   }
-  this_thread.log = log;
+  this_thread().log = log;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  this_thread.is_attaching = false;
+  this_thread().is_attaching = false;
   return log;
 }
 
 /// To be called before a session sets `recording`. @param slots bound of each log.
 inline void install_logs(std::uint64_t slots) noexcept {
   static_cast<void>(log_key());  // here, as a signal handler could not
+  place_thread_states(thread_state_of_this_module);
   __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
@@ -263,7 +270,7 @@ inline void reset_after_fork() noexcept {
   __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
   for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
-    if (log == this_thread.log || log->state == log_retired) continue;
+    if (log == this_thread_log() || log->state == log_retired) continue;
     log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // its thread was writing to it
   }
 }

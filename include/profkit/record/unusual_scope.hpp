@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "library_pin.hpp"
 #include "recorder.hpp"
 
 // What a scope does where something is unusual: a thread's first scope, a full log, a signal handler, a scope that ends elsewhere, NVTX, a
@@ -39,27 +40,43 @@ inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std
 /// The thread has left its log for good while it was writing: a signal handler that interrupted it has jumped away (`siglongjmp`). What was
 /// published is whole; the next scope gets another log.
 inline void abandon_log_of_this_thread() noexcept {
-  thread_log* const log = this_thread.log;
-  this_thread.log = nullptr;
+  thread_log* const log = this_thread().log;
+  this_thread().log = nullptr;
   __atomic_store_n(&log->is_broken, true, __ATOMIC_RELAXED);
   __atomic_store_n(&log->state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
+}
+
+/// Says which scopes were left inside the one that ends, at this depth.
+inline void count_scopes_left_inside(thread_log const& log, std::uint64_t depth) noexcept {
+  for (std::uint64_t inner = log.depth(); inner > depth; --inner) {
+    if (site const* const where = log.site_at(inner)) recorder.wrong_ends.count(wrong_end_kind::never, where, log.site_at(depth));
+  }
+}
+
+/// Says which scope is not open on this thread.
+inline void count_unmatched_end(open_scope_word open, thread_log const* log) noexcept {
+  lost_events::count(recorder.lost.unmatched_ends);
+  auto const* const its_log = reinterpret_cast<thread_log const*>(log_address_of(open));
+  site const* const innermost = log != nullptr && !log->is_busy() ? log->site_at(log->depth()) : nullptr;
+  recorder.wrong_ends.count(its_log == log ? wrong_end_kind::after_another : wrong_end_kind::on_another_thread,
+                            its_log->site_at(thread_log::shown_depth(open)), innermost);
 }
 
 /// Records the end of a scope or call that listeners know of. Does nothing, and counts it, if the scope is not open on this thread: then
 /// its log belongs to another thread, or something around the scope has ended before.
 /// @return how many scopes and calls end, with those inside that were left without their destructors.
 inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexcept {
-  thread_log* const log = this_thread.log;
-  std::uint64_t ended = 0;
-  if (log != nullptr && reinterpret_cast<open_scope_word>(log) == log_address_of(open)) {
-    // Scopes of a handler end before it returns, so an end never interrupts the writer.
-    if (log->is_busy()) {
-      abandon_log_of_this_thread();
-    } else {
-      ended = log->leave(open, now);
-    }
+  thread_log* const log = this_thread_log();
+  bool const is_of_this_thread = log != nullptr && reinterpret_cast<open_scope_word>(log) == log_address_of(open);
+  // Scopes of a handler end before it returns, so an end never interrupts the writer.
+  if (is_of_this_thread && log->is_busy()) {
+    abandon_log_of_this_thread();
+    lost_events::count(recorder.lost.unmatched_ends);
+    return 0;
   }
-  if (ended == 0) lost_events::count(recorder.lost.unmatched_ends);
+  if (is_of_this_thread && log->depth() > log->depth_of_word(open)) count_scopes_left_inside(*log, log->depth_of_word(open));
+  std::uint64_t const ended = is_of_this_thread ? log->leave(open, now) : 0;
+  if (ended == 0) count_unmatched_end(open, log);
   return ended;
 }
 

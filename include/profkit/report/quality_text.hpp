@@ -68,6 +68,9 @@ inline std::string clock_change_text(quality_record const& of) {
   count(quality.misnested_scopes,
         "scopes were left without their destructors (longjmp, a coroutine): they end where the last event before that is known");
   count(quality.unmatched_ends, "ends of scopes were dropped: the scope began on another thread, or a scope around it had ended before");
+  for (wrong_end_record const& each : quality.wrong_ends) {
+    text += fmt::format("  {} times: {}\n", each.count, detail::one_line(each.what, detail::longest_shown_reason));
+  }
   count(quality.unkept_records,
         "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
   count(

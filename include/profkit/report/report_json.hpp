@@ -163,6 +163,15 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.member("interrupting_events", of.quality.interrupting_events);
   json.member("misnested_scopes", of.quality.misnested_scopes);
   json.member("unmatched_ends", of.quality.unmatched_ends);
+  json.key("wrong_ends");
+  json.begin_array();
+  for (wrong_end_record const& each : of.quality.wrong_ends) {
+    json.begin_object();
+    json.member("what", each.what);
+    json.member("count", each.count);
+    json.end_object();
+  }
+  json.end_array();
   json.member("unkept_records", of.quality.unkept_records);
   json.member("rowless_scopes", of.quality.rowless_scopes);
   write_gpu_quality(json, of);

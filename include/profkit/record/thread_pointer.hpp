@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace profkit::detail {
+
+/// Of the running thread: static thread-local storage lies at fixed distances from it. Read anew each time, as a coroutine may have gone on
+/// on another thread.
+[[nodiscard]] inline std::intptr_t thread_pointer() noexcept {
+#if defined(__x86_64__)
+  std::intptr_t value;
+  asm volatile("mov %%fs:0, %0" : "=r"(value));
+  return value;
+#elif defined(__aarch64__)
+  std::intptr_t value;
+  asm volatile("mrs %0, tpidr_el0" : "=r"(value));
+  return value;
+#else
+  return reinterpret_cast<std::intptr_t>(__builtin_thread_pointer());
+#endif
+}
+
+}  // namespace profkit::detail
