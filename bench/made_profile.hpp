@@ -28,7 +28,7 @@ class made_profile {
     made_.api_calls.reserve(size);
     for (std::uint32_t i = 0; i < name_count; ++i) made_.gpu_names.push_back({fmt::format("kernel_{}<float, 4>(float*, int)", i), {}});
     made_.api_names = {"cuLaunchKernel"};
-    made_.collectors = {{"kernels", "collected", {}}};
+    made_.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     for (std::uint32_t thread = 0; thread < thread_count; ++thread) made_.threads.push_back({100 + thread, "thread"});
     while (made_.scopes.size() < size) {
       make_step(std::min(events_per_step, (size - made_.scopes.size() + thread_count - 1) / thread_count));
@@ -99,7 +99,10 @@ class made_profile {
 
   std::uint32_t path_of(std::uint32_t parent, std::string const& name) {
     auto const [known, is_new] = paths_.try_emplace({parent, name}, static_cast<std::uint32_t>(made_.paths.size()));
-    if (is_new) made_.paths.push_back({parent, name, {}, "made.cpp", 1});
+    if (is_new) {
+      made_.paths.push_back({parent, name, {}, "made.cpp", 1});
+      made_.paths.back().is_step = name == "step";
+    }
     return known->second;
   }
 

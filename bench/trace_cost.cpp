@@ -94,7 +94,10 @@ class maker {
 
   std::uint32_t path_in(std::uint32_t parent, std::string const& name) {
     auto const [known, is_new] = paths_.try_emplace({parent, name}, static_cast<std::uint32_t>(made_.paths.size()));
-    if (is_new) made_.paths.push_back({parent, name, {}, "made.cpp", 1});
+    if (is_new) {
+      made_.paths.push_back({parent, name, {}, "made.cpp", 1});
+      made_.paths.back().is_step = name == "step";
+    }
     return known->second;
   }
 

@@ -88,6 +88,8 @@ set(PROFKIT_HEADERS
     profkit/profile/byte_output.hpp
     profkit/profile/check_records.hpp
     profkit/profile/checksum.hpp
+    profkit/profile/copy_direction.hpp
+    profkit/profile/earlier_formats.hpp
     profkit/profile/error.hpp
     profkit/profile/finite.hpp
     profkit/profile/flat_records.hpp

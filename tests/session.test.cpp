@@ -82,6 +82,13 @@ void work() {
 
 class kernels final : public profkit::collector {
  public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "operations"; }
+  [[nodiscard]] profkit::collector_kind kind() const noexcept override { return profkit::collector_kind::kernels; }
+};
+
+/// Counts something of the program's own, such as kernels of an operating system.
+class named_kernels final : public profkit::collector {
+ public:
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
 };
 
@@ -125,12 +132,24 @@ TEST_CASE("a collector that throws a number is left alone, too", "[session]") {
   CHECK(find_row(summary, "step/work")->host.count == 3);
 }
 
-TEST_CASE("kernels=off switches the collector of kernels off", "[session]") {
+TEST_CASE("kernels=off switches the collector of kernels off, whatever its name, and no other", "[session]") {
   profkit::options options = plain_options();
   options.kernels = false;
   profkit::session session{options};
   session.collect(kernels{});
-  CHECK(session.report().summary().collectors.at(0).reason == "switched off by kernels=off");
+  session.collect(named_kernels{});
+  profkit::summary const summary = session.report().summary();
+  CHECK(summary.collectors.at(0).reason == "switched off by kernels=off");
+  CHECK(summary.collectors.at(1).status == "collected");
+}
+
+TEST_CASE("a collector that is named kernels is not the one that collects them", "[session]") {
+  profkit::session session{plain_options()};
+  session.collect(named_kernels{});
+  profkit::report const report = session.report();
+  CHECK(report.summary().collectors.at(0).status == "collected");
+  CHECK_FALSE(report.summary().gpu);
+  CHECK_FALSE(report.summary().budget);
 }
 
 TEST_CASE("there is one session at a time", "[session]") {

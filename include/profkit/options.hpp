@@ -40,7 +40,7 @@ struct options {
   /// has a handler of its own, or ignores the signal, nothing changes.
   bool report_on_signals = false;
   bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment can say it
-  bool kernels = true;  ///< `kernels=off`: do not take a collector named "kernels"
+  bool kernels = true;  ///< `kernels=off`: do not take a collector of kernels (`collector::kind`)
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
   /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept, of 24 to 80 bytes each. What comes

@@ -103,7 +103,7 @@ class running_session final : public session_core, private ends_with_process {
         latest.fail("profkit is off");
       } else if (!is_running()) {
         latest.fail("the session has ended");
-      } else if (latest.name() == "kernels" && !options_.kernels) {
+      } else if (latest.kind() == collector_kind::kernels && !options_.kernels) {
         latest.fail("switched off by kernels=off");
       } else {
         latest.use_clock(recording_.calendar());

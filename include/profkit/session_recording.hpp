@@ -147,12 +147,13 @@ class session_recording {
   void describe_collectors() {
     collectors_.describe(content_);
     describe_other_recorders(content_);
-    if (!no_thread_.empty()) content_.collectors.push_back({"draining", "between steps only", no_thread_});
-    if (!no_journal_.empty()) content_.collectors.push_back({"journal", "not written", no_journal_});
+    if (!no_thread_.empty()) content_.collectors.push_back({"draining", "between steps only", no_thread_, {}});
+    if (!no_journal_.empty()) content_.collectors.push_back({"journal", "not written", no_journal_, collector_kind::journal});
     if (journal_ == nullptr) return;
     std::string const& failure = journal_->failure();
     bool const is_written = failure.empty();
-    content_.collectors.push_back({"journal", is_written ? "written" : "not written", is_written ? journal_->file() : failure});
+    content_.collectors.push_back(
+        {"journal", is_written ? "written" : "not written", is_written ? journal_->file() : failure, collector_kind::journal});
   }
 
   /// The session ends, and its thread has: drains the rest, which may wait for a GPU, and stops the collectors.

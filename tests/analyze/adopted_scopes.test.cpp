@@ -28,11 +28,12 @@ struct builder {
     profile.threads = {{100, "main"}, {101, "engine"}};
     profile.gpu_names = {{"gemm", {}}};
     profile.api_names = {"cudaLaunchKernel_v7000"};
-    profile.collectors = {{"kernels", "collected", {}}};
+    profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   }
 
   std::uint32_t path(std::uint32_t parent, char const* name) {
     profile.paths.push_back({parent, name, {}, "made.cpp", 1});
+    profile.paths.back().is_step = parent == profkit::path_record::no_parent && profile.paths.back().name == "step";
     return static_cast<std::uint32_t>(profile.paths.size() - 1);
   }
   std::uint32_t adopting(std::uint32_t parent, std::uint32_t from, char const* role) {

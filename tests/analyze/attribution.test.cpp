@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/random_gpu_profile.hpp"
 
@@ -22,6 +23,7 @@ struct launch_builder {
 
   std::uint32_t path(std::uint32_t parent, char const* name) {
     profile.paths.push_back({parent, name, {}, "made.cpp", 1});
+    profile.paths.back().is_step = parent == profkit::path_record::no_parent && profile.paths.back().name == "step";
     return static_cast<std::uint32_t>(profile.paths.size() - 1);
   }
   void scope(std::uint32_t path, std::uint32_t thread, double from, double to) {
@@ -174,9 +176,9 @@ TEST_CASE("an empty profile has an empty attribution", "[attribution]") {
 TEST_CASE("kernels are collected when the collector says so", "[attribution]") {
   profkit::profile profile;
   CHECK_FALSE(profkit::has_kernels(profile));
-  profile.collectors = {{"kernels", "not collected", "no libcupti"}};
+  profile.collectors = {{"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};
   CHECK_FALSE(profkit::has_kernels(profile));
-  profile.collectors = {{"host memory", "collected", {}}, {"kernels", "collected", {}}};
+  profile.collectors = {{"host memory", "collected", {}}, {"kernels", "collected", {}, profkit::collector_kind::kernels}};
   CHECK(profkit::has_kernels(profile));
 }
 
@@ -254,7 +256,7 @@ TEST_CASE("records are ordered by any numbers, equal ones as they came", "[bucke
 
 TEST_CASE("what is launched outside scopes is charged to the rest of its thread, if that is known", "[attribution]") {
   profkit::profile profile;
-  profile.paths = {{profkit::path_record::no_parent, "step", {}, "", 0}, {0, "rest", {}, "", 0}};
+  profile.paths = {step_path(), {0, "rest", {}, "", 0}};
   profile.threads = {{100, "engine"}, {100, "engine", 1}, {101, "other"}};
   profile.gpu_names = {{"kernel", {}}};
   profile.api_names = {"cuLaunchKernel"};

@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 
+#include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
 
@@ -26,7 +27,7 @@ constexpr std::uint64_t graph = std::uint64_t{7} << 32U;
 /// and a kernel launched without a graph in `replay` [9.5, 9.7]. The graph was captured in a step before, at 0 ms.
 profkit::profile graph_profile() {
   profkit::profile result;
-  result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
+  result.paths = {step_path(),
                   {0, "forward", {}, "train.cpp", 10},
                   {1, "attention", {}, "model.cpp", 20},
                   {0, "backward", {}, "train.cpp", 12},
@@ -35,7 +36,7 @@ profkit::profile graph_profile() {
   result.threads = {{100, "train"}};
   result.gpu_names = {{"gemm", {}}};
   result.api_names = {"cuGraphLaunch", "cuLaunchKernel"};
-  result.collectors = {{"kernels", "collected", {}}};
+  result.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   result.graph_nodes = {{graph | 1U, 2}, {graph | 2U, 1}, {graph | 3U, 4}, {graph | 4U, profkit::path_record::no_parent}};
   result.scopes = {{{at_ms(0), at_ms(10)}, 0, 0}};
   result.steps = {{{at_ms(0), at_ms(10)}, 0, true, 1}};
@@ -146,7 +147,7 @@ TEST_CASE("the budget of a step with a graph has the parts in which it was captu
 
 TEST_CASE("a scope that waits for work on another thread has the span of that work", "[spans]") {
   profkit::profile profile;
-  profile.paths = {{profkit::path_record::no_parent, "step", {}, "", 0},
+  profile.paths = {step_path(),
                    {0, "backward", {}, "", 0},
                    {0, "forward", {}, "", 0},
                    {1, "forward (backward)", {}, "", 0, 2, "backward"},
@@ -154,7 +155,7 @@ TEST_CASE("a scope that waits for work on another thread has the span of that wo
   profile.threads = {{100, "train"}, {101, "engine", 4}};
   profile.gpu_names = {{"gemm", {}}};
   profile.api_names = {"cuLaunchKernel"};
-  profile.collectors = {{"kernels", "collected", {}}};
+  profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   profile.scopes = {
       {{at_ms(2), at_ms(3)}, 3, 1}, {{at_ms(5), at_ms(6)}, 3, 1}, {{at_ms(1), at_ms(8)}, 1, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
   profile.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../support/made_gpu_profile.hpp"
+#include "../support/made_path.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_step_profile.hpp"
 
@@ -43,10 +44,10 @@ profkit::gpu_operation_record operation(double from_ms, double to_ms) {
 /// A step [0, 10] with `forward` [1, 4], in ms, in which no operation ran.
 profkit::profile one_idle_step() {
   profkit::profile result;
-  result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1}, {0, "forward", {}, "train.cpp", 10}};
+  result.paths = {step_path(), {0, "forward", {}, "train.cpp", 10}};
   result.threads = {{100, "train"}, {101, "loader"}};
   result.gpu_names = {{"kernel", {}}};
-  result.collectors = {{"kernels", "collected", {}}};
+  result.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   result.scopes = {{{at_ms(1), at_ms(4)}, 1, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
   result.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};
   return result;

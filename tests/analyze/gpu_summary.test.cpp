@@ -148,7 +148,7 @@ random_gpu_profile random_steps(std::uint64_t seed) {
 
 TEST_CASE("what the GPU did is n/a where kernels were not collected", "[gpu_summary]") {
   profkit::profile profile = made_gpu_profile();
-  profile.collectors = {{"kernels", "not collected", "no libcupti"}};
+  profile.collectors = {{"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};
   profkit::summary const summary = profkit::analyze(profile);
   CHECK_FALSE(summary.gpu);
   REQUIRE_FALSE(summary.scopes.empty());

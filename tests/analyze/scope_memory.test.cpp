@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_memory_profile.hpp"
@@ -37,7 +38,7 @@ struct one_step {
   profkit::profile profile;
 
   one_step() {
-    profile.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
+    profile.paths = {step_path(),
                      {0, "forward", {}, "train.cpp", 10},
                      {1, "attention", {}, "model.cpp", 20},
                      {1, "mlp", {}, "model.cpp", 30},

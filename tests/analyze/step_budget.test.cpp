@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/random_step_profile.hpp"
 
@@ -43,13 +44,12 @@ profkit::budget_summary budget_of(profkit::profile const& of) {
 class made_step {
  public:
   made_step() {
-    profile.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
-                     {0, "forward", {}, "train.cpp", 10},
-                     {0, "wait", {}, "train.cpp", 20}};
+    profile.paths = {step_path(), {0, "forward", {}, "train.cpp", 10}, {0, "wait", {}, "train.cpp", 20}};
     profile.threads = {{100, "train"}, {101, "engine"}};
-    profile.gpu_names = {{"gemm", {}}, {"ncclDevKernel_AllReduce", {}}, {"[CUDA memcpy Host-to-Device]", {}}};
+    profile.gpu_names = {
+        {"gemm", {}}, {"ncclDevKernel_AllReduce", {}}, {"[CUDA memcpy Host-to-Device]", {}, profkit::copy_direction::host_to_device}};
     profile.api_names = {"cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyHtoDAsync_v2"};
-    profile.collectors = {{"kernels", "collected", {}}};
+    profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     profile.scopes = {{{at_ms(1), at_ms(4)}, 1, 0}, {{at_ms(5), at_ms(9)}, 2, 0}, {{at_ms(0), at_ms(10)}, 0, 0}};
     profile.steps = {{{at_ms(0), at_ms(10)}, 0, false, 1}};
   }
@@ -380,6 +380,20 @@ TEST_CASE("where a thread without scopes launches, its launching is charged to t
   CHECK(idle_of(part(budget, "wait"), idle_cause::launching) == Approx(0.5));
   CHECK(idle_of(part(budget, "wait"), idle_cause::host) == Approx(2.0 + 0.5));
   CHECK(part(budget, "outside any scope").busy.count() == Approx(1.0));
+}
+
+TEST_CASE("a scope that the program named step has a part of its own, and does not say which thread runs the steps", "[step_budget]") {
+  made_step made;
+  made.profile.paths.push_back({profkit::path_record::no_parent, "step", {}, "train.cpp", 30});
+  made.profile.paths.push_back({3, "forward", {}, "train.cpp", 31});
+  made.profile.scopes.insert(made.profile.scopes.begin(), {{at_ms(0.5), at_ms(9.5)}, 4, 1});
+  made.profile.scopes.insert(made.profile.scopes.begin() + 1, {{at_ms(0), at_ms(10)}, 3, 1});  // as long as the step
+  made.call(0, 1, 2.0, 2.1).operation(0, 3.0, 5.0);
+  profkit::budget_summary const budget = budget_of(made.profile);
+  CHECK(part(budget, "step (scope) (not in a step)").busy.count() == Approx(2.0));
+  CHECK(part(budget, "wait").total.count() == Approx(4.0));
+  CHECK(part(budget, "step itself").busy.count() == 0.0);
+  for (profkit::starving_scope const& each : budget.starving) CHECK(each.name != "step (scope)");
 }
 
 TEST_CASE("communication beside other kernels is hidden, by itself it is exposed", "[step_budget]") {

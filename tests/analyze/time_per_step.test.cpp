@@ -80,6 +80,15 @@ TEST_CASE("a series that does not vary has no autocorrelation, and one value no 
   CHECK(profkit::detail::step_series{}.summarize(5).mean.count() == 0.0);
 }
 
+TEST_CASE("which copies touch the host is known by their direction, not by their name", "[per_step]") {
+  profkit::profile profile = made_gpu_profile();
+  auto const host_copies = [&] { return find_row(profkit::analyze(profile), "load")->per_step->host_copies.value().count(); };
+  for (auto& each : profile.gpu_names) each.name = each.direction == profkit::copy_direction::unknown ? "copy to the Host" : "copy";
+  CHECK(host_copies() == Approx(0.5));
+  for (auto& each : profile.gpu_names) each.direction = profkit::copy_direction::device_to_device;
+  CHECK(host_copies() == 0.0);
+}
+
 TEST_CASE("scopes and kernels have their times per step, with what is launched inside", "[per_step]") {
   profkit::summary const summary = profkit::analyze(made_gpu_profile());
   auto const row = [&](char const* path) { return find_row(summary, path)->per_step.value(); };

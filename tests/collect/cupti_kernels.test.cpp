@@ -107,6 +107,9 @@ TEST_CASE("operations are charged to the innermost scope open when they were lau
     REQUIRE(profile.gpu_names.size() == 5);  // each name once
     CHECK(profile.gpu_names[1].mangled == "_Z6secondPf");
     CHECK(profile.gpu_names[4].mangled.empty());
+    CHECK(profile.gpu_names[0].direction == profkit::copy_direction::unknown);
+    CHECK(profile.gpu_names[2].direction == profkit::copy_direction::host_to_device);
+    CHECK(profile.collectors.at(0).kind == profkit::collector_kind::kernels);
     CHECK(profile.gpu_operations[1].grid[0] == 2);
     CHECK(profile.gpu_operations[1].stream == 7);
     CHECK(profile.gpu_operations[1].time.duration() == std::chrono::nanoseconds{100});

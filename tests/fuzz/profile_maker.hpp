@@ -29,7 +29,9 @@ class profile_maker {
     put_scopes(made);
     put_gpu(made);
     put_memory(made);
-    made.collectors = list<profkit::collector_record>([&] { return profkit::collector_record{collector_name(), text(), text()}; });
+    made.collectors = list<profkit::collector_record>([&] {
+      return profkit::collector_record{collector_name(), status(), text(), one_of<profkit::collector_kind>(3)};
+    });
     made.quality = {number(),   number(),   number(), number(),   number(), number(), number(), number(), number(), number(),
                     duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number(),
                     list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; })};
@@ -54,6 +56,12 @@ class profile_maker {
   }
 
   std::string text() { return from_.ConsumeRandomLengthString(longest_text); }
+  /// @param last the largest value of the enum.
+  template <class Enum>
+  Enum one_of(std::uint8_t last) {
+    return static_cast<Enum>(from_.ConsumeIntegralInRange<std::uint8_t>(0, last));
+  }
+  std::string status() { return from_.ConsumeBool() ? "collected" : text(); }
   std::string collector_name() { return from_.ConsumeBool() ? "kernels" : text(); }
   double real() { return from_.ConsumeBool() ? from_.ConsumeFloatingPoint<double>() : odd_real(); }
   double odd_real() {
@@ -96,14 +104,16 @@ class profile_maker {
   void put_names(profkit::profile& made) {
     do {
       std::size_t const before = made.paths.size();
-      made.paths.push_back({path_before(before), text(), maybe(from_.ConsumeIntegral<std::int64_t>()), text(),
-                            from_.ConsumeIntegral<std::uint32_t>(), path_before(before), from_.ConsumeBool() ? "backward" : text()});
+      made.paths.push_back({path_before(before), from_.ConsumeBool() ? "step" : text(), maybe(from_.ConsumeIntegral<std::int64_t>()),
+                            text(), from_.ConsumeIntegral<std::uint32_t>(), path_before(before),
+                            from_.ConsumeBool() ? "backward" : text()});
     } while (made.paths.size() < most && from_.ConsumeBool());
+    if (from_.ConsumeBool()) made.paths.front().is_step = true;  // a root: no path comes before it
     do {
       made.threads.push_back({number(), text(), path_before(made.paths.size())});
     } while (made.threads.size() < 3 && from_.ConsumeBool());
     do {
-      made.gpu_names.push_back({text(), text()});
+      made.gpu_names.push_back({text(), text(), one_of<profkit::copy_direction>(10)});
       made.api_names.push_back(text());
       made.counter_names.push_back(text());
     } while (made.gpu_names.size() < 4 && from_.ConsumeBool());

@@ -85,7 +85,10 @@ TEST_CASE("kernels, copies and memsets are charged to the scope that launched th
   for (auto const& each : profile.gpu_operations) {
     auto const& name = profile.gpu_names[each.name];
     if (name.name == "[CUDA memset]") CHECK(each.bytes == 100);
-    if (name.name == "[CUDA memcpy Host-to-Device]") CHECK(each.bytes == sizeof host);
+    if (name.name == "[CUDA memcpy Host-to-Device]") {
+      CHECK(each.bytes == sizeof host);
+      CHECK(name.direction == profkit::copy_direction::host_to_device);
+    }
     if (name.name == "void (anonymous namespace)::fill<2>(int*)") CHECK(each.grid[0] == 2);
     if (each.kind == profkit::gpu_operation_kind::kernel) CHECK(name.mangled.substr(0, 2) == "_Z");
   }

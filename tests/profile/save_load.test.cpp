@@ -78,6 +78,55 @@ TEST_CASE("a loaded profile is the saved one", "[save]") {
   CHECK(bytes_of(file.path) == first);
 }
 
+TEST_CASE("which path is the step, what a collector collects and where a copy goes are saved", "[save]") {
+  saved_file const file;
+  profkit::profile saved = made_profile();
+  saved.paths.push_back({profkit::path_record::no_parent, "step", {}, "other.cpp", 1});
+  saved.collectors = {{"kernels", "collected", {}}, {"mine", "collected", {}, profkit::collector_kind::gpu_clocks}};
+  saved.gpu_names = {{"[CUDA memcpy Host-to-Device]", {}}, {"copy", {}, profkit::copy_direction::peer_to_peer}};
+  profkit::save(saved, file.path);
+  profkit::profile const loaded = profkit::load(file.path);
+  CHECK(loaded.paths.front().is_step);
+  CHECK_FALSE(loaded.paths.back().is_step);
+  CHECK(loaded.collectors[0].kind == profkit::collector_kind::other);
+  CHECK(loaded.collectors[1].kind == profkit::collector_kind::gpu_clocks);
+  CHECK(loaded.gpu_names[0].direction == profkit::copy_direction::unknown);
+  CHECK(loaded.gpu_names[1].direction == profkit::copy_direction::peer_to_peer);
+}
+
+TEST_CASE("a profile with two paths of the steps, or with one inside another path, is refused", "[save]") {
+  profkit::profile profile = made_profile();
+  profile.paths.back().is_step = true;
+  check_refused(profile, "the steps have several paths");
+  profile = made_profile();
+  profile.paths[0].is_step = false;
+  profile.paths[1].is_step = true;
+  check_refused(profile, "the path of the steps lies in another");
+}
+
+TEST_CASE("of an earlier format, names say which path is the step, what a collector collects and where a copy goes", "[save]") {
+  using profkit::copy_direction;
+  profkit::profile profile;
+  profile.paths = {{profkit::path_record::no_parent, "load", {}, "", 1},
+                   {profkit::path_record::no_parent, "step", 3, "", 1},
+                   {0, "step", {}, "", 1},
+                   {profkit::path_record::no_parent, "step", {}, "", 1}};
+  profile.collectors = {{"kernels", "", ""}, {"gpu clocks", "", ""}, {"journal", "", ""}, {"host memory", "", ""}};
+  for (char const* const name : profkit::detail::copy_names) profile.gpu_names.push_back({name, {}});
+  profile.gpu_names.push_back({"copyHost", {}});
+  profkit::profile newest = profile;
+  profkit::detail::complete(newest, 8);
+  CHECK_FALSE(newest.paths[3].is_step);
+  profkit::detail::complete(profile, 7);
+  for (std::size_t i = 0; i < profile.paths.size(); ++i) CHECK(profile.paths[i].is_step == (i == 3));
+  CHECK(profile.collectors[0].kind == profkit::collector_kind::kernels);
+  CHECK(profile.collectors[1].kind == profkit::collector_kind::gpu_clocks);
+  CHECK(profile.collectors[2].kind == profkit::collector_kind::journal);
+  CHECK(profile.collectors[3].kind == profkit::collector_kind::other);
+  for (std::size_t i = 0; i < profkit::copy_directions; ++i) CHECK(profile.gpu_names[i].direction == static_cast<copy_direction>(i));
+  CHECK(profile.gpu_names.back().direction == copy_direction::unknown);
+}
+
 TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing is missing, and kernels were collected in all steps",
           "[save]") {
   saved_file const file;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/record/step.hpp>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <thread>
@@ -152,4 +154,55 @@ TEST_CASE("an excluded step that an exception leaves counts as abandoned alone",
   profkit::summary const summary = session.report().summary();
   CHECK(summary.steps.excluded == 0);
   CHECK(summary.quality.abandoned_steps == 1);
+}
+
+TEST_CASE("a scope that the program named step is not the session's step, on no thread", "[step]") {
+  profkit::session session{plain_options(0, 3)};
+  {
+    PROF_SCOPE("step");  // its path comes first
+  }
+  std::thread{[] { PROF_SCOPE("step"); }}.join();
+  for (profkit::step const step : session) {
+    static_cast<void>(step);
+    PROF_SCOPE("work");
+    std::thread{[] {
+      PROF_SCOPE("step");
+      PROF_SCOPE("work");
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }}.join();
+    PROF_SCOPE("step");
+  }
+  profkit::report const report = session.report();
+  profkit::summary const& summary = report.summary();
+  REQUIRE(summary.scopes.size() == 5);
+  CHECK(summary.scopes[0].path == "step");
+  CHECK(summary.scopes[0].host.count == 3);
+  CHECK(summary.scopes[0].host.total == summary.steps.host.total);
+  CHECK(summary.scopes[1].path == "step/work");
+  CHECK(summary.scopes[1].host.count == 3);
+  CHECK(summary.scopes[2].path == "step/work/step (scope)");
+  CHECK(summary.scopes[3].path == "step (scope)");
+  CHECK(summary.scopes[3].host.count == 3);
+  CHECK(summary.scopes[4].path == "step (scope)/work");
+  REQUIRE(summary.names.size() == 3);
+  CHECK(summary.names[0].name == "step");
+  CHECK(summary.names[0].host.count == 3);
+  CHECK(summary.names[2].name == "step (scope)");
+  CHECK(summary.names[2].host.count == 6);
+  profkit::profile const& profile = report.profile();
+  CHECK(std::count_if(profile.paths.begin(), profile.paths.end(), [](auto const& each) { return each.is_step; }) == 1);
+}
+
+TEST_CASE("what a token carries from a step lies in the session's step", "[step]") {
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step const step : session) {
+    static_cast<void>(step);
+    profkit::scope_token const here = profkit::scope_token::current();
+    PROF_ADOPT_SCOPE("again", here);
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.paths.size() == 2);
+  std::size_t const adopted = profile.paths[0].is_step ? 1 : 0;
+  CHECK(profile.paths[profile.paths[adopted].adopted_from].is_step);
 }

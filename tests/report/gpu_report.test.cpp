@@ -184,7 +184,7 @@ TEST_CASE("a name is cut between characters", "[report]") {
 
 TEST_CASE("where kernels were not collected the report says why and every figure of them is n/a", "[report]") {
   profkit::profile profile = made_gpu_profile();
-  profile.collectors = {{"kernels", "not collected", "another tool holds CUPTI"}};
+  profile.collectors = {{"kernels", "not collected", "another tool holds CUPTI", profkit::collector_kind::kernels}};
   profkit::report const report = gpu_report(profile);
   CHECK(section(report.text(), "Kernels") == "not collected (another tool holds CUPTI)");
   CHECK_THAT(section(report.text(), "By name"), ContainsSubstring("n/a"));

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "../support/is_utf8.hpp"
+#include "../support/made_path.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/read_csv.hpp"
 
@@ -163,8 +164,8 @@ TEST_CASE("what a text says of a device, a clock and a collector is one line of 
   profkit::profile profile;
   profile.environment.gpu = hostile;
   profile.quality.clock = hostile;
-  profile.collectors = {{"kernels", hostile, {}}};
-  profile.paths = {{profkit::path_record::no_parent, "step", {}, {}}};
+  profile.collectors = {{"kernels", hostile, {}, profkit::collector_kind::kernels}};
+  profile.paths = {step_path()};
   profile.threads = {{1, "main"}};
   profkit::interval const second{profkit::timestamp{}, profkit::timestamp{std::chrono::seconds{1}}};
   profile.scopes = {{second, 0, 0}};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 
 namespace {
@@ -25,8 +26,7 @@ class nsys_case {
     std::uint32_t const none = profkit::path_record::no_parent;
     made_.environment.process_id = 4242;
     made_.has_all_api_calls = true;
-    made_.paths = {
-        {none, "step", {}, {}, 0}, {0, "forward", {}, {}, 0}, {1, "layer", 0, {}, 0}, {1, "layer", 1, {}, 0}, {none, "load", {}, {}, 0}};
+    made_.paths = {step_path(), {0, "forward", {}, {}, 0}, {1, "layer", 0, {}, 0}, {1, "layer", 1, {}, 0}, {none, "load", {}, {}, 0}};
     made_.threads = {{100, "train"}, {101, "loader"}, {102, "other"}};
     made_.gpu_names = {{"gemm<float, 128>(A*)", {}},
                        {"elementwise", {}},

@@ -201,6 +201,16 @@ TEST_CASE("the parts of a recorded step add up to its wall time, and the GPU is 
   CHECK(starving == Approx(summary.gpu->idle->inclusive.count() - summary.gpu->idle->self.count()));
 }
 
+TEST_CASE("a recorded run of an earlier format has its step, its collector of kernels and its copies from and to the host", "[recorded]") {
+  recorded_run const run{any_run()};
+  auto const steps = std::count_if(run.profile.paths.begin(), run.profile.paths.end(), [](auto const& each) { return each.is_step; });
+  CHECK(steps == 1);
+  CHECK(profkit::has_kernels(run.profile));
+  profkit::summary const summary = profkit::analyze(run.profile);
+  CHECK(summary.scopes.at(0).path == "step");
+  CHECK(find_row(summary, "step/data")->per_step->host_copies->count() > 0.0);
+}
+
 TEST_CASE("a recorded step that launching limits is mostly launch-bound, and what lies far from any launch is host-bound", "[recorded]") {
   struct {
     char const* run;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "made_path.hpp"
 #include "made_profile.hpp"
 
 /// A profile with kernels whose summary can be worked out by hand. Three steps of 10 ms that begin at 0, 20 and 40 ms; the first is
@@ -29,7 +30,7 @@ inline profkit::profile made_gpu_profile(bool has_all_api_calls = false) {
   result.environment = {"host", "NVIDIA H200", "13.0", "13.0", {"train", "--size", "tiny"}};
   result.time = {at_ms(0), at_ms(60)};
   result.has_all_api_calls = has_all_api_calls;
-  result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
+  result.paths = {step_path(),
                   {0, "forward", {}, "train.cpp", 10},
                   {1, "attention", {}, "model.cpp", 20},
                   {2, "attention", {}, "model.cpp", 25},
@@ -48,10 +49,10 @@ inline profkit::profile made_gpu_profile(bool has_all_api_calls = false) {
        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_"},
       {"void operator\"\" _scaled<float, 2>(float*, int)", "_Zli7_scaledIfLi2EEvPfi"},
       {"warm_up_only", {}},
-      {"[CUDA memcpy Host-to-Device]", {}},
+      {"[CUDA memcpy Host-to-Device]", {}, profkit::copy_direction::host_to_device},
       {"[CUDA memset]", {}}};
   result.api_names = {"cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMemsetAsync_v3020", "cudaDeviceSynchronize_v3020"};
-  result.collectors = {{"kernels", "collected", {}}};
+  result.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   result.quality.clock = "time-stamp counter";
 
   std::uint64_t correlation = 0;

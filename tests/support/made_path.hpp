@@ -7,11 +7,24 @@
 #include <cstdint>
 #include <string>
 
-/// The position of a path in a made profile, which gets it if need be.
+/// The path of the session's steps.
+inline profkit::path_record step_path() {
+  profkit::path_record result;
+  result.name = "step";
+  result.file = "step.hpp";
+  result.line = 1;
+  result.is_step = true;
+  return result;
+}
+
+/// The position of a path in a made profile, which gets it if need be; the root `step` is the session's.
 inline std::uint32_t made_path(profkit::profile& into, std::uint32_t parent, std::string const& name) {
   auto& paths = into.paths;
   auto const known = std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
   auto const position = static_cast<std::uint32_t>(known - paths.begin());
-  if (known == paths.end()) paths.push_back({parent, name, {}, "made.cpp", 1});
+  if (known == paths.end()) {
+    paths.push_back({parent, name, {}, "made.cpp", 1});
+    paths.back().is_step = parent == profkit::path_record::no_parent && name == "step";
+  }
   return position;
 }

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "made_path.hpp"
+
 /// `ms` after some moment in 2026.
 inline profkit::timestamp at_ms(double ms) {
   return profkit::timestamp{std::chrono::nanoseconds{1'790'000'000'000'000'000 + static_cast<std::int64_t>(ms * 1e6)}};
@@ -21,7 +23,7 @@ inline profkit::profile made_profile() {
   result.environment = {"host", "NVIDIA H200", "13.0", "13.0", {"train", "--size", "tiny"}};
   result.item_name = "tokens";
   result.time = {at_ms(0), at_ms(400)};
-  result.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1},
+  result.paths = {step_path(),
                   {0, "forward", {}, "train.cpp", 10},
                   {1, "layer", 0, "model.cpp", 20},
                   {1, "layer", 1, "model.cpp", 20},
@@ -49,7 +51,7 @@ inline profkit::profile made_profile() {
     result.memory.push_back({"cuda device", "used", step, 7000 - step, {}, {}});
   }
   result.scopes.push_back({{at_ms(250.0), at_ms(251.0)}, 4, 1});
-  result.collectors = {{"cuda step timer", "collected", {}}, {"kernels", "not collected", "no libcupti"}};
+  result.collectors = {{"cuda step timer", "collected", {}}, {"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};
   result.quality.cost_of_1000_scopes = std::chrono::microseconds{25};
   result.quality.clock = "time-stamp counter";
   return result;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "made_path.hpp"
 #include "made_profile.hpp"
 
 /// A profile whose scopes say what they have to do. Three steps of 40 ms that begin at 0, 100 and 200 ms; the first is warm-up. In each, in
@@ -32,9 +33,9 @@ struct made_work_profile {
     profile.threads = {{100, "main"}, {101, "engine"}};
     profile.gpu_names = {{"gemm", {}}};
     profile.api_names = {"cudaLaunchKernel_v7000"};
-    profile.collectors = {{"kernels", "collected", {}}};
+    profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     profile.quality.clock = "time-stamp counter";
-    profile.paths = {{profkit::path_record::no_parent, "step", {}, "made.cpp", 1},
+    profile.paths = {step_path(),
                      {step, "forward", {}, "made.cpp", 2},
                      {forward, "scores", {}, "made.cpp", 3},
                      {forward, "norm", {}, "made.cpp", 4},

@@ -104,9 +104,13 @@ class random_walk {
 inline random_gpu_profile make_random_gpu_profile(std::uint64_t seed, int events) {
   random_gpu_profile result;
   result.profile.threads = {{100, "a"}, {101, "b"}, {102, "c"}};
-  result.profile.gpu_names = {{"gemm", {}}, {"softmax", {}}, {"reduce_kernel", {}}, {"unknown", {}}, {"[CUDA memcpy Device-to-Host]", {}}};
+  result.profile.gpu_names = {{"gemm", {}},
+                              {"softmax", {}},
+                              {"reduce_kernel", {}},
+                              {"unknown", {}},
+                              {"[CUDA memcpy Device-to-Host]", {}, profkit::copy_direction::device_to_host}};
   result.profile.api_names = {"cudaLaunchKernel_v7000"};
-  result.profile.collectors = {{"kernels", "collected", {}}};
+  result.profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
   std::mt19937_64 random{seed};
   made::random_walk walk{result, random};
   for (std::uint32_t thread = 0; thread < 3; ++thread) walk(thread, events);

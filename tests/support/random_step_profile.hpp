@@ -24,7 +24,7 @@ class random_steps {
   explicit random_steps(std::uint64_t seed) : random_{seed} {
     made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one thread of the system
     made_.gpu_names = {{"kernel", {}}, {"ncclKernel", {}}};
-    made_.collectors = {{"kernels", "collected", {}}};
+    made_.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     made_path(made_, profkit::path_record::no_parent, "step");
     profkit::timestamp const begin = now_;
     for (std::uint64_t step = 0; step < 6; ++step) {

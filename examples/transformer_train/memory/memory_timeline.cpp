@@ -8,12 +8,11 @@ namespace trainer {
 
 namespace {
 
-/// The latest scope `step`; null if there is none.
+/// The scope of the latest step; null if there is none.
 profkit::scope_record const* last_step_scope(profkit::profile const& profile) {
   profkit::scope_record const* last = nullptr;
   for (profkit::scope_record const& scope : profile.scopes) {
-    profkit::path_record const& path = profile.paths[scope.path];
-    if (path.parent != profkit::path_record::no_parent || path.name != "step") continue;
+    if (!profile.paths[scope.path].is_step) continue;
     if (last == nullptr || last->time.begin < scope.time.begin) last = &scope;
   }
   return last;

@@ -42,7 +42,8 @@ inline constexpr char const* not_measured = "n/a";
 /// Of a run without kernels, why.
 [[nodiscard]] inline std::string why_no_kernels(profkit::summary const& summary) {
   for (profkit::collector_record const& each : summary.collectors) {
-    if (each.name == "kernels" && !each.reason.empty()) return fmt::format("GPU kernels: not collected ({}).", each.reason);
+    if (each.kind == profkit::collector_kind::kernels && !each.reason.empty())
+      return fmt::format("GPU kernels: not collected ({}).", each.reason);
   }
   return "GPU kernels: not collected (no GPU).";
 }

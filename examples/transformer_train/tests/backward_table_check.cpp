@@ -31,10 +31,11 @@ class made_run {
     result_.threads = {{1, "main"}, {2, "autograd"}};
     result_.gpu_names = {{"kernel", ""}};
     result_.api_names = {"launch"};
-    result_.collectors = {{"kernels", "collected", ""}};
+    result_.collectors = {{"kernels", "collected", "", profkit::collector_kind::kernels}};
     result_.time = {at_us(0), at_us(10'000)};
     result_.steps.push_back({{at_us(0), at_us(10'000)}, 0, false, 0});
     step = path(none, "step");
+    result_.paths[step].is_step = true;
     result_.scopes.push_back({{at_us(0), at_us(10'000)}, step, 0});
   }
 
@@ -154,7 +155,7 @@ void check_without_kernels() {
   profkit::profile profile = run.profile();
   profile.gpu_operations.clear();
   profile.api_calls.clear();
-  profile.collectors = {{"kernels", "not collected", "no GPU"}};
+  profile.collectors = {{"kernels", "not collected", "no GPU", profkit::collector_kind::kernels}};
   auto const tables = trainer::backward_tables_of(profile, checks::summary_of(profile));
   check(tables.has_value(), "there is no T14 without kernels");
   if (!tables) return;

@@ -163,7 +163,7 @@ void check_table() {
 
 void check_table_without_kernels() {
   profkit::summary summary;
-  summary.collectors = {{"kernels", "not collected", "another tool has CUPTI"}};
+  summary.collectors = {{"kernels", "not collected", "another tool has CUPTI", profkit::collector_kind::kernels}};
   trainer::titled_table const table = trainer::type_table(summary);
   check(table.content.empty(), "there are types without kernels");
   check_equal(table.notes.front(), "GPU kernels: not collected (another tool has CUPTI).", "note");

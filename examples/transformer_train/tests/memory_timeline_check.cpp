@@ -34,6 +34,7 @@ std::uint32_t path_in(profkit::profile& profile, std::string const& path) {
       profkit::path_record added;
       added.parent = parent;
       added.name = name;
+      added.is_step = parent == profkit::path_record::no_parent && name == "step";
       profile.paths.push_back(added);
     }
     parent = static_cast<std::uint32_t>(at);

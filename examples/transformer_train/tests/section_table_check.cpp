@@ -128,7 +128,7 @@ void check_without_kernels() {
   profkit::summary summary = made_summary();
   summary.gpu.reset();
   for (profkit::scope_summary& each : summary.scopes) each.gpu.reset();
-  summary.collectors = {{"kernels", "not collected", "another tool has CUPTI"}};
+  summary.collectors = {{"kernels", "not collected", "another tool has CUPTI", profkit::collector_kind::kernels}};
   trainer::titled_table const table = trainer::section_table({}, summary);
   std::string const csv = table.content.to_csv();
   expect(csv, "GPU kernels,total,n/a,n/a,n/a,n/a,n/a,n/a,GPU kernels total");

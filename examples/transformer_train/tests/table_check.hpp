@@ -133,7 +133,7 @@ inline recorded_run without_gpu(recorded_run run, std::string const& reason) {
   run.profile.gpu_scopes.clear();
   run.profile.gpu_steps.clear();
   run.profile.gpu_operations.clear();
-  run.profile.collectors = {{"kernels", "not collected", reason}};
+  run.profile.collectors = {{"kernels", "not collected", reason, profkit::collector_kind::kernels}};
   run.summary = summary_of(run.profile);
   return run;
 }

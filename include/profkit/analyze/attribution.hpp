@@ -154,7 +154,7 @@ inline void find_paths(attribution& result, profile const& of) {
 /// Whether the kernel collector worked, so that what is not in the profile did not happen.
 [[nodiscard]] inline bool has_kernels(profile const& of) {
   return std::any_of(of.collectors.begin(), of.collectors.end(),
-                     [](collector_record const& each) { return each.name == "kernels" && each.status == "collected"; });
+                     [](collector_record const& each) { return each.kind == collector_kind::kernels && each.status == "collected"; });
 }
 
 }  // namespace profkit

@@ -65,7 +65,7 @@ struct gpu_idle {
 inline std::optional<std::uint32_t> lane_of_steps(profile const& of, thread_lanes const& lanes, measured_time const& when) {
   measured_time_cursor in{when};
   for (scope_record const& scope : of.scopes) {
-    if (of.paths[scope.path].parent != path_record::no_parent) continue;
+    if (!of.paths[scope.path].is_step) continue;
     std::optional<std::size_t> const position = in.step_of(scope.time.begin);
     if (!position) continue;
     interval const& step = when.steps()[*position];

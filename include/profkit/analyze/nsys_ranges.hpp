@@ -44,8 +44,10 @@ struct nsys_range_kernel_row {
 
 namespace detail {
 
-/// As Nsight Systems shows the range of a scope.
-inline std::string nsys_range_name(path_record const& of) { return "profkit:" + shown_name(of); }
+/// As Nsight Systems shows the range of a scope. It knows ranges by their names alone, so steps and scopes named `step` are one.
+inline std::string nsys_range_name(path_record const& of) {
+  return "profkit:" + (of.index ? of.name + "_" + std::to_string(*of.index) : of.name);
+}
 
 /// Which scope contains which in time on one thread of the system. Unlike in the tree of scopes, a step is inside what was open around
 /// the loop.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,8 +13,14 @@
 
 namespace profkit::detail {
 
+/// As reports show the name of a scope, without its index. `step` is the session's step alone: a scope that the program named so is shown
+/// as `step (scope)`, so that no row and no path stands for both.
+inline std::string name_without_index(path_record const& path) { return path.name == "step" && !path.is_step ? "step (scope)" : path.name; }
+
 /// "layer_3" of the path "step/forward/layer_3".
-inline std::string shown_name(path_record const& path) { return path.index ? path.name + "_" + std::to_string(*path.index) : path.name; }
+inline std::string shown_name(path_record const& path) {
+  return path.index ? path.name + "_" + std::to_string(*path.index) : name_without_index(path);
+}
 
 /// The paths of a profile, depth first: a path and all those inside it lie one after the other.
 class path_tree {
@@ -31,6 +38,7 @@ class path_tree {
     for (auto path = static_cast<std::uint32_t>(paths.size()); path-- > 0;) {
       (has_parent(path) ? children[paths[path].parent] : stack).push_back(path);
     }
+    std::stable_partition(stack.begin(), stack.end(), [&](std::uint32_t path) { return !paths[path].is_step; });
     order_.reserve(paths.size());
     while (!stack.empty()) {
       std::uint32_t const path = stack.back();
@@ -49,7 +57,7 @@ class path_tree {
 
   [[nodiscard]] bool has_parent(std::size_t path) const { return paths_[path].parent != path_record::no_parent; }
 
-  /// Parents before their children, children in the order of their first appearance.
+  /// Parents before their children, children in the order of their first appearance; the session's step first.
   [[nodiscard]] std::vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
 
   /// Where the path stands in `depth_first`.

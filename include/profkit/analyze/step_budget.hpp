@@ -52,7 +52,7 @@ class budget_parts {
   explicit budget_parts(std::vector<path_record> const& paths) : paths_{paths} {
     for (std::uint32_t path = 0; path < paths.size(); ++path) {  // a parent stands before its children
       std::uint32_t const parent = paths[path].parent;
-      bool const is_top = parent == path_record::no_parent || is_step(parent);
+      bool const is_top = parent == path_record::no_parent || paths[parent].is_step;
       top_of_.push_back(is_top ? path : top_of_[parent]);
     }
   }
@@ -60,15 +60,11 @@ class budget_parts {
   [[nodiscard]] std::uint32_t operator()(std::uint32_t path) const { return top_of_[path]; }
 
   [[nodiscard]] std::string name_of(std::uint32_t top) const {
-    if (is_step(top)) return "step itself";
+    if (paths_[top].is_step) return "step itself";
     return shown_name(paths_[top]) + (paths_[top].parent == path_record::no_parent ? " (not in a step)" : "");
   }
 
  private:
-  [[nodiscard]] bool is_step(std::uint32_t path) const {
-    return paths_[path].parent == path_record::no_parent && paths_[path].name == "step";
-  }
-
   std::vector<path_record> const& paths_;
   std::vector<std::uint32_t> top_of_;
 };
@@ -76,7 +72,7 @@ class budget_parts {
 /// "layer" of `layer_3`, "attention (backward)" of `forward/layer_3/attention (backward)`: one name for what a loop does again and again.
 inline std::string name_without_place(std::vector<path_record> const& paths, std::uint32_t path) {
   path_record const& record = paths[path];
-  if (record.adopted_from == path_record::no_parent) return record.name;
+  if (record.adopted_from == path_record::no_parent) return name_without_index(record);
   return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
 }
 

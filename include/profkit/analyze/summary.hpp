@@ -256,7 +256,7 @@ struct summary {
   environment_record environment;
   bool covers_steps = true;  ///< false: no step was made, everything below covers the whole session
   step_summary steps;
-  std::vector<scope_summary> scopes;      ///< depth first, children in the order of their first appearance
+  std::vector<scope_summary> scopes;      ///< depth first, children in the order of their first appearance; the step first
   std::vector<scope_name_summary> names;  ///< in the order of the names' first rows in `scopes`
   std::optional<gpu_summary> gpu;         ///< n/a where kernels were not collected
   std::optional<budget_summary> budget;   ///< n/a there, too, and without steps

@@ -169,8 +169,8 @@ class time_per_step {
   }
 
   void add_operations(profile const& of, counted_operations const& counted) {
-    std::vector<bool> is_host_copy;  // by name
-    for (gpu_name_record const& each : of.gpu_names) is_host_copy.push_back(each.name.find("Host") != std::string::npos);
+    std::vector<bool> touches_host;  // by name
+    for (gpu_name_record const& each : of.gpu_names) touches_host.push_back(is_host_copy(each.direction));
     std::vector<std::uint32_t> parents;
     parents.reserve(of.paths.size());
     for (path_record const& path : of.paths) parents.push_back(path.parent);
@@ -182,7 +182,7 @@ class time_per_step {
       if (operation.kind == gpu_operation_kind::kernel) kernels_.add(operation.name, time);
       if (operation.path == attribution::none) return;
       gpu_.add(operation.path, time);
-      if (operation.kind == gpu_operation_kind::copy && is_host_copy[operation.name]) host_copies_.add(operation.path, time);
+      if (operation.kind == gpu_operation_kind::copy && touches_host[operation.name]) host_copies_.add(operation.path, time);
     };
     for_each_by_step(static_cast<std::uint32_t>(operations.size()), gpu_steps_, step_of, add, [&](std::size_t step) {
       for (step_sums* const each : {&gpu_, &host_copies_}) {

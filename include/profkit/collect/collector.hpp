@@ -30,6 +30,9 @@ class collector {
   /// As it stands in the report, such as "cuda memory".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
+  /// What it collects, as far as the session and the reports depend on it: `kernels=off` is for a collector of kernels, whatever its name.
+  [[nodiscard]] virtual collector_kind kind() const noexcept { return collector_kind::other; }
+
   /// Called before `start`, for a collector whose source gives times of CLOCK_REALTIME. The clock lives as long as the session runs; to be
   /// used in the functions below only.
   virtual void use_clock(detail::calendar_clock& clock) { static_cast<void>(clock); }

@@ -68,7 +68,7 @@ class collector_list {
     into.collectors.clear();
     for (auto const& each : all_) {
       collector_status const& status = each->status();
-      into.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason});
+      into.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason, each->kind()});
     }
   }
 

@@ -26,6 +26,7 @@ namespace profkit {
 class gpu_clocks final : public collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "gpu clocks"; }
+  [[nodiscard]] collector_kind kind() const noexcept override { return collector_kind::gpu_clocks; }
 
   void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
 

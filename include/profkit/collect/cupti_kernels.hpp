@@ -48,6 +48,7 @@ class cupti_kernels final : public collector {
   explicit cupti_kernels(kernel_options options = {}) noexcept : options_{options} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
+  [[nodiscard]] collector_kind kind() const noexcept override { return collector_kind::kernels; }
 
   void use_clock(detail::calendar_clock& clock) override {
     clock_ = &clock;

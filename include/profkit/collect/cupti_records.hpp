@@ -121,7 +121,7 @@ class cupti_record_reader {
     if (!has_time(copy, operation, into)) return;
     operation.kind = gpu_operation_kind::copy;
     operation.bytes = copy.bytes;
-    operation.name = position_of_name(name_of_copy(copy.copyKind), into);
+    operation.name = position_of_copy(direction_of(copy.copyKind), into);
     into.operations.push_back(operation);
   }
 
@@ -155,32 +155,15 @@ class cupti_record_reader {
     return known->second;
   }
 
-  /// As Nsight Systems calls them.
-  static char const* name_of_copy(std::uint8_t kind) {
-    switch (kind) {
-      case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
-        return "[CUDA memcpy Host-to-Device]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
-        return "[CUDA memcpy Device-to-Host]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
-        return "[CUDA memcpy Host-to-Array]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
-        return "[CUDA memcpy Array-to-Host]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_ATOA:
-        return "[CUDA memcpy Array-to-Array]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_ATOD:
-        return "[CUDA memcpy Array-to-Device]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_DTOA:
-        return "[CUDA memcpy Device-to-Array]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
-        return "[CUDA memcpy Device-to-Device]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
-        return "[CUDA memcpy Host-to-Host]";
-      case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
-        return "[CUDA memcpy Peer-to-Peer]";
-      default:
-        return "[CUDA memcpy Unknown]";
-    }
+  static copy_direction direction_of(std::uint8_t kind) {
+    return kind < copy_directions ? static_cast<copy_direction>(kind) : copy_direction::unknown;
+  }
+
+  std::uint32_t position_of_copy(copy_direction direction, cupti_batch& into) {
+    std::size_t const known = into.new_gpu_names.size();
+    std::uint32_t const position = position_of_name(copy_names[static_cast<std::size_t>(direction)], into);
+    if (into.new_gpu_names.size() > known) into.new_gpu_names.back().direction = direction;
+    return position;
   }
 
   std::uint32_t position_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, cupti_batch& into) {
@@ -194,6 +177,16 @@ class cupti_record_reader {
     return known->second;
   }
 
+  static_assert(static_cast<int>(copy_direction::host_to_device) == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD &&
+                static_cast<int>(copy_direction::device_to_host) == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH &&
+                static_cast<int>(copy_direction::host_to_array) == CUPTI_ACTIVITY_MEMCPY_KIND_HTOA &&
+                static_cast<int>(copy_direction::array_to_host) == CUPTI_ACTIVITY_MEMCPY_KIND_ATOH &&
+                static_cast<int>(copy_direction::array_to_array) == CUPTI_ACTIVITY_MEMCPY_KIND_ATOA &&
+                static_cast<int>(copy_direction::array_to_device) == CUPTI_ACTIVITY_MEMCPY_KIND_ATOD &&
+                static_cast<int>(copy_direction::device_to_array) == CUPTI_ACTIVITY_MEMCPY_KIND_DTOA &&
+                static_cast<int>(copy_direction::device_to_device) == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD &&
+                static_cast<int>(copy_direction::host_to_host) == CUPTI_ACTIVITY_MEMCPY_KIND_HTOH &&
+                static_cast<int>(copy_direction::peer_to_peer) == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
   static constexpr std::size_t recent_size = 256;
 
   cupti_library const& cupti_;

@@ -34,6 +34,8 @@ class archive_writer {
       char bytes[sizeof value];
       std::memcpy(bytes, &value, sizeof value);
       bytes_.append(bytes, sizeof value);
+    } else if constexpr (std::is_enum_v<T>) {
+      (*this)(static_cast<std::uint8_t>(value));
     } else {
       fields(*this, const_cast<T&>(value));  // `fields` names the members for both directions
     }
@@ -42,9 +44,6 @@ class archive_writer {
     (*this)(std::uint64_t{text.size()});
     bytes_ += text;
   }
-  void operator()(gpu_operation_kind const& value) { (*this)(static_cast<std::uint8_t>(value)); }
-  void operator()(allocation_kind const& value) { (*this)(static_cast<std::uint8_t>(value)); }
-  void operator()(precision const& value) { (*this)(static_cast<std::uint8_t>(value)); }
   template <class T, std::size_t N>
   void operator()(std::array<T, N> const& values) {
     for (T const& value : values) (*this)(value);
@@ -110,6 +109,10 @@ class archive_reader {
     if constexpr (std::is_arithmetic_v<T>) {
       std::string_view const bytes = take(sizeof value);
       std::memcpy(&value, bytes.data(), sizeof value);
+    } else if constexpr (std::is_enum_v<T>) {
+      std::uint8_t byte = 0;
+      (*this)(byte);
+      value = enum_of<T>(byte);
     } else {
       fields(*this, value);
     }
@@ -120,9 +123,6 @@ class archive_reader {
     if (byte > 1) throw error{"the profile is damaged: a truth value is " + std::to_string(byte)};
     value = byte == 1;
   }
-  void operator()(gpu_operation_kind& value) { take_enum(value); }
-  void operator()(allocation_kind& value) { take_enum(value); }
-  void operator()(precision& value) { take_enum(value); }
   template <class T, std::size_t N>
   void operator()(std::array<T, N>& values) {
     for (T& value : values) (*this)(value);
@@ -186,13 +186,6 @@ class archive_reader {
   }
 
   [[nodiscard]] std::uint64_t left() const noexcept { return rest_.size() + unread_; }
-
-  template <class Enum>
-  void take_enum(Enum& value) {
-    std::uint8_t byte = 0;
-    (*this)(byte);
-    value = enum_of<Enum>(byte);
-  }
 
   /// A damaged length must not ask for more memory than the file could fill.
   std::size_t length(std::size_t least_bytes_each) {

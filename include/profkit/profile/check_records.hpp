@@ -71,6 +71,16 @@ inline void check_path_lengths(std::vector<path_record> const& paths) {
   }
 }
 
+/// The session's step is one root of the tree.
+inline void check_step_path(std::vector<path_record> const& paths) {
+  std::size_t steps = 0;
+  for (path_record const& each : paths) {
+    if (!each.is_step) continue;
+    check_profile(each.parent == path_record::no_parent, "the path of the steps lies in another");
+    check_profile(++steps == 1, "the steps have several paths");
+  }
+}
+
 /// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
 inline void check_records(profile const& of) {
   auto const is_in_order = [](interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; };
@@ -91,6 +101,7 @@ inline void check_records(profile const& of) {
                   "a path comes before the one that it adopted");
   }
   check_path_lengths(of.paths);
+  check_step_path(of.paths);
   for (auto const& each : of.scopes)
     check_profile(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
   for (auto const& each : of.gpu_scopes) check_profile(each.path < of.paths.size(), "a GPU scope without path");

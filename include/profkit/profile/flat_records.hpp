@@ -33,23 +33,40 @@ inline constexpr bool is_flat<counter_record> = true;
 template <>
 inline constexpr bool is_flat<allocation_record> = true;
 
+/// An enum that has a byte in the file: its last value, and what an error calls it.
+template <class Enum>
+struct file_enum;
+template <>
+struct file_enum<gpu_operation_kind> {
+  static constexpr gpu_operation_kind last = gpu_operation_kind::set;
+  static constexpr char const* what = "kind of GPU operation";
+};
+template <>
+struct file_enum<allocation_kind> {
+  static constexpr allocation_kind last = allocation_kind::level;
+  static constexpr char const* what = "kind of allocation";
+};
+template <>
+struct file_enum<precision> {
+  static constexpr precision last = precision::fp8;
+  static constexpr char const* what = "precision";
+};
+template <>
+struct file_enum<copy_direction> {
+  static constexpr copy_direction last = copy_direction::peer_to_peer;
+  static constexpr char const* what = "direction of a copy";
+};
+template <>
+struct file_enum<collector_kind> {
+  static constexpr collector_kind last = collector_kind::journal;
+  static constexpr char const* what = "kind of collector";
+};
+
 /// @return the value of an enum that has a byte in the file.
 template <class Enum>
 Enum enum_of(std::uint8_t byte) {
-  constexpr bool is_operation = std::is_same_v<Enum, gpu_operation_kind>;
-  constexpr bool is_allocation = std::is_same_v<Enum, allocation_kind>;
-  static_assert(is_operation || is_allocation || std::is_same_v<Enum, precision>);
-  std::uint8_t last = 0;
-  if constexpr (is_operation) {
-    last = static_cast<std::uint8_t>(gpu_operation_kind::set);
-  } else if constexpr (is_allocation) {
-    last = static_cast<std::uint8_t>(allocation_kind::level);
-  } else {
-    last = static_cast<std::uint8_t>(precision::fp8);
-  }
-  if (byte > last) {
-    char const* const what = is_operation ? "kind of GPU operation" : is_allocation ? "kind of allocation" : "precision";
-    throw error{std::string{"the profile is damaged: a "} + what + " is " + std::to_string(byte)};
+  if (byte > static_cast<std::uint8_t>(file_enum<Enum>::last)) {
+    throw error{std::string{"the profile is damaged: a "} + file_enum<Enum>::what + " is " + std::to_string(byte)};
   }
   return static_cast<Enum>(byte);
 }

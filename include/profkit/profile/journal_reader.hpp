@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "archive.hpp"
-#include "check_records.hpp"
 #include "checksum.hpp"
+#include "earlier_formats.hpp"
 #include "error.hpp"
 #include "journal_format.hpp"
 #include "profile.hpp"
@@ -67,7 +67,7 @@ class journal_reader {
       result.is_complete = *kind == frame_kind::last;
     }
     result.bytes_left_out = left_;
-    check_records(result.content);
+    complete_and_check(result.content, format_);
     return result;
   }
 
@@ -156,13 +156,14 @@ class journal_reader {
 inline void describe_recovery(journal_content& what) {
   if (what.is_complete) return;
   std::vector<collector_record>& collectors = what.content.collectors;
-  constexpr char const* name = "journal";
-  auto at = std::find_if(collectors.begin(), collectors.end(), [&](collector_record const& each) { return each.name == name; });
-  if (at == collectors.end()) at = collectors.insert(collectors.end(), {name, {}, {}});
+  auto at =
+      std::find_if(collectors.begin(), collectors.end(), [](collector_record const& each) { return each.kind == collector_kind::journal; });
+  if (at == collectors.end()) at = collectors.insert(collectors.end(), collector_record{});
   std::string const ms = std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(what.content.time.duration()).count());
   std::string const left_out =
       what.bytes_left_out == 0 ? "" : "; the " + std::to_string(what.bytes_left_out) + " bytes behind that are not whole";
-  *at = {name, "recovered", "the session did not end; this is what it recorded in its first " + ms + " ms" + left_out};
+  *at = {"journal", "recovered", "the session did not end; this is what it recorded in its first " + ms + " ms" + left_out,
+         collector_kind::journal};
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "copy_direction.hpp"
 #include "time.hpp"
 #include "work.hpp"
 
@@ -44,6 +45,8 @@ struct path_record {
   /// such as "backward". `name` is both, such as "forward/layer_3/attention (backward)".
   std::uint32_t adopted_from = no_parent;
   std::string role{};
+
+  bool is_step = false;  ///< of the session's steps (`profkit::step`), not of a scope that the program named `step`; one path at most
 };
 
 /// A thread that had scopes or launched something.
@@ -106,6 +109,7 @@ enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
 struct gpu_name_record {
   std::string name;     ///< demangled; of copies and sets as Nsight Systems has it, such as "[CUDA memcpy Host-to-Device]"
   std::string mangled;  ///< empty if it is `name` itself
+  copy_direction direction = copy_direction::unknown;
 };
 
 /// One kernel, copy or memset as a device ran it. Source: CUPTI activity records.
@@ -198,11 +202,20 @@ struct measured_roof_record {
   std::string how;                                             ///< such as "matrix product 8192 x 8192 x 8192"
 };
 
-/// What a collector came to.
+/// What a collector collects, as far as reports depend on it. Its name says nothing about that.
+enum class collector_kind : std::uint8_t {
+  other = 0,
+  kernels = 1,     ///< what devices ran, and what launched it
+  gpu_clocks = 2,  ///< `profile::device_clocks`
+  journal = 3,     ///< the session's journal
+};
+
+/// The outcome of a collector.
 struct collector_record {
   std::string name;
   std::string status;  ///< "collected" or "not collected"; of the journal "written", "not written" or "recovered"
   std::string reason;  ///< why not; empty when collected
+  collector_kind kind = collector_kind::other;
 };
 
 /// A place in the source whose scopes did not end where they should.

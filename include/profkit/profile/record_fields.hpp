@@ -28,6 +28,7 @@ template <class Archive>
 void fields(Archive& archive, path_record& of) {
   archive(of.parent), archive(of.name), archive(of.index), archive(of.file), archive(of.line);
   archive(of.adopted_from), archive(of.role);
+  if (archive.format() >= 8) archive(of.is_step);
 }
 template <class Archive>
 void fields(Archive& archive, thread_record& of) {
@@ -76,6 +77,7 @@ void fields(Archive& archive, gpu_step_record& of) {
 template <class Archive>
 void fields(Archive& archive, gpu_name_record& of) {
   archive(of.name), archive(of.mangled);
+  if (archive.format() >= 8) archive(of.direction);
 }
 template <class Archive>
 void fields(Archive& archive, gpu_operation_record& of) {
@@ -101,6 +103,7 @@ void fields(Archive& archive, memory_record& of) {
 template <class Archive>
 void fields(Archive& archive, collector_record& of) {
   archive(of.name), archive(of.status), archive(of.reason);
+  if (archive.format() >= 8) archive(of.kind);
 }
 template <class Archive>
 void fields(Archive& archive, wrong_end_record& of) {

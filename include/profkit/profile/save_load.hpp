@@ -11,7 +11,7 @@
 
 #include "archive.hpp"
 #include "byte_output.hpp"
-#include "check_records.hpp"
+#include "earlier_formats.hpp"
 #include "error.hpp"
 #include "journal_reader.hpp"
 #include "new_file.hpp"
@@ -70,7 +70,7 @@ inline void save(profile const& of, std::filesystem::path const& path) {
     profile result;
     archive(result);
     if (!archive.at_end()) throw error{"the profile is damaged: it goes on behind its end"};
-    detail::check_records(result);
+    detail::complete_and_check(result, format);
     return result;
   } catch (error const& failure) {
     throw error{path.string() + ": " + failure.what()};

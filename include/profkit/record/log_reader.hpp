@@ -210,7 +210,7 @@ class log_reader {
         open(at, where, std::nullopt, into, time);
         return;
       case event_kind::enter_step:
-        at.open.push_back({time, paths_.path_of(path_record::no_parent, where, std::nullopt, into)});
+        at.open.push_back({time, paths_.path_of_step(where, into)});
         return;
       case event_kind::enter_indexed:
         open(at, where, static_cast<std::int64_t>(event[2]), into, time);

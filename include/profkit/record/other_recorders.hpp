@@ -16,7 +16,7 @@ namespace profkit::detail {
 inline void describe_other_recorders(profile& into) {
   for (other_recorder* each = __atomic_load_n(&recorder.others, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
     std::string const path = each->library == nullptr ? "a library" : each->library;
-    into.collectors.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared()});
+    into.collectors.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared(), {}});
   }
 }
 

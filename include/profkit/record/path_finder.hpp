@@ -42,6 +42,13 @@ class path_finder {
     return index ? look_up(key_of(parent, where, std::nullopt), true, into) : path_record::no_parent;
   }
 
+  /// The path of the session's steps. A scope that the program named `step`, too, has another.
+  std::uint32_t path_of_step(site const* where, profile& into) {
+    path_key key = key_of(path_record::no_parent, where, std::nullopt);
+    key.is_step = true;
+    return look_up(key, false, into);
+  }
+
   /// The position of a node's path in the profile, which gets it if need be.
   std::uint32_t path_of(scope_node const& node, profile& into) {
     auto const known = paths_of_nodes_.find(&node);
@@ -50,6 +57,8 @@ class path_finder {
     std::uint32_t path = 0;
     if (node.kind() == event_kind::enter_adopted) {
       path = path_of_adopted(parent, node, path_of(node.adopted_from(), into), into);
+    } else if (node.kind() == event_kind::enter_step) {
+      path = path_of_step(&node.where(), into);
     } else {
       std::optional<std::int64_t> const index = node.kind() == event_kind::enter_indexed ? std::optional{node.index()} : std::nullopt;
       path = look_up(key_of(parent, &node.where(), index), false, into);
@@ -63,14 +72,16 @@ class path_finder {
     site const* where = nullptr;
     bool has_index = false;
     std::int64_t index = 0;
+    bool is_step = false;
 
     bool operator==(path_key const& other) const noexcept {
-      return parent == other.parent && where == other.where && has_index == other.has_index && index == other.index;
+      return parent == other.parent && where == other.where && has_index == other.has_index && index == other.index &&
+             is_step == other.is_step;
     }
   };
 
   static path_key key_of(std::uint32_t parent, site const* where, std::optional<std::int64_t> const& index) noexcept {
-    return {parent, where, index.has_value(), index ? *index : 0};
+    return {parent, where, index.has_value(), index ? *index : 0, false};
   }
 
   struct path_hash {
@@ -92,6 +103,7 @@ class path_finder {
     if (known != paths_.end()) return known->second;
     path_record wanted{key.parent, key.where->name, key.has_index ? std::optional{key.index} : std::nullopt, key.where->file,
                        key.where->line};
+    wanted.is_step = key.is_step;
     std::uint32_t path = find(wanted, into);
     if (path == path_record::no_parent) {
       if (is_bounded && !has_room(wanted)) return path_record::no_parent;
@@ -116,7 +128,7 @@ class path_finder {
     for (auto at = begin; at != end; ++at) {
       path_record const& each = in.paths[at->second];
       if (each.parent == wanted.parent && each.index == wanted.index && each.name == wanted.name &&
-          each.adopted_from == wanted.adopted_from && each.role == wanted.role)
+          each.adopted_from == wanted.adopted_from && each.role == wanted.role && each.is_step == wanted.is_step)
         return at->second;
     }
     return path_record::no_parent;

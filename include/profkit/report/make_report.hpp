@@ -121,9 +121,9 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
   if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
   if (!what.allocators.empty()) text += memory_text(what, section);
   if (!what.counters.empty()) text += section("Counters", counter_table(what), "");
-  text += what.gpu
-              ? gpu_text(what, section)
-              : section.title("Kernels") + fmt::format("not collected ({})\n\n", why_not_collected(what, "kernels", "no reason was given"));
+  text += what.gpu ? gpu_text(what, section)
+                   : section.title("Kernels") +
+                         fmt::format("not collected ({})\n\n", why_not_collected(what, collector_kind::kernels, "no reason was given"));
   return text + section.title("Data quality") + quality_text(what);
 }
 

@@ -20,9 +20,9 @@ namespace profkit {
 namespace detail {
 
 /// @param otherwise where the collector gave no reason.
-inline std::string why_not_collected(summary const& of, std::string_view collector, char const* otherwise) {
+inline std::string why_not_collected(summary const& of, collector_kind collector, char const* otherwise) {
   for (collector_record const& each : of.collectors) {
-    if (each.name == collector) return each.reason.empty() ? otherwise : one_line(each.reason, longest_shown_reason);
+    if (each.kind == collector) return each.reason.empty() ? otherwise : one_line(each.reason, longest_shown_reason);
   }
   return "no collector";
 }
@@ -106,7 +106,7 @@ inline std::string clock_change_text(quality_record const& of) {
   if (quality.clock_changes > 0) text += detail::clock_change_text(quality);
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   for (collector_record const& each : of.collectors) {
-    std::string const reason = each.name == "kernels" && each.reason.empty() ? collected_steps_text(of) : each.reason;
+    std::string const reason = each.kind == collector_kind::kernels && each.reason.empty() ? collected_steps_text(of) : each.reason;
     text += fmt::format("{}: {}{}\n", detail::one_line(each.name), detail::one_line(each.status),
                         reason.empty() ? "" : " (" + detail::one_line(reason, detail::longest_shown_reason) + ")");
   }

@@ -151,7 +151,7 @@ inline std::string stop_words(stop_record const& of, std::uint64_t measured) {
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
   if (steps.clocks.empty())
     text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n",
-                        detail::why_not_collected(of, "gpu clocks", "not read after a measured step"));
+                        detail::why_not_collected(of, collector_kind::gpu_clocks, "not read after a measured step"));
   if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count);
   return text;
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace profkit {
+
+/// From where to where a copy goes. The values are those of CUPTI's `CUpti_ActivityMemcpyKind`.
+enum class copy_direction : std::uint8_t {
+  unknown = 0,  ///< also of what is no copy
+  host_to_device = 1,
+  device_to_host = 2,
+  host_to_array = 3,
+  array_to_host = 4,
+  array_to_array = 5,
+  array_to_device = 6,
+  device_to_array = 7,
+  device_to_device = 8,
+  host_to_host = 9,
+  peer_to_peer = 10,
+};
+inline constexpr std::size_t copy_directions = 11;
+
+namespace detail {
+
+/// By direction: what Nsight Systems calls the copy.
+inline constexpr std::array<char const*, copy_directions> copy_names{
+    "[CUDA memcpy Unknown]",          "[CUDA memcpy Host-to-Device]", "[CUDA memcpy Device-to-Host]",  "[CUDA memcpy Host-to-Array]",
+    "[CUDA memcpy Array-to-Host]",    "[CUDA memcpy Array-to-Array]", "[CUDA memcpy Array-to-Device]", "[CUDA memcpy Device-to-Array]",
+    "[CUDA memcpy Device-to-Device]", "[CUDA memcpy Host-to-Host]",   "[CUDA memcpy Peer-to-Peer]"};
+
+/// @return `unknown` of a name that is not in `copy_names`.
+inline copy_direction direction_of_copy(std::string_view name) {
+  for (std::size_t i = 0; i < copy_names.size(); ++i) {
+    if (name == copy_names[i]) return static_cast<copy_direction>(i);
+  }
+  return copy_direction::unknown;
+}
+
+/// Whether one end of the copy is in the host's memory.
+inline bool is_host_copy(copy_direction direction) {
+  switch (direction) {
+    case copy_direction::host_to_device:
+    case copy_direction::device_to_host:
+    case copy_direction::host_to_array:
+    case copy_direction::array_to_host:
+    case copy_direction::host_to_host:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace detail
+
+}  // namespace profkit
