@@ -23,6 +23,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/attribution.hpp
     profkit/analyze/autocorrelation.hpp
     profkit/analyze/bucket_order.hpp
+    profkit/analyze/cosine_series.hpp
     profkit/analyze/counted_operations.hpp
     profkit/analyze/device_clocks.hpp
     profkit/analyze/device_peaks.hpp
@@ -40,6 +41,8 @@ set(PROFKIT_HEADERS
     profkit/analyze/memory_changes.hpp
     profkit/analyze/memory_totals.hpp
     profkit/analyze/model_flops.hpp
+    profkit/analyze/noise_fit.hpp
+    profkit/analyze/noise_model.hpp
     profkit/analyze/nsys_kernel_name.hpp
     profkit/analyze/nsys_ranges.hpp
     profkit/analyze/nsys_statistics.hpp

@@ -12,7 +12,7 @@ profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/a
                                        analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp
                                        analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend.test.cpp
-                                       analyze/step_budget.test.cpp analyze/time_per_step.test.cpp)
+                                       analyze/step_budget.test.cpp analyze/step_scenarios.test.cpp analyze/time_per_step.test.cpp)
 target_compile_definitions(profkit_analyze_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp

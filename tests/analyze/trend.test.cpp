@@ -3,6 +3,7 @@
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <vector>
 
 #include "../support/made_series.hpp"
@@ -34,16 +35,16 @@ TEST_CASE("a line has its own rise, and a few wild values do not move it", "[sta
   CHECK(found->p_value < 1e-6);
 }
 
-TEST_CASE("Mann and Kendall's test counts pairs and ties as in the textbook", "[statistics]") {
-  // 1 2 3 4 5: all ten pairs rise, the variance is 5 x 4 x 15 / 18.
-  CHECK(profkit::find_trend({1.0, 2.0, 3.0, 4.0, 5.0})->p_value == Approx(std::erfc(9.0 / std::sqrt(300.0 / 18.0) / std::sqrt(2.0))));
-  // 1 1 2 3 3: eight pairs rise and two are ties, each of which takes 2 x 1 x 9 from 300.
-  CHECK(profkit::find_trend({1.0, 1.0, 2.0, 3.0, 3.0})->p_value == Approx(std::erfc(7.0 / std::sqrt(264.0 / 18.0) / std::sqrt(2.0))));
+TEST_CASE("a line through few values is tested as in the textbook", "[statistics]") {
+  // Fewer than 8 values count as independent. The slope is 1.1, the squared distances from the line sum to 2.7, and those of 0 to 4 from
+  // their mean to 10: t = 1.1 / sqrt(2.7 / 3 / 10) with 3 degrees of freedom.
+  double const t = 1.1 / std::sqrt(2.7 / 30.0);
+  CHECK(profkit::find_trend({1.0, 3.0, 2.0, 4.0, 6.0})->p_value == Approx(1.0 - profkit::student_share_within(t, 3.0)));
 }
 
 TEST_CASE("equal values do not drift, and fewer than four cannot tell", "[statistics]") {
   CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->drift == 0.0);
-  CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->p_value == 1.0);
+  CHECK(profkit::find_trend(std::vector<double>(30, 7.0))->p_value == Approx(1.0));
   CHECK_FALSE(profkit::find_trend({1.0, 2.0, 3.0}));
   CHECK_FALSE(profkit::find_trend({}));
 }
@@ -56,5 +57,6 @@ TEST_CASE("a long series has the drift that its blocks have", "[statistics]") {
 
 TEST_CASE("noise without a trend seldom shows one, also where neighbours resemble each other", "[statistics]") {
   CHECK(false_alarms(0.0) < 0.02);
-  CHECK(false_alarms(0.5) < 0.05);
+  CHECK(false_alarms(0.5) < 0.03);
+  CHECK(false_alarms(0.9) < 0.1);
 }

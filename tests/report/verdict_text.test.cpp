@@ -46,19 +46,37 @@ std::string text_of(profkit::profile const& profile) { return profkit::verdict_t
 TEST_CASE("every verdict is given with its reason in one sentence", "[verdict]") {
   std::vector<double> ms = quiet_steps();
   CHECK_THAT(text_of(profile_of_steps(ms, 5)), ContainsSubstring("host: stable: the mean is known to +-0.") &&
-                                                   ContainsSubstring(" %; 30 steps, effectively ") &&
+                                                   ContainsSubstring(" %; n = 30 (effective 2") && ContainsSubstring("), 0 outliers\n") &&
+                                                   ContainsSubstring("; a kind of step rarer than 1 in 10 may be unseen\n") &&
                                                    ContainsSubstring("warm-up 5 given; steady from step 0\n"));
-  CHECK_THAT(text_of(profile_of_steps({1.0, 2.0, 3.0}, 1)), ContainsSubstring("host: too few: 2 measured steps; at least 10 are needed") &&
-                                                                ContainsSubstring("warm-up 1 given; too few steps to tell"));
+  CHECK_THAT(text_of(profile_of_steps({1.0, 2.0, 3.0}, 1)),
+             ContainsSubstring("host: too few: n = 2; at least 10 measured steps are needed") &&
+                 ContainsSubstring("warm-up 1 given; too few steps to find the steady part"));
+  CHECK_THAT(text_of(profile_of_steps({ms.begin(), ms.begin() + 25}, 5)),
+             ContainsSubstring("host: too few: the mean is known to +-0.") &&
+                 ContainsSubstring("; with fewer than 29, a kind of step that is 1 in 10 may be unseen\n"));
   for (std::size_t i = 0; i < 9; ++i) ms[i] += 30.0;
   CHECK_THAT(text_of(profile_of_steps(ms, 5)),
-             ContainsSubstring("host: still warming: use at least 9 warm-up steps; from there on they take -") &&
+             ContainsSubstring("host: still warming: use at least 9 warm-up steps; after them a step takes -") &&
                  ContainsSubstring("warm-up 5 given; still warming: use at least 9\n"));
   CHECK_THAT(text_of(profile_of_steps(ms, 9)), ContainsSubstring("warm-up 9 given; steady from step 9\n"));
   ms = quiet_steps();
   for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += static_cast<double>(i);
-  CHECK_THAT(text_of(profile_of_steps(ms, 5)),
-             ContainsSubstring("host: drifting: +2") && ContainsSubstring("from the first measured step to the last"));
+  CHECK_THAT(text_of(profile_of_steps(ms, 5)), ContainsSubstring("host: drifting: +2") &&
+                                                   ContainsSubstring("from the first measured step to the last") &&
+                                                   ContainsSubstring("warm-up 5 given; no steady part: the steps drift\n"));
+}
+
+TEST_CASE("a mean that slow changes would move too far says so instead of stable", "[verdict]") {
+  profkit::verdict_summary found;
+  found.verdict = profkit::step_verdict::too_few;
+  found.measured = 30;
+  found.relative_half_width = 0.008;
+  found.cautious_half_width = 0.016;
+  found.effective_samples = 21.0;
+  found.outliers = 1;
+  CHECK(profkit::verdict_reason(found, {}) ==
+        "the mean is known to +-0.8 %; n = 30 (effective 21), 1 outlier; +-1.6 % if the steps change slowly, which only 100 steps show");
 }
 
 TEST_CASE("clocks that were not read are n/a, with what that means", "[verdict]") {

@@ -20,10 +20,10 @@ class normal_numbers {
     return radius * std::cos(2.0 * pi * uniform());
   }
 
- private:
   /// Above 0, up to 1.
-  double uniform() { return (static_cast<double>(bits_() >> 11U) + 1.0) / 9007199254740992.0; }
+  [[nodiscard]] double uniform() { return (static_cast<double>(bits_() >> 11U) + 1.0) / 9007199254740992.0; }
 
+ private:
   std::mt19937_64 bits_;
 };
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
-#include <vector>
 
 namespace profkit {
 
@@ -16,23 +14,6 @@ namespace profkit {
   if (count < least) return 0.0;
   auto const n = static_cast<double>(count);
   return std::clamp((n * plain + 1.0) / (n - 4.0), 0.0, 1.0);
-}
-
-/// How much each value resembles the one before it: the lag-1 autocorrelation, from 0 to 1. 0 with fewer than 8 values, and where they do
-/// not vary.
-[[nodiscard]] inline double lag1_autocorrelation(std::vector<double> const& values) noexcept {
-  if (values.empty()) return 0.0;
-  double const mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-  double products = 0.0;
-  double squares = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    double const deviation = values[i] - mean;
-    squares += deviation * deviation;
-    if (i > 0) products += deviation * (values[i - 1] - mean);
-  }
-  double const rounding = 1e-12 * mean;
-  bool const varies = squares > static_cast<double>(values.size()) * rounding * rounding;
-  return varies ? unbiased_autocorrelation(products / squares, values.size()) : 0.0;
 }
 
 /// How many independent values would tell as much about the mean: n (1 - r) / (1 + r), at least 3 (or n, if that is less): with fewer,

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <vector>
 
-#include "autocorrelation.hpp"
+#include "cosine_series.hpp"
+#include "noise_fit.hpp"
 #include "outliers.hpp"
 #include "warmup_finding.hpp"
 
@@ -19,8 +17,9 @@ namespace profkit {
 /// The steady part of a series of step times.
 struct steady_part {
   warmup_finding finding = warmup_finding::unknown;
-  std::size_t begin = 0;  ///< where the steady part begins, or for `never_steady` where the last change lies; a position in the series
-  double change = 0.0;    ///< mean from there on over the mean from the given warm-up up to there, less 1; 0 for `enough`
+  std::size_t begin = 0;        ///< where the steady part begins, or for `never_steady` where the change lies; a position in the series
+  double change = 0.0;          ///< mean from there on over the mean from the given warm-up up to there, less 1; 0 for `enough`
+  bool is_line_better = false;  ///< a straight line through the measured steps explains them better than a change at `begin`
 };
 
 namespace detail {
@@ -29,43 +28,42 @@ namespace detail {
 class steady_part_finder {
  public:
   static constexpr std::size_t least_values = 10;
-  /// MSER's statistic means little for the last few. Source: K. P. White, M. J. Cobb and S. C. Spratt, "A comparison of five steady-state
-  /// truncation heuristics for simulation", Winter Simulation Conference (2000).
   static constexpr std::size_t least_rest = 5;
-  /// In standard errors. Far above the usual 2, since the two parts were chosen to differ: measured false alarms are in docs/statistics.md.
-  static constexpr double least_score = 3.5;
+  /// Far below the usual 0.05, since the change was sought where it is largest. docs/statistics.md has the false alarms.
+  static constexpr double highest_p_value = 0.0015;
+  static constexpr double highest_late_p_value = 0.0005;  ///< of a change that is no warm-up
   static constexpr double least_change = 0.02;
-  /// Of the mean over all that follows the given warm-up: where a program waits before its first measured step, that one step differs.
+  /// Of the mean of the measured steps: where a program waits before its first measured step, that one step differs.
   static constexpr double least_effect = 0.005;
 
-  explicit steady_part_finder(std::vector<double> const& series) : series_{series}, values_{winsorised(series)} {}
+  explicit steady_part_finder(std::vector<double> const& series) : series_{series}, values_{bounded(series)} {}
 
   [[nodiscard]] steady_part find(std::size_t warmup) const {
     std::size_t const count = values_.size();
     if (count < least_values || warmup + least_rest > count) return {};
-    std::size_t const half = count / 2;
-    // The best truncation of all may lie late by chance, and hide that of the first half.
-    for (std::size_t const last : {count - least_rest, std::max(half, warmup)}) {
-      std::size_t const begin = truncation(last);
-      if (begin <= warmup || !matters(warmup, begin) || !differs(warmup, begin)) continue;
-      bool const is_late = begin > std::max(half, warmup);
-      std::size_t const where = is_late ? last_change(std::max(half, warmup), warmup) : begin;
-      return {is_late ? warmup_finding::never_steady : warmup_finding::too_short, where,
-              mean(series_, where, count) / mean(series_, warmup, where) - 1.0};
+    std::size_t const half = std::max(count / 2, warmup);
+    // The largest change may lie late, and hide one in the first half.
+    for (std::size_t const last : {count - least_rest, half}) {
+      std::size_t const found = best_split(warmup, last);
+      if (found == warmup || !matters(warmup, found) || !differs(warmup, found, found <= half ? highest_p_value : highest_late_p_value))
+        continue;
+      steady_part result{warmup_finding::never_steady, found, 0.0, is_line_better(warmup, found)};
+      if (found <= half) result = {warmup_finding::too_short, last_change(found, half), 0.0, result.is_line_better};
+      result.change = mean(series_, result.begin, count) / mean(series_, warmup, result.begin) - 1.0;
+      return result;
     }
-    std::size_t const begin = truncation(warmup);
-    return {warmup_finding::enough, differs(0, begin) ? begin : 0, 0.0};
+    return {warmup_finding::enough, last_change(0, warmup), 0.0, false};
   }
 
  private:
   /// Values far from the median of the second half are drawn to a bound, so that single ones do not decide.
-  static std::vector<double> winsorised(std::vector<double> values) {
-    constexpr double bound = 5.0;             // in standard deviations of a normal distribution
+  static std::vector<double> bounded(std::vector<double> values) {
+    constexpr double bound = 12.0;            // in standard deviations, by the median distance
     constexpr double least_deviation = 0.01;  // of the median, so that a change shows where the second half does not vary at all
     auto const spread = median_and_mad({values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end()});
     if (!spread) return values;
-    double const deviation = std::max(1.4826 * spread->mad, least_deviation * std::abs(spread->median));
-    for (double& value : values) value = std::clamp(value, spread->median - bound * deviation, spread->median + bound * deviation);
+    double const reach = bound * std::max(1.4826 * spread->mad, least_deviation * std::abs(spread->median));
+    for (double& value : values) value = std::clamp(value, spread->median - reach, spread->median + reach);
     return values;
   }
 
@@ -74,42 +72,34 @@ class steady_part_finder {
     return std::accumulate(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end), 0.0) /
            static_cast<double>(end - begin);
   }
-  [[nodiscard]] double mean(std::size_t begin, std::size_t end) const { return mean(values_, begin, end); }
 
-  [[nodiscard]] double squares(std::size_t begin, std::size_t end) const {
-    double const middle = mean(begin, end);
-    return std::accumulate(position(begin), position(end), 0.0,
-                           [&](double sum, double value) { return sum + (value - middle) * (value - middle); });
-  }
-
-  /// MSER: the truncation of at most `last` values that makes the interval around the mean of the rest the shortest.
-  [[nodiscard]] std::size_t truncation(std::size_t last) const {
-    double shortest = std::numeric_limits<double>::infinity();
-    std::size_t best = 0;
-    double center = 0.0;
-    double total = 0.0;
-    std::size_t const count = values_.size();
-    for (std::size_t begin = count; begin-- > 0;) {  // from the end, so that each value is added once
-      auto const n = static_cast<double>(count - begin);
-      double const delta = values_[begin] - center;
-      center += delta / n;
-      total += delta * (values_[begin] - center);
-      if (begin <= last && total / (n * n) <= shortest) {
-        shortest = total / (n * n);
-        best = begin;
+  /// Where the values from `begin` on fall best into two parts with a mean each, at `last` at the latest; `begin` if nowhere. Source: D. M.
+  /// Hawkins, "Testing a sequence of observations for a shift in location", JASA 72 (1977).
+  [[nodiscard]] std::size_t best_split(std::size_t begin, std::size_t last) const {
+    double const middle = mean(values_, begin, values_.size());
+    auto const all = static_cast<double>(values_.size() - begin);
+    double sum = 0.0;
+    double largest = 0.0;
+    std::size_t best = begin;
+    for (std::size_t split = begin + 1; split <= std::min(last, values_.size() - least_rest); ++split) {
+      sum += values_[split - 1] - middle;
+      auto const early = static_cast<double>(split - begin);
+      double const explained = sum * sum / (early * (all - early));
+      if (explained > largest) {
+        largest = explained;
+        best = split;
       }
     }
     return best;
   }
 
-  /// Where, after `half`, the values from `begin` on fall best into two parts with a mean each: MSER itself also cuts what is merely noisy.
-  [[nodiscard]] std::size_t last_change(std::size_t half, std::size_t begin) const {
-    std::size_t best = half + 1;
-    for (std::size_t split = best; split + least_rest <= values_.size(); ++split) {
-      auto const rest = [&](std::size_t at) { return squares(begin, at) + squares(at, values_.size()); };
-      if (rest(split) < rest(best)) best = split;
+  /// Past `begin`, if the steps change there, and past each further change up to `last`: a warm-up can have several parts.
+  [[nodiscard]] std::size_t last_change(std::size_t begin, std::size_t last) const {
+    while (true) {
+      std::size_t const next = best_split(begin, last);
+      if (next == begin || !differs(begin, next, highest_p_value)) return begin;
+      begin = next;
     }
-    return best;
   }
 
   /// Whether the mean from `begin` on becomes another one without what lies before `end`.
@@ -119,18 +109,42 @@ class steady_part_finder {
   }
 
   /// Whether what lies from `begin` to `end` has another mean than what follows, beyond noise and by an amount that matters.
-  [[nodiscard]] bool differs(std::size_t begin, std::size_t end) const {
+  /// @param highest p-value.
+  [[nodiscard]] bool differs(std::size_t begin, std::size_t end, double highest) const {
+    double const early = mean(values_, begin, end);
+    double const rest = mean(values_, end, values_.size());
+    if (std::abs(early - rest) <= least_change * std::abs(rest)) return false;
     std::size_t const count = values_.size();
-    if (begin >= end) return false;
-    double const rest = mean(end, count);
-    double const difference = std::abs(mean(begin, end) - rest);
-    if (difference <= least_change * std::abs(rest)) return false;
-    double const variance = (squares(begin, end) + squares(end, count)) / static_cast<double>(std::max<std::size_t>(count - begin, 3) - 2);
-    double const n = static_cast<double>(count - end);
-    double const inflation = n / effective_samples(count - end, lag1_autocorrelation({position(end), position(count)}));
-    double const cut = std::max(1.0, static_cast<double>(end - begin) / inflation);
-    return difference > least_score * std::sqrt(variance * (1.0 / cut + inflation / n));
+    bool const is_early_shorter = end - begin <= count - end;
+    if (!(is_early_shorter ? most_are_near(begin, end, early, rest) : most_are_near(end, count, rest, early))) return false;
+    // A warm-up is not only longer but also less even, so the noise is that of the longer part.
+    std::vector<double> const longer = is_early_shorter ? part(end, count) : part(begin, end);
+    noise_fit const noise{longer.size(), cosine_series{longer}};
+    return noise.difference_p_value(early - rest, end - begin, count - end) < highest;
   }
+
+  /// Whether most values are nearer to `own` than to `other`, so that it is not one of them that makes the mean of all.
+  [[nodiscard]] bool most_are_near(std::size_t begin, std::size_t end, double own, double other) const {
+    auto const is_near = [&](double value) { return std::abs(value - own) < std::abs(value - other); };
+    auto const near = std::count_if(position(begin), position(end), is_near);
+    return 2 * static_cast<std::size_t>(near) > end - begin;
+  }
+
+  /// Whether less is left of the values from `begin` on by a straight line than by a mean before and after `end`.
+  [[nodiscard]] bool is_line_better(std::size_t begin, std::size_t end) const {
+    auto const count = static_cast<double>(values_.size() - begin);
+    double const all = mean(values_, begin, values_.size());
+    double const split = mean(values_, begin, end) - mean(values_, end, values_.size());
+    double const by_split = split * split * static_cast<double>(end - begin) * static_cast<double>(values_.size() - end) / count;
+    double product = 0.0;
+    for (std::size_t i = begin; i < values_.size(); ++i) {
+      product += (values_[i] - all) * (static_cast<double>(i - begin) - 0.5 * (count - 1.0));
+    }
+    double const by_line = product * product * 12.0 / (count * (count * count - 1.0));
+    return by_line > by_split;
+  }
+
+  [[nodiscard]] std::vector<double> part(std::size_t begin, std::size_t end) const { return {position(begin), position(end)}; }
 
   [[nodiscard]] std::vector<double>::const_iterator position(std::size_t of) const {
     return values_.begin() + static_cast<std::ptrdiff_t>(of);
@@ -142,11 +156,11 @@ class steady_part_finder {
 
 }  // namespace detail
 
-/// From where on the steps are of one kind. By MSER: cut off at the beginning what makes (sum of squares) / n^2 of the rest the smallest. A
-/// cut beyond the given warm-up counts only in the first half of the series, and only if what it takes away beyond the warm-up differs from
-/// the rest, by more than 3.5 standard errors and more than 2 %, and moves the mean of what is measured by more than 0.5 %. n/a, that is
-/// `unknown`, with fewer than 10 values or 5 after the warm-up. Source: K. P. White, "An effective truncation heuristic for bias reduction
-/// in simulation output", Simulation 69 (1997).
+/// Finds from where on the steps are of one kind: after the split into two parts that explains most of the variance. The parts have to
+/// differ beyond noise (by `noise_fit`: p < 0.001, or 0.0002 for a split in the second half) and by more than 2 %, most steps of the
+/// shorter part have to differ, and the mean of the measured steps has to move by more than 0.5 % without the first part. In the first half
+/// of the series that is a warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer than 10 values
+/// or 5 after the warm-up.
 /// @param series in the order in which they were measured, warm-up included.
 /// @param warmup how many of them are warm-up.
 [[nodiscard]] inline steady_part find_steady_part(std::vector<double> const& series, std::size_t warmup) {

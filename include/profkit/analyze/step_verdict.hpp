@@ -34,13 +34,20 @@ struct timed_steps {
 /// The bounds of the verdicts; docs/statistics.md says why these.
 struct verdict_bounds {
   static constexpr std::uint64_t least_steps = 10;  ///< as NVBench takes at least
-  static constexpr double widest_interval = 0.01;   ///< half of it, over the mean
-  static constexpr double most_outliers = 0.1;      ///< of the measured steps
-  static constexpr double least_drift = 0.02;       ///< over the measured steps, of their median
+  /// Fewer steps miss a kind of step that is one in ten with a probability above 5 %: 0.9^28 = 0.052.
+  static constexpr std::uint64_t least_stable_steps = 29;
+  static constexpr double widest_interval = 0.01;  ///< half of it, over the mean
+  static constexpr double most_outliers = 0.1;     ///< of the measured steps
+  static constexpr double least_drift = 0.02;      ///< over the measured steps, of their median
   static constexpr double highest_drift_p_value = 0.01;
 };
 
 namespace detail {
+
+/// Whether the measured steps follow a line that rises or falls.
+inline bool has_trend(verdict_summary const& of) {
+  return of.drift && std::abs(*of.drift) > verdict_bounds::least_drift && of.drift_p_value < verdict_bounds::highest_drift_p_value;
+}
 
 inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
   auto const measured = static_cast<double>(of.measured);
@@ -48,18 +55,18 @@ inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summ
   if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
   if (of.measured < verdict_bounds::least_steps) return step_verdict::too_few;
   if (of.finding == warmup_finding::too_short) return step_verdict::still_warming;
-  bool const has_trend =
-      of.drift && std::abs(*of.drift) > verdict_bounds::least_drift && of.drift_p_value < verdict_bounds::highest_drift_p_value;
-  if (has_trend || of.finding == warmup_finding::never_steady) return step_verdict::drifting;
+  if (has_trend(of) || of.finding == warmup_finding::never_steady) return step_verdict::drifting;
   bool const is_known = of.relative_half_width && *of.relative_half_width <= verdict_bounds::widest_interval;
   bool const is_even = static_cast<double>(of.outliers) <= verdict_bounds::most_outliers * measured;
-  return is_known && is_even ? step_verdict::stable : step_verdict::noisy;
+  if (!is_known || !is_even) return step_verdict::noisy;
+  bool const is_sure = of.measured >= verdict_bounds::least_stable_steps && of.cautious_half_width <= verdict_bounds::widest_interval;
+  return is_sure ? step_verdict::stable : step_verdict::too_few;
 }
 
 }  // namespace detail
 
 /// How far the mean of the measured steps can be believed, and what is wrong with them if it cannot.
-/// Takes time in proportion to the square of their number up to 1000 steps, and n log n beyond.
+/// Takes time in proportion to the square of their number up to 1000 steps, and to their number beyond.
 [[nodiscard]] inline verdict_summary judge_steps(timed_steps const& of, std::vector<clock_summary> const& clocks = {}) {
   verdict_summary result;
   std::vector<double> const measured{of.ms.begin() + static_cast<std::ptrdiff_t>(of.warmup), of.ms.end()};
@@ -73,6 +80,7 @@ inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summ
     result.ci95_high = milliseconds{interval->mean + interval->half_width};
     result.relative_half_width = interval->relative();
     result.effective_samples = interval->effective;
+    if (interval->mean > 0.0) result.cautious_half_width = interval->cautious_half_width / interval->mean;
   }
   if (auto const line = find_trend(measured); line && spread->median > 0.0) {
     result.drift = line->drift / spread->median;
@@ -81,7 +89,12 @@ inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summ
   steady_part const steady = find_steady_part(of.ms, of.warmup);
   result.finding = steady.finding;
   result.change = steady.change;
-  if (steady.finding != warmup_finding::unknown) result.steady_from = of.steps[steady.begin];
+  if (steady.is_line_better && detail::has_trend(result)) {
+    result.finding = warmup_finding::drifting;
+    result.change = 0.0;
+  } else if (steady.finding != warmup_finding::unknown) {
+    result.steady_from = of.steps[steady.begin];
+  }
   result.verdict = detail::verdict_on(result, clocks);
   return result;
 }

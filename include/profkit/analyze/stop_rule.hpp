@@ -13,11 +13,12 @@
 
 namespace profkit {
 
-/// When enough steps are measured: when half of the 95 % interval of the mean step time is at most a given share of it. Of the host step
-/// time, or of the GPU step time where that is known and longer.
+/// Stops when enough steps are measured: when half of the 95 % interval of the mean step time is at most a given share of it. The step time
+/// is that of the host, or that of the GPU where it is known and longer.
 ///
-/// It looks after 10 steps, and then each time a tenth more have come: that costs little, and each look is one more chance to stop
-/// because the steps happen to lie close together. docs/statistics.md says how much too narrow that makes the interval.
+/// It looks after 60 steps, and then each time a quarter more have come. Fewer than 60 steps miss a kind of step that is one in twenty with
+/// a probability above 5 %, and each look is one more chance to stop because the steps happen to lie close together. docs/statistics.md has
+/// how often the interval at the end holds the true mean.
 class stop_rule {
  public:
   /// @param wanted half of the interval over the mean, such as 0.01.
@@ -38,8 +39,7 @@ class stop_rule {
   /// @param tick how long a tick of `add` is.
   [[nodiscard]] bool look(profile const& so_far, bool has_gpu, milliseconds tick) {
     if (ticks_.size() >= next_look_ && !is_known_) {
-      constexpr std::size_t part = 10;
-      next_look_ += std::max<std::size_t>(1, next_look_ / part);
+      next_look_ += next_look_ / 4;
       is_known_ = is_mean_known(so_far, has_gpu, tick);
     }
     return is_known_ || ticks_.size() >= result_.most_steps;
@@ -49,7 +49,7 @@ class stop_rule {
   [[nodiscard]] stop_record const& result() const noexcept { return result_; }
 
  private:
-  static constexpr std::size_t least_steps = 10;
+  static constexpr std::size_t least_steps = 60;
 
   [[nodiscard]] bool is_mean_known(profile const& so_far, bool has_gpu, milliseconds tick) {
     std::vector<double> const gpu = gpu_ms(so_far);

@@ -9,12 +9,12 @@
 
 namespace profkit {
 
-/// Whether the times of the measured steps can be believed. The first that applies, in the order `throttled`, `too_few`, `still_warming`,
-/// `drifting`, `noisy`, `stable`. docs/statistics.md says by which rules.
+/// Whether the times of the measured steps can be believed. The first that applies, in the order `throttled`, `too_few` with fewer than 10
+/// steps, `still_warming`, `drifting`, `noisy`, `too_few`, `stable`. docs/statistics.md has the rules.
 enum class step_verdict : std::uint8_t {
-  too_few = 0,        ///< fewer than 10 measured steps
+  too_few = 0,        ///< no fault found, but too few measured steps for `stable`
   stable = 1,         ///< the mean is known to 1 %, and at most a tenth of the steps are outliers
-  noisy = 2,          ///< not so
+  noisy = 2,          ///< one of these is not so
   drifting = 3,       ///< the steps became longer or shorter while they were measured
   still_warming = 4,  ///< the first measured steps belong to the warm-up
   throttled = 5,      ///< a device had slowed down for heat or power
@@ -28,10 +28,11 @@ struct verdict_summary {
   std::optional<milliseconds> ci95_low;       ///< 95 % interval of the mean; n/a with fewer than two steps
   std::optional<milliseconds> ci95_high;      ///< n/a there, too, like the next two
   std::optional<double> relative_half_width;  ///< of the interval, over the mean
-  std::optional<double> effective_samples;    ///< independent steps that would tell as much about the mean
+  std::optional<double> cautious_half_width;  ///< the same if slow changes are probable, which fewer than 100 steps do not show
+  std::optional<double> effective_samples;    ///< independent steps whose mean would be known as well
   std::uint64_t outliers = 0;
   std::optional<double> drift;                       ///< from the first step to the last, over the median; n/a with fewer than four steps
-  std::optional<double> drift_p_value;               ///< how probable so clear an order is without a drift
+  std::optional<double> drift_p_value;               ///< how probable a drift this large is by chance
   std::uint64_t warmup = 0;                          ///< warm-up steps, as given
   warmup_finding finding = warmup_finding::unknown;  ///< what the steps say about that
   /// `step_record::index` of the first steady step, so as many warm-up steps are enough; for `never_steady` that of the last change; n/a

@@ -11,6 +11,7 @@ enum class warmup_finding : std::uint8_t {
   enough = 1,        ///< what follows the given warm-up is of one kind
   too_short = 2,     ///< more steps at the beginning differ from the rest
   never_steady = 3,  ///< the steps changed in the second half of the series: that is no warm-up
+  drifting = 4,      ///< the steps become longer or shorter all the time
 };
 
 }  // namespace profkit

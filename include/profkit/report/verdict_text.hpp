@@ -43,10 +43,28 @@ inline std::string format_half_width(double share) {
   return percent >= 0.095 || percent <= 0.0 ? fmt::format("+-{:.1f} %", percent) : fmt::format("+-{:.2g} %", percent);
 }
 
+inline std::string outlier_words(verdict_summary const& of) {
+  return fmt::format("{} outlier{}", of.outliers, of.outliers == 1 ? "" : "s");
+}
+
 inline std::string interval_words(verdict_summary const& of) {
-  if (!of.relative_half_width) return fmt::format("{} measured steps", of.measured);
-  return fmt::format("the mean is known to {}; {} steps, effectively {:.0f}", format_half_width(*of.relative_half_width), of.measured,
-                     *of.effective_samples);
+  std::string const outliers = outlier_words(of);
+  if (!of.relative_half_width) return fmt::format("n = {}, {}", of.measured, outliers);
+  return fmt::format("the mean is known to {}; n = {} (effective {:.0f}), {}", format_half_width(*of.relative_half_width), of.measured,
+                     *of.effective_samples, outliers);
+}
+
+/// Why the verdict is not `stable` although no fault was found.
+inline std::string too_few_words(verdict_summary const& of) {
+  if (of.measured < verdict_bounds::least_steps) {
+    return fmt::format("n = {}; at least {} measured steps are needed to say more", of.measured, verdict_bounds::least_steps);
+  }
+  std::string const known = interval_words(of);
+  if (of.measured < verdict_bounds::least_stable_steps) {
+    return fmt::format("{}; with fewer than {}, a kind of step that is 1 in 10 may be unseen", known, verdict_bounds::least_stable_steps);
+  }
+  return fmt::format("{}; {} if the steps change slowly, which only 100 steps show", known,
+                     format_half_width(of.cautious_half_width.value_or(0.0)));
 }
 
 inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
@@ -61,9 +79,8 @@ inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
 }
 
 inline std::string drift_words(verdict_summary const& of) {
-  bool const has_trend = of.drift_p_value && *of.drift_p_value < verdict_bounds::highest_drift_p_value;
-  if (of.finding == warmup_finding::never_steady && !has_trend) {
-    return fmt::format("from step {} on they take {:+.1f} %, too late to be a warm-up", *of.steady_from, 100.0 * of.change);
+  if (of.finding == warmup_finding::never_steady && !has_trend(of)) {
+    return fmt::format("from step {} on the steps take {:+.1f} %, too late for a warm-up", *of.steady_from, 100.0 * of.change);
   }
   return fmt::format("{:+.1f} % from the first measured step to the last (p = {:.1g})", 100.0 * of.drift.value_or(0.0),
                      of.drift_p_value.value_or(1.0));
@@ -71,24 +88,22 @@ inline std::string drift_words(verdict_summary const& of) {
 
 }  // namespace detail
 
-/// Why this is the verdict, such as "the mean is known to +-4.1 %; 30 steps, effectively 11".
+/// Why this is the verdict, such as "the mean is known to +-4.1 %; n = 30 (effective 11), 1 outlier".
 [[nodiscard]] inline std::string verdict_reason(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
   switch (of.verdict) {
     case step_verdict::throttled:
       return detail::throttled_words(clocks);
     case step_verdict::too_few:
-      return fmt::format("{} measured steps; at least {} are needed to say more", of.measured, verdict_bounds::least_steps);
+      return detail::too_few_words(of);
     case step_verdict::still_warming:
-      return fmt::format("use at least {} warm-up steps; from there on they take {:+.1f} %", *of.steady_from, 100.0 * of.change);
+      return fmt::format("use at least {} warm-up steps; after them a step takes {:+.1f} %", *of.steady_from, 100.0 * of.change);
     case step_verdict::drifting:
       return detail::drift_words(of);
     case step_verdict::noisy:
     case step_verdict::stable:
       break;
   }
-  std::string text = detail::interval_words(of);
-  if (of.outliers > 0) text += fmt::format("; {} of them {} far from the others", of.outliers, of.outliers == 1 ? "is" : "are");
-  return text;
+  return detail::interval_words(of);
 }
 
 /// Whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
@@ -96,13 +111,15 @@ inline std::string drift_words(verdict_summary const& of) {
   std::string given = fmt::format("warm-up {} given; ", of.warmup);
   switch (of.finding) {
     case warmup_finding::unknown:
-      return given + "too few steps to tell from where on they are steady";
+      return given + "too few steps to find the steady part";
     case warmup_finding::enough:
       return given + fmt::format("steady from step {}", *of.steady_from);
     case warmup_finding::too_short:
       return given + fmt::format("still warming: use at least {}", *of.steady_from);
     case warmup_finding::never_steady:
-      return given + fmt::format("never steady: they changed again at step {}", *of.steady_from);
+      return given + fmt::format("never steady: the steps changed again at step {}", *of.steady_from);
+    case warmup_finding::drifting:
+      return given + "no steady part: the steps drift";
   }
   return given;
 }
@@ -126,7 +143,12 @@ inline std::string verdict_line(char const* what, verdict_summary const& of, std
     text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(of.ci95_low), format_ms(of.ci95_high),
                         format_ms(of.mad));
     if (of.drift) text += fmt::format(", drift {:+.1f} % (p = {:.2g})", 100.0 * *of.drift, *of.drift_p_value);
-    text += fmt::format(", {} outliers\n", of.outliers);
+    text += fmt::format(", {}", outlier_words(of));
+    // An event with a probability of 3 / n is not seen in n trials with a probability of 5 % ("rule of three": J. A. Hanley and A.
+    // Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
+    if (of.measured >= verdict_bounds::least_steps)
+      text += fmt::format("; a kind of step rarer than 1 in {} may be unseen", of.measured / 3);
+    text += "\n";
   }
   return text + "  " + warmup_words(of) + "\n";
 }

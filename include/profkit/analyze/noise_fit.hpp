@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "cosine_series.hpp"
+#include "noise_model.hpp"
+#include "student.hpp"
+
+namespace profkit {
+
+/// What a series says about its noise: how probable each model is, and how large the noise is if that model holds. Optionally together with
+/// a change of a given shape (a line, a step), whose size is estimated by generalized least squares.
+///
+/// The probabilities are Bayesian: the likelihood of the cosine coefficients, averaged over the size of the noise and of the change, times
+/// the prior of the model. The coefficients count as normal and independent, with the variance of the model's spectrum.
+/// Sources: P. Whittle, "Estimation and information in stationary time series", Arkiv for Matematik 2 (1953); J. A. Hoeting, D. Madigan,
+/// A. E. Raftery and C. T. Volinsky, "Bayesian model averaging: a tutorial", Statistical Science 14 (1999).
+class noise_fit {
+ public:
+  /// @param count of the values that the coefficients were made of.
+  /// @param values at least 2.
+  noise_fit(std::size_t count, cosine_series const& values) : count_{count} { fit(values, nullptr); }
+
+  /// @param shape of the change, as long as the values and not constant.
+  noise_fit(std::size_t count, cosine_series const& values, cosine_series const& shape) : count_{count} { fit(values, &shape); }
+
+  /// How probable a change as large as this one, or larger, is by chance.
+  [[nodiscard]] double change_p_value() const {
+    double result = 0.0;
+    for (candidate const& each : candidates_) {
+      if (each.probability < negligible) continue;
+      result += each.probability * (1.0 - student_share_within(std::abs(each.change) / each.change_error, freedom_));
+    }
+    return result;
+  }
+
+  /// How probable such a difference between two means, or a larger one, is by chance: that of `early` values and of the `late` values that
+  /// follow.
+  [[nodiscard]] double difference_p_value(double difference, std::size_t early, std::size_t late) const {
+    double result = 0.0;
+    for (candidate const& each : candidates_) {
+      if (each.probability < negligible) continue;
+      double const error = std::sqrt(each.variance * each.model.variance_of_difference(early, late));
+      result += each.probability * (1.0 - student_share_within(std::abs(difference) / error, freedom_));
+    }
+    return result;
+  }
+
+  /// Half of the interval that holds the mean of the process with a probability of 95 %.
+  /// @param is_cautious weighs the models by `noise_model::cautious_prior`.
+  [[nodiscard]] double mean_half_width(bool is_cautious) const {
+    constexpr double outside = 0.05;
+    double const t = student_quantile(1.0 - outside, freedom_);
+    double total = 0.0;
+    double low = std::numeric_limits<double>::infinity();
+    double high = 0.0;
+    auto const weight = [&](candidate const& each) {
+      double const cautious = each.probability * each.model.cautious_prior / each.model.prior;
+      double const result = is_cautious ? cautious : each.probability;
+      return result < negligible ? 0.0 : result;
+    };
+    for (candidate const& each : candidates_) {
+      total += weight(each);
+      if (weight(each) <= 0.0) continue;
+      low = std::min(low, t * each.mean_error);
+      high = std::max(high, t * each.mean_error);
+    }
+    while (high - low > 1e-6 * high) {
+      double const middle = 0.5 * (low + high);
+      double sum = 0.0;
+      for (candidate const& each : candidates_) {
+        if (weight(each) > 0.0) sum += weight(each) * (1.0 - student_share_within(middle / each.mean_error, freedom_));
+      }
+      (sum > outside * total ? low : high) = middle;
+    }
+    return high;
+  }
+
+ private:
+  /// If one model holds.
+  struct candidate {
+    noise_model model;
+    double probability = 0.0;
+    double variance = 0.0;    ///< of a value
+    double mean_error = 0.0;  ///< standard error of the mean
+    double change = 0.0;      ///< size of the change, in units of the shape
+    double change_error = 0.0;
+  };
+
+  /// Sums over the coefficients, each over the density of the model.
+  struct weighted_sums {
+    double log_density = 0.0;
+    double squares = 0.0;        ///< of the values
+    double shape_squares = 0.0;  ///< of the shape
+    double products = 0.0;       ///< of both
+  };
+
+  static constexpr double negligible = 1e-6;
+
+  static weighted_sums sums_of(noise_model const& model, cosine_series const& values, cosine_series const* shape) {
+    weighted_sums result;
+    double densities = 1.0;  // their product, of which a logarithm is taken before it can overflow
+    for (std::size_t i = 0; i < values.coefficients().size(); ++i) {
+      double const density = model.density(values.cosines()[i]);
+      double const value = values.coefficients()[i];
+      result.squares += value * value / density;
+      if (shape != nullptr) {
+        double const like = shape->coefficients()[i];
+        result.shape_squares += like * like / density;
+        result.products += value * like / density;
+      }
+      densities *= density;
+      if (densities > 1e200 || densities < 1e-200) {
+        result.log_density += std::log(densities);
+        densities = 1.0;
+      }
+    }
+    result.log_density += std::log(densities);
+    return result;
+  }
+
+  void fit(cosine_series const& values, cosine_series const* shape) {
+    auto const found = static_cast<double>(values.coefficients().size());
+    freedom_ = std::max(1.0, shape != nullptr ? found - 1.0 : found);
+    // What arithmetic leaves of values that do not vary.
+    double const rounding = 1e-12 * values.mean();
+    double const least_squares = (found + 1.0) * rounding * rounding + std::numeric_limits<double>::min();
+    std::vector<double> logs;
+    for (noise_model const& model : noise_models(count_)) {
+      weighted_sums sums = sums_of(model, values, shape);
+      double log_likelihood = std::log(model.prior) - 0.5 * sums.log_density;
+      candidate each{model};
+      if (shape != nullptr) {
+        each.change = sums.products / sums.shape_squares;
+        sums.squares -= each.change * sums.products;
+        log_likelihood -= 0.5 * std::log(sums.shape_squares);
+      }
+      sums.squares = std::max(sums.squares, 0.0) + least_squares;
+      each.variance = sums.squares / freedom_;
+      each.mean_error = std::sqrt(each.variance * model.variance_of_mean(count_));
+      if (shape != nullptr) each.change_error = std::sqrt(each.variance / sums.shape_squares);
+      logs.push_back(log_likelihood - 0.5 * freedom_ * std::log(sums.squares));
+      candidates_.push_back(each);
+    }
+    double const highest = *std::max_element(logs.begin(), logs.end());
+    double total = 0.0;
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      candidates_[i].probability = std::exp(logs[i] - highest);
+      total += candidates_[i].probability;
+    }
+    for (candidate& each : candidates_) each.probability /= total;
+  }
+
+  std::size_t count_;
+  std::vector<candidate> candidates_;
+  double freedom_ = 1.0;
+};
+
+}  // namespace profkit
