@@ -29,6 +29,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/device_peaks.hpp
     profkit/analyze/durations.hpp
     profkit/analyze/gpu_idle.hpp
+    profkit/analyze/gpu_step_windows.hpp
     profkit/analyze/gpu_summary.hpp
     profkit/analyze/gpu_work.hpp
     profkit/analyze/grouped_positions.hpp
@@ -63,6 +64,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/steady_part.hpp
     profkit/analyze/step_budget.hpp
     profkit/analyze/step_series.hpp
+    profkit/analyze/step_times.hpp
     profkit/analyze/step_verdict.hpp
     profkit/analyze/stop_rule.hpp
     profkit/analyze/student.hpp

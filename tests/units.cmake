@@ -6,7 +6,7 @@ profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/cloc
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp)
 profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/save_load.test.cpp)
 profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
-                                       analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_idle.test.cpp
+                                       analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp
                                        analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp
@@ -16,7 +16,7 @@ profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/a
 target_compile_definitions(profkit_analyze_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
-                                        report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/table.test.cpp
+                                        report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/table.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
 else()
@@ -201,7 +201,7 @@ include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
 if(profkit_has_cuda)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
   profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu
-                                     gpu/gpu_idle_causes.test.cu LIBRARIES profkit::cupti)
+                                     gpu/gpu_idle_causes.test.cu gpu/gpu_run_ahead.test.cu LIBRARIES profkit::cupti)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)

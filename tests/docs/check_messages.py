@@ -18,7 +18,7 @@ CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fm
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=own cost)",
     "include/profkit/session_recording.hpp": r"\"between steps only\"[^\n]*",
-    "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*",
+    "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*",
     "include/profkit/record/other_recorders.hpp": r"why_not_shared\(\).*?;",
     "include/profkit/report/make_report.hpp": r"text \+= \"No step was made[^\n]*|fmt::format\(\"not collected[^\n]*",
     "include/profkit/report/work_table.hpp": r"[^\n]*cannot be[^\n]*",

@@ -18,9 +18,9 @@
 #include "adopted_scopes.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
-#include "device_clocks.hpp"
 #include "durations.hpp"
 #include "gpu_idle.hpp"
+#include "gpu_step_windows.hpp"
 #include "gpu_summary.hpp"
 #include "gpu_work.hpp"
 #include "kernel_class.hpp"
@@ -32,51 +32,13 @@
 #include "scope_work.hpp"
 #include "statistics.hpp"
 #include "step_budget.hpp"
-#include "step_verdict.hpp"
+#include "step_times.hpp"
 #include "summary.hpp"
 #include "time_per_step.hpp"
 
 namespace profkit {
 
 namespace detail {
-
-inline step_summary summarize_steps(profile const& of) {
-  step_summary result;
-  result.item_name = of.item_name;
-  std::map<std::uint64_t, milliseconds> gpu_times;  // by step
-  for (gpu_step_record const& step : of.gpu_steps) gpu_times[step.step] += to_ms(step.duration);
-  timed_steps host_times;
-  timed_steps gpu_step_times;
-  for (step_record const& step : of.steps) {
-    if (step.is_excluded) {
-      ++result.excluded;
-      continue;
-    }
-    host_times.add(step.index, step.warmup, to_ms(step.time.duration()));
-    auto const timed = gpu_times.find(step.index);
-    if (timed != gpu_times.end()) gpu_step_times.add(step.index, step.warmup, timed->second);
-    if (step.warmup) {
-      ++result.warmup;
-      continue;
-    }
-    result.items += step.items;
-    result.host_samples.push_back(to_ms(step.time.duration()));
-    if (timed != gpu_times.end()) result.gpu_samples.push_back(timed->second);
-  }
-  result.host = summarize(result.host_samples);
-  if (!result.gpu_samples.empty()) result.gpu = summarize(result.gpu_samples);
-  result.clocks = summarize_clocks(of);
-  result.stop = of.stop;
-  result.host_verdict = judge_steps(host_times, result.clocks);
-  if (result.gpu) result.gpu_verdict = judge_steps(gpu_step_times, result.clocks);
-  if (result.items == 0 || !result.host.mean) return result;
-  auto const step_time = step_time_of(result);
-  if (!step_time) return result;
-  double const items_per_step = static_cast<double>(result.items) / static_cast<double>(result.host.count);
-  result.items_per_second = items_per_step / std::chrono::duration<double>{step_time->first}.count();
-  result.items_per_second_basis = step_time->second;
-  return result;
-}
 
 inline std::vector<memory_summary> summarize_memory(profile const& of) {
   std::set<std::uint64_t> measured;
@@ -129,18 +91,40 @@ inline std::vector<counter_summary> summarize_counters(profile const& of, measur
 }
 
 struct gpu_analysis {
-  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree, kernel_class_rules const& classes)
+  gpu_analysis(profile const& of, measured_time const& when, path_tree const& tree)
       : launched{attribute(of)}, counted{of, launched, when}, work{of, launched, counted, tree} {
+    if (when.steps().empty()) return;
+    windows = gpu_step_window_finder{of, launched}.find();
+    busy_per_step = work.of_all().busy / static_cast<double>(when.steps().size());
+  }
+
+  /// @param is_of_gpu of the steps' windows on the devices, else of the steps on the host.
+  void find_idle(profile const& of, measured_time const& when, bool is_of_gpu, kernel_class_rules const& classes) {
     if (!when.has_steps()) return;
-    idle = find_gpu_idle(of, launched, when, counted);
-    budget = step_budget{of, when, counted, *idle, classes}.summarize();
+    measured_time const wall = is_of_gpu ? measured_time::of_stretches(times_of(windows.measured)) : when;
+    idle = find_gpu_idle(of, launched, when, counted, wall);
+    budget = step_budget{of, wall, counted, *idle, classes}.summarize();
+    budget->is_of_gpu = is_of_gpu;
+    if (is_of_gpu) budget->steps = windows.measured.size();
   }
 
   attribution launched;
   counted_operations counted;
   gpu_work work;
+  gpu_step_windows windows;
+  milliseconds busy_per_step{};  ///< with an operation of the steps in which kernels were collected
   std::optional<gpu_idle> idle;
   std::optional<budget_summary> budget;
+
+ private:
+  /// Without those that take no time.
+  static std::vector<interval> times_of(std::vector<gpu_step_window> const& of) {
+    std::vector<interval> result;
+    for (gpu_step_window const& each : of) {
+      if (each.time.begin < each.time.end) result.push_back(each.time);
+    }
+    return result;
+  }
 };
 
 inline gpu_summary summarize_gpu(profile const& of, measured_time const& when, gpu_analysis& gpu, time_per_step const& steps,
@@ -184,9 +168,12 @@ struct analyze_options {
   result.steps = detail::summarize_steps(of);
   std::optional<detail::gpu_analysis> gpu;
   if (has_kernels(of)) {
-    gpu.emplace(of, with_kernels, tree, with.kernel_classes);
+    gpu.emplace(of, with_kernels, tree);
+    result.steps.gpu_period = detail::summarize_gpu_period(of, gpu->windows, gpu->busy_per_step, result.steps);
+    gpu->find_idle(of, with_kernels, result.steps.gpu_period && result.steps.gpu_period->is_longer, with.kernel_classes);
     result.budget = gpu->budget;
   }
+  detail::choose_step_time(result.steps, gpu ? gpu->busy_per_step : milliseconds{});
   detail::time_per_step const steps{of, when, with_kernels, gpu ? &gpu->counted : nullptr};
   if (gpu) result.gpu = detail::summarize_gpu(of, with_kernels, *gpu, steps, with.kernel_classes);
   detail::scope_rows const rows{of, when, tree, steps, gpu ? &gpu->work : nullptr, gpu && gpu->idle ? &*gpu->idle : nullptr};

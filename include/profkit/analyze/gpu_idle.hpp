@@ -198,9 +198,15 @@ class idle_charging {
 
 /// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
 /// @param when with steps.
+/// @param wall in which to look: the steps, or the windows in which the devices did their work.
+inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
+                              counted_operations const& operations, measured_time const& wall) {
+  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, wall, operations));
+}
+
 inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
                               counted_operations const& operations) {
-  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, when, operations));
+  return find_gpu_idle(of, launched, when, operations, when);
 }
 
 }  // namespace profkit::detail

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "../profile/profile.hpp"
@@ -29,6 +30,15 @@ class measured_time {
     for (step_record const& step : of.steps) {
       if (step.is_measured() && step.has_kernels) result.measured_.push_back(step.time);
     }
+    result.sort();
+    return result;
+  }
+
+  /// Inside some stretches of time instead of steps.
+  [[nodiscard]] static measured_time of_stretches(std::vector<interval> stretches) {
+    measured_time result;
+    result.has_steps_ = true;
+    result.measured_ = std::move(stretches);
     result.sort();
     return result;
   }

@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
@@ -17,15 +16,6 @@
 #include "summary.hpp"
 
 namespace profkit::detail {
-
-/// The longer of mean host and mean GPU step time, and which it is: a host that runs ahead of its device is not a fast step.
-inline std::optional<std::pair<milliseconds, char const*>> step_time_of(step_summary const& of) {
-  if (!of.host.mean) return std::nullopt;
-  bool const device_is_slower = of.gpu && *of.gpu->mean > *of.host.mean;
-  milliseconds const time = device_is_slower ? *of.gpu->mean : *of.host.mean;
-  if (time.count() <= 0.0) return std::nullopt;
-  return std::make_pair(time, device_is_slower ? "GPU step time" : "host step time");
-}
 
 inline limits_summary summarize_limits(profile const& of) {
   limits_summary result;
@@ -63,8 +53,7 @@ inline limits_summary summarize_limits(profile const& of) {
 /// n/a without measured steps, and where neither the steps nor any scope said what they have to do.
 inline std::optional<model_summary> summarize_model(profile const& of, step_summary const& steps, limits_summary const& limits,
                                                     scope_work const& work) {
-  auto const time = step_time_of(steps);
-  if (!time) return std::nullopt;
+  if (!steps.step_time) return std::nullopt;
   model_summary result;
   double flops = 0.0;
   for (step_record const& step : of.steps) {
@@ -82,8 +71,8 @@ inline std::optional<model_summary> summarize_model(profile const& of, step_summ
   }
   if (flops <= 0.0) return std::nullopt;
   result.flops_per_step = flops / counted_steps;
-  result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{time->first}.count();
-  result.basis = time->second;
+  result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
+  result.basis = steps.step_time->basis;
   result.precision = of.precision;
   auto const precision = static_cast<std::size_t>(of.precision);
   result.peak_flops_per_second = limits.peaks.flops_per_second[precision];

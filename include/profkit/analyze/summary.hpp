@@ -28,6 +28,27 @@ struct duration_summary {
   std::optional<milliseconds> max;
 };
 
+/// What the measured steps took on the devices, by the operations launched in them. The period of a step is the time from when all earlier
+/// work has completed, and the step has begun, until its own work has completed. docs/step_budget.md has the definition.
+struct gpu_period_summary {
+  duration_summary time;              ///< of those measured steps in which kernels were collected, up to the last that launched something
+  std::vector<milliseconds> samples;  ///< in the order of the steps
+  verdict_summary verdict;
+  milliseconds host_mean{};  ///< host time of the same steps
+  /// Than host time, by more than noise: the host runs ahead of the devices, and the period is what a step takes.
+  bool is_longer = false;
+  /// Steps that had begun on the host after the one whose work the devices completed; n/a if no step launched anything.
+  std::optional<double> median_steps_ahead;
+  std::optional<double> max_steps_ahead;
+};
+
+/// What a step takes: the longest of its mean times.
+struct step_time_summary {
+  milliseconds mean{};
+  std::string basis;  ///< "host step time", "GPU step time" (between CUDA events) or "GPU step time (kernels)"
+  step_verdict verdict = step_verdict::too_few;
+};
+
 /// The measured steps. Warm-up steps, and those that the program excluded (`step::exclude`), are counted and are in no other figure.
 struct step_summary {
   std::uint64_t warmup = 0;
@@ -38,13 +59,14 @@ struct step_summary {
   std::vector<milliseconds> gpu_samples;
   std::uint64_t items = 0;
   std::string item_name;
-  /// Items over the longer of total host time and total GPU time: a host that runs ahead of its device is not a fast step.
-  std::optional<double> items_per_second;
-  std::string items_per_second_basis;  ///< "host step time" or "GPU step time"
+  std::optional<double> items_per_second;  ///< items of a step over `step_time`
+  std::string items_per_second_basis;      ///< that of `step_time`
   verdict_summary host_verdict;
-  std::optional<verdict_summary> gpu_verdict;  ///< n/a without a step timer
-  std::vector<clock_summary> clocks;           ///< one for each device; empty where they were not read
-  std::optional<stop_record> stop;             ///< n/a where the number of steps was fixed
+  std::optional<verdict_summary> gpu_verdict;    ///< n/a without a step timer
+  std::vector<clock_summary> clocks;             ///< one for each device; empty where they were not read
+  std::optional<stop_record> stop;               ///< n/a where the number of steps was fixed
+  std::optional<gpu_period_summary> gpu_period;  ///< n/a where kernels were not collected, or no step launched anything
+  std::optional<step_time_summary> step_time;    ///< n/a without measured steps
 };
 
 /// What the GPU did for some scopes: the operations (kernels, copies, memsets) launched in them or in any scope inside. What a CUDA graph
@@ -197,8 +219,10 @@ struct starving_scope {
   std::array<milliseconds, idle_causes> by_cause{};
 };
 
-/// Where the wall time of the measured steps in which kernels were collected went. Time between the steps is not in it.
+/// Where the wall time of the measured steps in which kernels were collected went. Time between the steps is not in it. The steps are those
+/// of the host, or of the devices where these take longer (`gpu_period_summary::is_longer`).
 struct budget_summary {
+  bool is_of_gpu = false;                ///< the latter
   milliseconds wall{};                   ///< sum of the steps; the rows' totals add up to it
   milliseconds busy{};                   ///< of the rows: some operation ran
   std::vector<budget_row> rows;          ///< in the order of the parts' first appearance; what was outside any scope is last

@@ -164,6 +164,7 @@ inline void write_budget(json_writer& json, std::optional<budget_summary> const&
   auto const share = [&](milliseconds part) { return of->wall.count() > 0.0 ? std::optional{part / of->wall} : std::nullopt; };
   json.begin_object();
   json.member("steps", of->steps);
+  json.member("wall_of", of->is_of_gpu ? "GPU step time (kernels)" : "host step time");
   json.member("wall_ms", of->wall.count());
   json.member("gpu_busy_ms", of->busy.count());
   json.key("gpu_idle");

@@ -94,7 +94,7 @@ inline std::string throughput_text(step_summary const& of) {
   if (of.items_per_second) {
     text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), one_line(of.item_name), of.items_per_second_basis);
   }
-  return text + "\n\n";
+  return text + "\n" + run_ahead_text(of) + "\n";
 }
 
 template <class Unused>

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "../analyze/summary.hpp"
 #include "../version.hpp"
@@ -56,6 +57,26 @@ inline void write_samples(json_writer& json, char const* name, std::vector<milli
   json.end_array();
 }
 
+/// The steps' times on the devices by the operations launched in them, and what follows for the step time.
+inline void write_gpu_period(json_writer& json, step_summary const& of) {
+  gpu_period_summary const* const known = of.gpu_period ? &*of.gpu_period : nullptr;
+  duration_summary const time = known == nullptr ? duration_summary{} : known->time;
+  json.member("gpu_period_count", known == nullptr ? std::nullopt : std::optional{time.count});
+  json.member("gpu_period_mean_ms", count_of(time.mean));
+  json.member("gpu_period_std_ms", count_of(time.standard_deviation));
+  json.member("gpu_period_median_ms", count_of(time.median));
+  json.member("gpu_period_min_ms", count_of(time.min));
+  json.member("gpu_period_max_ms", count_of(time.max));
+  json.member("gpu_period_p95_ms", count_of(time.p95));
+  write_verdict(json, "gpu_period_", known == nullptr ? nullptr : &known->verdict, of.clocks);
+  json.member("host_runs_ahead", known == nullptr ? std::nullopt : std::optional{known->is_longer});
+  json.member("run_ahead_median_steps", known == nullptr ? std::nullopt : known->median_steps_ahead);
+  json.member("run_ahead_max_steps", known == nullptr ? std::nullopt : known->max_steps_ahead);
+  json.member("step_time_ms", of.step_time ? std::optional{of.step_time->mean.count()} : std::nullopt);
+  json.member("step_time_basis", of.step_time ? std::optional{of.step_time->basis} : std::nullopt);
+  json.member("step_time_verdict", of.step_time ? std::optional{verdict_name(of.step_time->verdict)} : std::nullopt);
+}
+
 inline void write_steps(json_writer& json, step_summary const& of) {
   json.key("steps");
   json.begin_object();
@@ -79,10 +100,12 @@ inline void write_steps(json_writer& json, step_summary const& of) {
   json.member("gpu_p95_ms", count_of(of.gpu ? of.gpu->p95 : std::nullopt));
   write_verdict(json, "", &of.host_verdict, of.clocks);
   write_verdict(json, "gpu_", of.gpu_verdict ? &*of.gpu_verdict : nullptr, of.clocks);
+  write_gpu_period(json, of);
   write_clocks(json, of.clocks);
   write_stop(json, of.stop);
   write_samples(json, "samples_ms", of.host_samples);
   write_samples(json, "gpu_samples_ms", of.gpu_samples);
+  write_samples(json, "gpu_period_samples_ms", of.gpu_period ? of.gpu_period->samples : std::vector<milliseconds>{});
   json.end_object();
 }
 

@@ -33,7 +33,7 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 
 }  // namespace detail
 
-/// Host and GPU time of the measured steps, in milliseconds.
+/// Host and GPU time of the measured steps, in milliseconds. The GPU's by its kernels where it is longer than the host's.
 [[nodiscard]] inline table step_table(summary const& of) {
   table result{
       {"measured steps", "count", "mean ms", "std ms", "min ms", "median ms", "p95 ms", "max ms", "95 % +- ms", "MAD ms", "verdict"}};
@@ -44,6 +44,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
     std::vector<std::string> row(result.columns(), detail::not_measured);
     row.front() = "GPU (CUDA events)";
     result.add(std::move(row));
+  }
+  if (of.steps.gpu_period && of.steps.gpu_period->is_longer) {
+    result.add(detail::step_row("GPU (kernels)", of.steps.gpu_period->time, of.steps.gpu_period->verdict));
   }
   return result;
 }

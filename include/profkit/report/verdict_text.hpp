@@ -153,11 +153,12 @@ inline std::string verdict_line(char const* what, verdict_summary const& of, std
   return text + "  " + warmup_words(of) + "\n";
 }
 
-inline std::string stop_words(stop_record const& of, std::uint64_t measured) {
+inline std::string stop_words(stop_record const& of, std::uint64_t measured, bool host_runs_ahead) {
   std::string const reached =
       of.reached ? fmt::format("the mean {} step time is known to {}", of.is_of_gpu ? "GPU" : "host", format_half_width(*of.reached))
                  : "the mean step time is not known yet";
-  std::string const wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * of.wanted);
+  std::string wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * of.wanted);
+  if (host_runs_ahead && !of.is_of_gpu) wanted += "; the GPU takes longer: collect profkit::cuda_step_timer to stop by its time";
   if (of.reached && *of.reached <= of.wanted) return fmt::format("stopped after {} measured steps: {}\n", measured, wanted);
   if (measured >= of.most_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", of.most_steps, wanted);
   return fmt::format("the program ended the loop after {} measured steps: {}\n", measured, wanted);
@@ -165,16 +166,30 @@ inline std::string stop_words(stop_record const& of, std::uint64_t measured) {
 
 }  // namespace detail
 
+/// That the host runs ahead of the GPU, and by how many steps. A line; empty where it does not.
+[[nodiscard]] inline std::string run_ahead_text(step_summary const& of) {
+  if (!of.gpu_period || !of.gpu_period->is_longer) return "";
+  gpu_period_summary const& gpu = *of.gpu_period;
+  double const most = gpu.max_steps_ahead.value_or(0.0);
+  std::string const ahead = most >= 1.0 ? fmt::format("The host runs ahead of the GPU by up to {:.0f} {} (median {:g})", most,
+                                                      most == 1.0 ? "step" : "steps", *gpu.median_steps_ahead)
+                                        : "The host does not wait for the GPU within a step";
+  return fmt::format("{}: step time is the GPU's, {} ms (host {} ms).\n", ahead, detail::format_ms(gpu.time.mean),
+                     detail::format_ms(gpu.host_mean));
+}
+
 /// Whether the step times can be believed. A few lines.
 [[nodiscard]] inline std::string verdict_text(summary const& of) {
   step_summary const& steps = of.steps;
-  std::string text = detail::verdict_line("host", steps.host_verdict, steps.clocks);
+  bool const host_runs_ahead = steps.gpu_period && steps.gpu_period->is_longer;
+  std::string text = host_runs_ahead ? detail::verdict_line("GPU (kernels)", steps.gpu_period->verdict, steps.clocks) : "";
+  text += detail::verdict_line("host", steps.host_verdict, steps.clocks);
   if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, steps.clocks);
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
   if (steps.clocks.empty())
     text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n",
                         detail::why_not_collected(of, collector_kind::gpu_clocks, "not read after a measured step"));
-  if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count);
+  if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count, host_runs_ahead);
   return text;
 }
 
