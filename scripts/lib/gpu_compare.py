@@ -12,7 +12,7 @@ SAME_BAR = 0.95
 SIDE = 5  # runs of a side, where both sides have several
 PERCENT = 5
 SLOWER = {"stencil": "memory", "multiply-add": "arithmetic", "short kernels": "arithmetic"}
-PLAIN_RUNS = 3
+PLAIN_RUNS = 5
 KERNELS = {"stencil": "stencil(", "multiply-add": "multiply_add(", "short kernels": "short_work("}
 
 
@@ -82,24 +82,22 @@ def check_slower(checks, place):
         return folders
 
     plain = measure("plain", PLAIN_RUNS)
+    plain_side = side_of(place, "plain_side", plain)
     quiet = [compare(place, a, b) for a, b in itertools.combinations(plain, 2)]
     checks.add("no scope of a plain run is FASTER or SLOWER than in another", not any(map(changed, quiet)), "; ".join(told(changed(each)) for each in quiet))
     for scope, around in SLOWER.items():
         slower = measure(f"slower {scope}", PLAIN_RUNS, "--slower", scope, "--percent", PERCENT)
         expected = {f"step/{around}/{scope}"}
         allowed = expected | {"step", f"step/{around}", "step time"}
-        good, shown = 0, []
-        for a, b in zip(plain, slower):
-            rows = changed(compare(place, a, b))
-            found = {row["name"] for row in rows if row["verdict"] == "SLOWER" and row["of"] != "kernel"}
-            beside = [row for row in rows if row["verdict"] == "FASTER" or
-                      not (row["name"] in allowed if row["of"] != "kernel" else KERNELS[scope] in row["name"])]
-            good += expected <= found and not beside
-            shown.append(told(rows))
-            lines.append(f"| {scope} | " + "; ".join(f"{row['of']} {row['name'][:50]} {100 * row['change']:+.2f} % ({100 * row['range'][0]:+.2f} to {100 * row['range'][1]:+.2f})"
-                                                     for row in rows) + " |")
-        checks.add(f"a scope that does {PERCENT} % more work is SLOWER, and nothing but what is around it: {scope}", good == PLAIN_RUNS,
-                   f"{good} of {PLAIN_RUNS} runs; {' / '.join(shown)}")
+        # One run a side rests on assumed noise, and leaves such a change undecided.
+        rows = changed(compare(place, plain_side, side_of(place, "slower_side", slower)))
+        found = {row["name"] for row in rows if row["verdict"] == "SLOWER" and row["of"] != "kernel"}
+        beside = [row for row in rows if row["verdict"] == "FASTER" or
+                  not (row["name"] in allowed if row["of"] != "kernel" else KERNELS[scope] in row["name"])]
+        lines.append(f"| {scope} | " + "; ".join(f"{row['of']} {row['name'][:50]} {100 * row['change']:+.2f} % ({100 * row['range'][0]:+.2f} to {100 * row['range'][1]:+.2f})"
+                                                 for row in rows) + " |")
+        checks.add(f"a scope that does {PERCENT} % more work is SLOWER with {PLAIN_RUNS} runs a side, and nothing but what is around it: {scope}",
+                   expected <= found and not beside, told(rows))
     return lines
 
 
@@ -107,6 +105,6 @@ def check_compare(checks, place):
     lines = ["# Runs compared", "", f"## The same program: {SMALL.name}, {RUNS} runs, {WARMUP} warm-up steps, {STEPS} measured", "",
              "| sides | comparisons | nothing FASTER or SLOWER | rows | FASTER | SLOWER | SAME | UNSURE | NEW | GONE |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"]
     lines += check_same(checks, place)
-    lines += ["", f"## One scope does {PERCENT} % more work, one run a side", "", "| scope | FASTER or SLOWER |", "|---|---|"]
+    lines += ["", f"## One scope does {PERCENT} % more work, {PLAIN_RUNS} runs a side", "", "| scope | FASTER or SLOWER |", "|---|---|"]
     lines += check_slower(checks, place)
     (place.out / "compare.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -23,6 +23,7 @@ TEXTS = {
     "include/profkit/report/make_report.hpp": r"text \+= \"No step was made[^\n]*|fmt::format\(\"not collected[^\n]*",
     "include/profkit/report/work_table.hpp": r"[^\n]*cannot be[^\n]*",
     "include/profkit/profile/journal_reader.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
+    "tools/profkit/comparison_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;|return \"host speed: unknown[^;]*;",
     "include/profkit/analyze/model_flops.hpp": r"why_no_peaks? =.*?;",
 }
 SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # what compilers and CMake say

@@ -6,12 +6,16 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "made_runs.hpp"
+#include "change_estimate.hpp"
+#include "decision.hpp"
+#include "machine_speed.hpp"
+#include "moderated_variance.hpp"
 
 using Catch::Approx;
 using namespace profkit_program;
@@ -35,49 +39,108 @@ comparison_row const& find(comparison const& in, std::string_view name) {
   return *found;
 }
 
-std::size_t changed(comparison const& of) { return of.count(verdict::faster) + of.count(verdict::slower); }
-
-std::vector<figures> means(std::vector<double> const& values) {
-  std::vector<figures> result;
-  for (double const value : values) result.push_back({30, value, 0.0, 0.0});
-  return result;
+/// As if the noise of GPU times were known to be small.
+compare_options quiet() {
+  compare_options options;
+  options.gpu_noise = 0.002;
+  return options;
 }
 
 }  // namespace
 
-TEST_CASE("with several runs the range is Welch's", "[compare]") {
-  // By hand: relative variances of the means (1/3) (0.01)^2 and (1/3) (0.02/1.1)^2.
-  side_of_row const a{means({0.99, 1.0, 1.01})};
-  side_of_row const b{means({1.08, 1.1, 1.12})};
-  change_estimate const change = estimate_change(a, b, 0.5, enough_for_one_row);
-  double const of_a = 0.01 * 0.01 / 3.0;
-  double const of_b = std::pow(0.02 / 1.1, 2.0) / 3.0;
-  CHECK(change.change() == Approx(0.1));
-  CHECK(change.variance == Approx(of_a + of_b));
-  CHECK(change.freedom == Approx(std::pow(of_a + of_b, 2.0) / (of_a * of_a / 2.0 + of_b * of_b / 2.0)));
-  // The pooled variance where a side has one run: 5 runs with a variance of 0.01^2 * 2.5 and 4 degrees of freedom.
-  change_estimate const pooled =
-      estimate_change(side_of_row{means({0.98, 0.99, 1.0, 1.01, 1.02})}, side_of_row{means({1.05})}, 0.5, enough_for_one_row);
-  CHECK(pooled.variance == Approx(0.00025 * (1.0 + 0.2)));
-  CHECK(pooled.freedom == Approx(4.0));
-}
-
-TEST_CASE("with one run a side the range is of the steps within and of the noise assumed between", "[compare]") {
-  change_estimate const change =
-      estimate_change(side_of_row{{{100, 1.0, 0.1, 0.0}}}, side_of_row{{{100, 1.0, 0.1, 0.5}}}, 0.01 * 0.01, enough_for_one_row);
+TEST_CASE("with one run a side the interval is of the steps within and of the noise assumed between", "[compare]") {
+  side_of_row const a{{{100, 1.0, 0.1, 0.0}}};
+  side_of_row const b{{{100, 1.0, 0.1, 0.5}}};
   double const effective = 100.0 * (1.0 - 51.0 / 96.0) / (1.0 + 51.0 / 96.0);  // Kendall's correction of 0.5 is (100 * 0.5 + 1) / 96
   double const effective_of_none = 100.0 * (1.0 - 1.0 / 96.0) / (1.0 + 1.0 / 96.0);
-  CHECK(change.variance == Approx(2.0 * 0.0001 + 0.01 / effective + 0.01 / effective_of_none));
+  CHECK(a.within() == Approx(0.01 / effective_of_none));
+  CHECK(b.within() == Approx(0.01 / effective));
+  run_noise noise;
+  noise.assumed = 0.0001;
   // The normal distribution's 1.96 where nothing is estimated.
-  auto const range = estimate_change(side_of_row{means({1.0})}, side_of_row{means({1.0})}, 0.0001, enough_for_one_row).interval(0.95);
-  CHECK(range.first == Approx(std::expm1(-1.95996 * std::sqrt(0.0002))).epsilon(1e-4));
-  CHECK(range.second == Approx(std::expm1(1.95996 * std::sqrt(0.0002))).epsilon(1e-4));
+  CHECK(half_width(noise, 0.05) == Approx(1.95996 * std::sqrt(0.0002)).epsilon(1e-4));
+  noise.within = a.within() + b.within();
+  CHECK(half_width(noise, 0.05) == Approx(1.95996 * std::sqrt(0.0002 + noise.within)).epsilon(1e-4));
 }
 
-TEST_CASE("few runs that differ by more than the noise assumed are believed", "[compare]") {
-  change_estimate const change =
-      estimate_change(side_of_row{means({0.9, 1.1})}, side_of_row{means({0.9, 1.1})}, 0.0001, enough_for_one_row);
-  CHECK(change.variance == Approx(0.02));  // of each side (0.1^2 + 0.1^2) / 1, over two runs
+TEST_CASE("with several runs the interval is the narrower one of what is assumed and what they show", "[compare]") {
+  run_noise noise;
+  noise.assumed = 0.0001;
+  noise.runs_freedom = noise.freedom = 4.0;  // three runs a side
+  noise.both = 2.0 / 3.0;
+  SECTION("few runs that differ little by chance are believed with Student's long tails") {
+    noise.variance = 0.000001;
+    // 96 % of Student's distribution with 4 degrees of freedom: a fifth of the 5 % belongs to the assumption.
+    CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.000001 * noise.both)).epsilon(1e-4));
+  }
+  SECTION("runs that differ as is assumed rest on the assumption") {
+    noise.variance = 0.0001;
+    CHECK(half_width(noise, 0.05) == Approx(2.57583 * std::sqrt(0.0001 * noise.both)).epsilon(1e-4));
+  }
+  SECTION("runs that differ by much more refute it") {
+    noise.variance = 0.0003;  // chi-square over 4 is 3: beyond 2.37
+    CHECK(noise.refutes_assumption());
+    CHECK(half_width(noise, 0.05) == Approx(2.99853 * std::sqrt(0.0003 * noise.both)).epsilon(1e-4));
+  }
+  CHECK(half_width(noise, 0.01) > half_width(noise, 0.05));
+}
+
+TEST_CASE("an interval gets narrower with each run", "[compare]") {
+  double before = 1.0;
+  for (std::size_t runs = 1; runs <= 20; ++runs) {
+    run_noise noise;
+    noise.assumed = noise.variance = 0.0001;
+    noise.runs_freedom = noise.freedom = 2.0 * static_cast<double>(runs) - 2.0;
+    noise.both = 2.0 / static_cast<double>(runs);
+    double const now = half_width(noise, 0.05);
+    INFO(runs);
+    CHECK(now < before);
+    before = now;
+  }
+}
+
+TEST_CASE("the polygamma functions have their known values", "[compare]") {
+  double const pi = std::acos(-1.0);
+  CHECK(detail::digamma(1.0) == Approx(-0.57721566490153286));
+  CHECK(detail::digamma(0.5) == Approx(-0.57721566490153286 - 2.0 * std::log(2.0)));
+  CHECK(detail::trigamma(1.0) == Approx(pi * pi / 6.0));
+  CHECK(detail::trigamma(0.5) == Approx(pi * pi / 2.0));
+  for (double const x : {0.01, 0.7, 3.0, 500.0}) CHECK(detail::inverse_trigamma(detail::trigamma(x)) == Approx(x));
+}
+
+TEST_CASE("the prior of variances is found from many of them", "[compare]") {
+  std::mt19937_64 random{1};
+  constexpr double freedom = 4.0;
+  std::chi_squared_distribution<double> sample{freedom};
+  SECTION("of rows that all have one variance") {
+    std::vector<double> variances;
+    for (int i = 0; i < 4000; ++i) variances.push_back(0.25 * sample(random) / freedom);
+    variance_prior const prior = fit_variance_prior(variances, freedom);
+    CHECK(prior.variance == Approx(0.25).epsilon(0.05));
+    CHECK(prior.freedom > 50.0);
+  }
+  SECTION("of rows whose variances differ") {
+    constexpr double of_prior = 6.0;
+    std::chi_squared_distribution<double> draw{of_prior};
+    std::vector<double> variances;
+    for (int i = 0; i < 4000; ++i) variances.push_back(0.25 * of_prior / draw(random) * sample(random) / freedom);
+    variance_prior const prior = fit_variance_prior(variances, freedom);
+    CHECK(prior.variance == Approx(0.25).epsilon(0.05));
+    CHECK(prior.freedom == Approx(of_prior).epsilon(0.2));
+  }
+  SECTION("two rows say nothing, nor do rows that do not vary") {
+    CHECK(fit_variance_prior({0.1, 0.2}, freedom).freedom == 0.0);
+    CHECK(fit_variance_prior({0.0, 0.0, 0.0}, freedom).freedom == 0.0);
+  }
+}
+
+TEST_CASE("a row's variance is drawn towards the prior, by their degrees of freedom", "[compare]") {
+  variance_prior const own = moderate(0.4, 2.0, {0.1, 4.0}, 100.0);
+  CHECK(own.variance == Approx((4.0 * 0.1 + 2.0 * 0.4) / 6.0));
+  CHECK(own.freedom == Approx(6.0));
+  CHECK(moderate(0.4, 2.0, {0.1, 4.0}, 5.0).freedom == Approx(5.0));  // all rows together know no more than that
+  CHECK(moderate(0.4, 2.0, {}, 100.0).variance == Approx(0.4));
+  CHECK(moderate(0.4, 2.0, {0.1, std::numeric_limits<double>::infinity()}, 100.0).variance == Approx(0.1));
 }
 
 TEST_CASE("Hedges' g is the difference in spreads of steps, made smaller for few steps", "[compare]") {
@@ -87,19 +150,26 @@ TEST_CASE("Hedges' g is the difference in spreads of steps, made smaller for few
 
 TEST_CASE("a scope that takes 5 % more is SLOWER, one that takes 5 % less FASTER, and so are its kernel and what is around it",
           "[compare]") {
-  comparison const slower = compare({plain_run(1.0, 0.01)}, {plain_run(1.05, 0.01)});
+  comparison const slower = compare({plain_run(1.0, 0.01)}, {plain_run(1.05, 0.01)}, quiet());
   for (char const* const name : {"step", "step/work", "work()"}) {
     CHECK(find(slower, name).says == verdict::slower);
     CHECK(find(slower, name).change.value() == Approx(0.05));
     CHECK(find(slower, name).range->first > 0.0);
   }
-  CHECK(find(slower, "step time").says == verdict::unsure);  // 15 % of noise are assumed of it
-  CHECK(find(compare({plain_run(1.05, 0.01)}, {plain_run(1.0, 0.01)}), "step/work").says == verdict::faster);
+  CHECK(find(slower, "step time").says == verdict::unsure);  // more noise is assumed of it
+  CHECK(find(compare({plain_run(1.05, 0.01)}, {plain_run(1.0, 0.01)}, quiet()), "step/work").says == verdict::faster);
+}
+
+TEST_CASE("with one run a side, and nothing known about the noise, 5 % more is UNSURE", "[compare]") {
+  CHECK(find(compare({plain_run(1.0)}, {plain_run(1.05)}), "step/work").says == verdict::unsure);
+  CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}), "step/work").says == verdict::unsure);
+  CHECK(find(compare({plain_run(1.0)}, {plain_run(2.0)}), "step/work").says == verdict::slower);
 }
 
 TEST_CASE("what is surely near 0 is SAME, what may be large is UNSURE", "[compare]") {
-  CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}), "step/work").says == verdict::same);
   compare_options options;
+  options.gpu_noise = 0.002;
+  CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}, options), "step/work").says == verdict::same);
   options.gpu_noise = 0.05;
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}, options), "step/work").says == verdict::unsure);
   // Surely not 0, but surely too little to matter.
@@ -117,7 +187,7 @@ TEST_CASE("a change that is no share of the step to speak of does not matter", "
     run->scopes.push_back({"step/small", {}, figures{30, run == &a ? 0.0001 : 0.00014, 0.0, 0.0}, 0.0});
     run->scopes.push_back({"step/enough", {}, figures{30, run == &a ? 0.001 : 0.0012, 0.0, 0.0}, 0.0});
   }
-  comparison const result = compare({a}, {b});
+  comparison const result = compare({a}, {b}, quiet());
   CHECK(find(result, "step/tiny").says == verdict::same);
   CHECK_FALSE(find(result, "step/tiny").range);
   CHECK(find(result, "step/small").says == verdict::same);
@@ -129,9 +199,9 @@ TEST_CASE("copies from and to the host may differ a lot", "[compare]") {
   run_figures b = plain_run(1.0);
   a.scopes.push_back({"step/data", {}, figures{30, 0.5, 0.0, 0.0}, 0.5});
   b.scopes.push_back({"step/data", {}, figures{30, 0.6, 0.0, 0.0}, 0.6});
-  CHECK(find(compare({a}, {b}), "step/data").says == verdict::unsure);
+  CHECK(find(compare({a}, {b}, quiet()), "step/data").says == verdict::unsure);
   a.scopes.back().host_copies_ms = b.scopes.back().host_copies_ms = 0.0;
-  CHECK(find(compare({a}, {b}), "step/data").says == verdict::slower);
+  CHECK(find(compare({a}, {b}, quiet()), "step/data").says == verdict::slower);
 }
 
 TEST_CASE("what one side has alone is NEW or GONE, in its place", "[compare]") {
@@ -146,7 +216,7 @@ TEST_CASE("what one side has alone is NEW or GONE, in its place", "[compare]") {
   std::vector<std::string> names;
   for (comparison_row const& row : result.rows) names.push_back(row.name);
   CHECK(names == std::vector<std::string>{"step time", "step", "step/new", "step/old", "step/work", "work()"});
-  CHECK_FALSE(comparison::is_slower_by(find(result, "step/new"), 0.0));
+  CHECK_FALSE(is_slower_by(find(result, "step/new"), 0.0));
 }
 
 TEST_CASE("a run that lacks a scope took no time for it", "[compare]") {
@@ -161,7 +231,7 @@ TEST_CASE("GPU work that was not there before is SLOWER by any limit", "[compare
   comparison const result = compare({plain_run(0.0)}, {plain_run(1.0)});
   CHECK(find(result, "step/work").says == verdict::slower);
   CHECK_FALSE(find(result, "step/work").change);
-  CHECK(comparison::is_slower_by(find(result, "step/work"), 10.0));
+  CHECK(is_slower_by(find(result, "step/work"), 10.0));
 }
 
 TEST_CASE("scopes are compared by GPU time where both sides have it, else by host time, or as is asked", "[compare]") {
@@ -206,77 +276,124 @@ TEST_CASE("different machines are said", "[compare]") {
   CHECK(result.notes[1] == "plain: 7 dropped_kernels");
 }
 
-TEST_CASE("a machine that is slower as a whole makes no step SLOWER, unless its noise is known", "[compare]") {
-  std::mt19937_64 random{1};
-  made_program before;
-  before.host_noise = 0.01;
-  made_program after = before;
-  after.host_factor = 1.8;
-  auto const a = before.runs(1, random);
-  auto const b = after.runs(1, random);
-  comparison const result = compare(a, b);
-  CHECK(result.rows.front().says == verdict::unsure);
-  CHECK(result.host_noise > 0.5);
-  REQUIRE(result.notes.size() == 1);
-  CHECK(result.notes[0].find("host times of most scopes are +8") != std::string::npos);
-  CHECK(changed(result) == 0);
+TEST_CASE("what the machine's speed explains is no change of the program", "[compare]") {
+  auto const run = [](double step_ms, double probe_us, double waiting) {
+    run_figures result = plain_run(1.0);
+    result.step.mean_ms = step_ms;
+    result.probe_us = probe_us;
+    result.waiting = waiting;
+    return result;
+  };
+  auto const says = [&](run_figures const& b) { return find(compare({run(10.0, 100.0, 0.0)}, {b}), "step time").says; };
+  CHECK(says(run(20.0, 100.0, 0.0)) == verdict::slower);
+  CHECK(says(run(20.0, 200.0, 0.0)) == verdict::unsure);
+  CHECK(says(run(20.0, 100.0, 0.5)) == verdict::unsure);  // it waited for a processor for half of the time
+  CHECK(says(run(10.0, 200.0, 0.0)) == verdict::unsure);  // it need not follow the machine: it may wait for a GPU
+  CHECK(says(run(40.0, 200.0, 0.0)) == verdict::slower);
+  CHECK(says(run(10.0, 50.0, 0.0)) == verdict::unsure);
+  CHECK(says(run(20.0, 50.0, 0.0)) == verdict::slower);
+  run_figures unknown_machine = run(20.0, 100.0, 0.0);
+  unknown_machine.probe_us.reset();
+  CHECK(says(unknown_machine) == verdict::unsure);
+  unknown_machine.step.mean_ms = 30.0;
+  CHECK(says(unknown_machine) == verdict::slower);
+  CHECK_FALSE(compare({run(10.0, 100.0, 0.0)}, {unknown_machine}).machine);
+  // Unless one knows what the machine does.
   compare_options known_machine;
   known_machine.host_noise = 0.02;
   known_machine.is_host_noise_known = true;
-  CHECK(compare(a, b, known_machine).rows.front().says == verdict::slower);
-  // Several runs of both sides show what the machine does.
-  CHECK(compare(before.runs(5, random), after.runs(5, random)).rows.front().says == verdict::slower);
+  unknown_machine.step.mean_ms = 12.0;
+  CHECK(find(compare({run(10.0, 100.0, 0.0)}, {unknown_machine}, known_machine), "step time").says == verdict::slower);
 }
 
-TEST_CASE("of comparisons of one program at most 5 % find a change of the step, and as many one of anything else", "[compare]") {
-  struct setting {
-    std::size_t runs;
-    double gpu_noise;
-    double host_noise;
+TEST_CASE("a step of a program without a GPU that got no longer, though it waited for a processor, is FASTER", "[compare]") {
+  run_figures a = plain_run(1.0);
+  for (scope_figures& scope : a.scopes) scope.gpu.reset();
+  a.kernels.reset();
+  a.probe_us = 100.0;
+  a.waiting = 0.0;
+  run_figures b = a;
+  b.waiting = 0.5;
+  CHECK(find(compare({a}, {b}), "step time").says == verdict::faster);
+  b.step.mean_ms = 20.0;
+  CHECK(find(compare({a}, {b}), "step time").says == verdict::unsure);
+  CHECK(find(compare({a}, {b}), "step time").range->first == Approx(std::expm1(-1.95996 * 0.1 * std::sqrt(2.0))).epsilon(1e-3));
+  b.step.mean_ms = 40.0;
+  CHECK(find(compare({a}, {b}), "step time").says == verdict::slower);
+}
+
+TEST_CASE("the machine's change is that of the probe and of waiting together", "[compare]") {
+  std::vector<run_figures> a(2);
+  std::vector<run_figures> b(1);
+  a[0].probe_us = 100.0;
+  a[1].probe_us = 400.0;
+  b[0].probe_us = 300.0;
+  CHECK(find_machine_change(a, b)->log_ratio() == Approx(std::log(1.5)));  // the geometric mean of A is 200
+  CHECK(find_machine_change(a, b)->probe_deviations[1] == Approx(std::log(2.0)));
+  a[0].waiting = a[1].waiting = 0.0;
+  CHECK(find_machine_change(a, b)->waiting == 0.0);  // not all runs know it
+  b[0].waiting = 0.5;
+  CHECK(find_machine_change(a, b)->waiting == Approx(std::log(2.0)));
+  CHECK(find_machine_change(a, b)->log_ratio() == Approx(std::log(3.0)));
+  CHECK(find_machine_change(a, b)->max_waiting == 0.5);
+  // Without a GPU a step that waits for a processor takes that much longer; with one it may hide it.
+  CHECK(find_machine_change(a, b)->effect().low == Approx(std::log(2.0)));
+  CHECK(find_machine_change(a, b)->effect().high == Approx(std::log(3.0)));
+  b[0].kernels.emplace();
+  CHECK(find_machine_change(a, b)->effect().low == 0.0);
+  a[1].probe_us.reset();
+  CHECK_FALSE(find_machine_change(a, b));
+}
+
+TEST_CASE("a limit passes, fails, or cannot be decided", "[compare]") {
+  auto const outcome = [](double b_ms, compare_options const& options, double limit) {
+    run_figures a = plain_run(1.0);
+    run_figures b = plain_run(b_ms);
+    a.probe_us = b.probe_us = 100.0;
+    b.step.mean_ms = 10.0 * b_ms;
+    return decide(compare({a}, {b}, options), options.scope, limit).says();
   };
-  // Noise as it is assumed where it is; any where the runs show it.
-  for (setting const each :
-       {setting{1, 0.005, 0.15}, setting{2, 0.005, 0.15}, setting{3, 0.005, 0.3}, setting{5, 0.02, 0.3}, setting{10, 0.0001, 0.01}}) {
-    std::mt19937_64 random{each.runs};
-    made_program program;
-    program.gpu_noise = each.gpu_noise;
-    program.host_noise = each.host_noise;
-    constexpr int rounds = 200;
-    int wrong_steps = 0;
-    int wrong_others = 0;
-    for (int round = 0; round < rounds; ++round) {
-      comparison const result = compare(program.runs(each.runs, random), program.runs(each.runs, random));
-      verdict const of_step = result.rows.front().says;
-      bool const is_wrong = of_step == verdict::faster || of_step == verdict::slower;
-      wrong_steps += is_wrong ? 1 : 0;
-      wrong_others += changed(result) > (is_wrong ? 1U : 0U) ? 1 : 0;
-    }
-    INFO(each.runs << " runs a side: " << wrong_steps << " and " << wrong_others << " of " << rounds);
-    // 10 are expected at most; 19 and more come once in a hundred times.
-    CHECK(wrong_steps <= 18);
-    CHECK(wrong_others <= 18);
-  }
+  compare_options options = quiet();
+  options.host_noise = 0.002;
+  CHECK(outcome(1.0, options, 0.03) == decision::outcome::passes);
+  CHECK(outcome(1.1, options, 0.03) == decision::outcome::fails);
+  CHECK(outcome(1.03, options, 0.03) == decision::outcome::undecided);
+  CHECK(outcome(1.1, options, 0.2) == decision::outcome::passes);
+  CHECK(outcome(1.0, {}, 0.03) == decision::outcome::undecided);
+  CHECK(outcome(2.0, {}, 0.03) == decision::outcome::fails);
+  options.scope = "step/work";
+  CHECK(outcome(1.0, options, 0.03) == decision::outcome::passes);
+  CHECK(outcome(1.03, options, 0.03) == decision::outcome::undecided);
 }
 
-TEST_CASE("of a program with one scope 5 % slower, that scope and its kernel are found, and nothing beside them", "[compare]") {
-  for (std::size_t const runs : {1U, 3U, 5U}) {
-    std::mt19937_64 random{runs};
-    made_program const before;
-    made_program after;
-    constexpr std::size_t slow = 30;
-    after.factors.assign(slow + 1, 1.0);
-    after.factors[slow] = 1.05;
-    int found = 0;
-    int clean = 0;
-    for (int round = 0; round < 50; ++round) {
-      comparison const result = compare(before.runs(runs, random), after.runs(runs, random));
-      verdict const scope = find(result, "step/part_30").says;
-      verdict const kernel = find(result, "kernel of part_30").says;
-      found += scope == verdict::slower && kernel == verdict::slower ? 1 : 0;
-      clean += changed(result) == 2 ? 1 : 0;
-    }
-    INFO(runs << " runs a side");
-    CHECK(found >= 48);
-    CHECK(clean >= 45);
-  }
+TEST_CASE("a noisy scope leaves a limit undecided only if it could make the step slower by the limit", "[compare]") {
+  auto const open_with = [](double share) {
+    run_figures run = plain_run(1.0);
+    run.probe_us = 100.0;
+    run.kernels->front().gpu.mean_ms = 1.0;
+    figures const noisy{30, share, 0.4 * share, 0.0};
+    run.scopes.push_back({"step/noisy", {}, noisy, 0.0});
+    compare_options options = quiet();
+    options.host_noise = 0.002;
+    decision const result = decide(compare({run}, {run}, options), "", 0.03);
+    return result.open.empty() ? std::string{} : result.open.front()->name;
+  };
+  CHECK(open_with(0.3) == "step/noisy");
+  CHECK(open_with(0.01).empty());
+}
+
+TEST_CASE("the number of runs that would decide is that of a power calculation", "[compare]") {
+  // By hand: 10 runs a side have 18 degrees of freedom, t = 1.734; (1.734 + 0.842) * 0.025 * sqrt(2 / 10) = 0.0288, log 1.03 = 0.0296.
+  CHECK(runs_to_decide(0.025, 0.03) == 10U);
+  CHECK(runs_to_decide(0.001, 0.03) == 2U);
+  CHECK_FALSE(runs_to_decide(10.0, 0.03));
+  CHECK_FALSE(runs_to_decide(0.01, 0.0));
+  run_figures run = plain_run(1.0);
+  run.probe_us = 100.0;
+  decision const one_run = decide(compare({run}, {run}), "", 0.1);
+  CHECK(one_run.runs == runs_to_decide(0.1, 0.1));
+  CHECK_FALSE(one_run.do_machines_differ);
+  run_figures slower_machine = run;
+  slower_machine.probe_us = 150.0;
+  CHECK(decide(compare({run}, {slower_machine}), "", 0.1).do_machines_differ);
 }

@@ -10,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
+#include "decision.hpp"
 #include "program_run.hpp"
 
 using Catch::Approx;
@@ -38,6 +40,9 @@ std::string made_report(double factor = 1.0) {
   }
   return profkit::report_json(profkit::analyze(profile));
 }
+
+/// The noise between runs is known to be small.
+constexpr char const* quiet = " --gpu-noise 0.3% --host-noise 1%";
 
 /// A real session whose steps work for a while.
 void record(fs::path const& directory) {
@@ -66,8 +71,8 @@ TEST_CASE("a report of a real session is the same as itself, and can be compared
   temporary_folder const folder;
   record(folder.path() / "a");
   record(folder.path() / "b");
-  auto const same = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "a" / "report.json") +
-                               " --host-noise 0.1% --fail-if-slower 1%");
+  auto const same =
+      folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "a" / "report.json") + " --host-noise 0.1%");
   CHECK(same.code == 0);
   CHECK_THAT(same.out, ContainsSubstring("2 scopes, 0 kernels; with the step: 0 FASTER, 0 SLOWER") && ContainsSubstring("0 NEW, 0 GONE"));
   auto const other = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b") + " --format json");
@@ -83,7 +88,7 @@ TEST_CASE("a report of a real session is the same as itself, and can be compared
 
 TEST_CASE("a scope that became slower is named, and fails a limit below its range", "[program]") {
   temporary_folder const folder;
-  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2)));
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2))) + quiet;
   auto const text = folder.run("compare" + sides);
   CHECK(text.code == 0);
   CHECK_THAT(text.out, ContainsSubstring("SLOWER   scope   step/forward/attention") && ContainsSubstring("softmax_warp_forward"));
@@ -100,12 +105,70 @@ TEST_CASE("a scope that became slower is named, and fails a limit below its rang
   auto const failed = folder.run("compare --fail-if-slower 3%" + sides);
   CHECK(failed.code == 1);
   CHECK_THAT(failed.err, ContainsSubstring("scope step/forward/attention is slower by "));
-  CHECK(folder.run("compare --fail-if-slower 30%" + sides).code == 0);
+  CHECK(folder.run("compare --fail-if-slower 30% --scope step/forward" + sides).code == 0);
   CHECK(folder.run("compare --fail-if-slower 3% --scope step/backward" + sides).code == 0);
-  auto const backwards = folder.run("compare --fail-if-slower 3%" + quoted(folder.path() / "b") + quoted(folder.path() / "a"));
+  auto const backwards =
+      folder.run("compare --fail-if-slower 3% --scope step/forward" + quoted(folder.path() / "b") + quoted(folder.path() / "a") + quiet);
   CHECK(backwards.code == 0);
   CHECK_THAT(backwards.out, ContainsSubstring("FASTER"));
   CHECK_THAT(folder.run("compare --format markdown" + sides).out, ContainsSubstring("| SLOWER | scope | step/forward/attention | GPU |"));
+}
+
+TEST_CASE("what the runs cannot decide ends with exit code 3, and says which row it is and how many runs would do", "[program]") {
+  temporary_folder const folder;
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report()));
+  CHECK(folder.run("compare" + sides).code == 0);
+  auto const undecided = folder.run("compare --fail-if-slower 3%" + sides);
+  CHECK(undecided.code == 3);
+  CHECK_THAT(undecided.out, ContainsSubstring("host speed: unknown, since a run has no probe"));
+  CHECK_THAT(
+      undecided.err,
+      ContainsSubstring("undecided: these runs do not show whether B is slower by 3 % or more\n  step time: +0.0 %, 90 % interval ") &&
+          ContainsSubstring("estimate: more than 1000 runs a side would decide"));
+  // Both what all rows share and what each has alone differ by 2.5 %.
+  std::string const known = "compare --fail-if-slower 3% --scope step/forward --gpu-noise 2.5%" + sides;
+  auto const needed = profkit_program::runs_to_decide(0.025 * std::sqrt(2.0), 0.03);
+  REQUIRE(needed);
+  CHECK_THAT(folder.run(known).err, ContainsSubstring("estimate: about " + std::to_string(*needed) +
+                                                      " runs a side would decide (runs differ by 3.5 %, which is assumed; power 80 %)"));
+  json const result = json::parse(folder.run(known + " --format json").out);
+  CHECK(result["failed"] == false);
+  CHECK(result["outcome"] == "undecided");
+  CHECK(result["runs_needed"] == *needed);
+  CHECK(result["rows"][0]["undecided"] == true);
+  CHECK(result["machine"].is_null());
+  // A regression that is large enough does not hide behind the noise.
+  CHECK(folder.run("compare --fail-if-slower 3%" + quoted(folder.path() / "a") + quoted(folder.write("c", made_report(3.0)))).code == 1);
+}
+
+TEST_CASE("a machine that is slower is said, and is no slower program", "[program]") {
+  temporary_folder const folder;
+  auto const report = [](double step_factor, double probe_us, json const& waiting) {
+    json result = json::parse(made_report());
+    for (json& sample : result["steps"]["samples_ms"]) sample = sample.get<double>() * step_factor;
+    result["environment"]["host_speed"] = {{"probe_before_us", probe_us}, {"probe_after_us", probe_us}, {"waiting_share", waiting}};
+    return result.dump();
+  };
+  std::string const a = quoted(folder.write("a", report(1.0, 100.0, 0.0)));
+  auto const same = folder.run("compare" + a + quoted(folder.write("same", report(1.0, 101.0, 0.0))));
+  CHECK_THAT(same.out, ContainsSubstring("host speed: the machines are equally fast (probe +1.0 %, waiting for a processor +0.0 %)"));
+  auto const slower = folder.run("compare --fail-if-slower 3%" + a + quoted(folder.write("slower", report(1.5, 120.0, 0.2))));
+  CHECK(slower.code == 3);
+  CHECK_THAT(slower.out,
+             ContainsSubstring(
+                 "host speed: the machine of B is 50.0 % slower (probe +20.0 %, waiting for a processor +25.0 %); the program is not "
+                 "shown to be slower or faster: without the machine's part the step changed by +0.0 %"));
+  CHECK_THAT(slower.err, ContainsSubstring("the machines differ by more than the limit: run A and B on one machine, in turns"));
+  auto const program =
+      folder.run("compare --fail-if-slower 3% --format json" + a + quoted(folder.write("program", report(2.0, 100.0, nullptr))));
+  CHECK(program.code == 1);
+  CHECK(json::parse(program.out)["machine"]["change"] == Approx(0.0));
+  CHECK_THAT(folder.run("compare" + a + quoted(folder.write("faster", report(0.5, 50.0, 0.0)))).out,
+             ContainsSubstring("host speed: the machine of B is faster, it takes 50.0 % less time"));
+  auto const bad = folder.run("compare" + a + quoted(folder.write("bad", report(1.0, 100.0, 2.0))));
+  CHECK(bad.code == 2);
+  CHECK_THAT(bad.err, ContainsSubstring("bad/report.json: environment.host_speed.waiting_share is not a share"));
+  CHECK(folder.run("compare" + a + quoted(folder.write("zero", report(1.0, 0.0, 0.0)))).code == 2);
 }
 
 TEST_CASE("a folder of runs is one side", "[program]") {

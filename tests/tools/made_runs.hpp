@@ -2,20 +2,30 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "run_figures.hpp"
 
-/// Runs of a made program: a step on the host, `scopes` scopes of GPU work under it, a kernel for each. Their mean times differ from run to
-/// run by `gpu_noise` and `host_noise` (relative standard deviations), and each is the mean of 30 steps that vary by 1 %.
+/// Runs of a made program: `groups` scopes under the step with `parts` scopes in each, a kernel for each part. All noise is a standard
+/// deviation between runs, as a share of a time.
 struct made_program {
-  std::size_t scopes = 40;
-  double gpu_noise = 0.002;
-  double host_noise = 0.1;
-  double host_factor = 1.0;       ///< of all host times
-  std::vector<double> factors{};  ///< of the scopes' times; 1 where there is none
+  std::size_t groups = 4;
+  std::size_t parts = 10;
+  bool has_gpu = true;
+  double gpu_own_noise = 0.002;     ///< of each part and its kernel
+  double gpu_common_noise = 0.0;    ///< of all GPU times of a run
+  double host_own_noise = 0.02;     ///< of the host time of each part
+  double host_common_noise = 0.02;  ///< of all host times of a run, which the probe follows
+  double probe_error = 0.02;        ///< of what the probe says about that
+  bool has_probe = true;
+  double machine_factor = 1.0;        ///< of all host times, which the probe follows
+  double host_factor = 1.0;           ///< of all host times, which the probe does not know: the program
+  std::optional<std::size_t> slow{};  ///< this part takes `slow_factor` times as long
+  double slow_factor = 1.0;
 
   [[nodiscard]] std::vector<profkit_program::run_figures> runs(std::size_t count, std::mt19937_64& random) const {
     std::vector<profkit_program::run_figures> result;
@@ -24,27 +34,59 @@ struct made_program {
   }
 
  private:
+  using figures = profkit_program::figures;
+
+  /// The mean of 30 steps that vary by 1 %.
+  [[nodiscard]] static figures figures_of(double ms, std::mt19937_64& random) {
+    std::normal_distribution<double> normal;
+    constexpr double of_steps = 0.01;
+    return {30, ms * (1.0 + of_steps / std::sqrt(30.0) * normal(random)), of_steps * ms, 0.0};
+  }
+
+  /// Parts have different sizes.
+  [[nodiscard]] double size_of(std::size_t part) const { return 0.05 + 0.003 * static_cast<double>(part); }
+
   [[nodiscard]] profkit_program::run_figures run(std::mt19937_64& random) const {
     std::normal_distribution<double> normal;
-    auto const figures_around = [&](double ms, double noise) {
-      double const of_steps = 0.01 / std::sqrt(30.0);
-      return profkit_program::figures{30, ms * (1.0 + noise * normal(random) + of_steps * normal(random)), 0.01 * ms, 0.0};
-    };
+    auto const noise = [&](double level) { return std::exp(level * normal(random)); };
+    double const machine = machine_factor * noise(host_common_noise);
+    double const gpu_clock = noise(gpu_common_noise);
     profkit_program::run_figures result;
     result.file = "made";
-    result.step = figures_around(30.0 * host_factor, host_noise);
-    result.kernels.emplace();
-    profkit_program::scope_figures step{"step", figures_around(30.0 * host_factor, host_noise), profkit_program::figures{30, 0.0, 0.0, 0.0},
-                                        0.0};
-    result.scopes.push_back(step);
-    for (std::size_t i = 0; i < scopes; ++i) {
-      double const factor = i < factors.size() ? factors[i] : 1.0;
-      std::string const name = "part_" + std::to_string(i);
-      profkit_program::figures const gpu = figures_around(factor * (0.05 + 0.003 * static_cast<double>(i)), gpu_noise);
-      result.scopes.push_back({"step/" + name, figures_around(0.2 * host_factor, host_noise), gpu, 0.0});
-      result.scopes.front().gpu->mean_ms += gpu.mean_ms;
-      result.kernels->push_back({"kernel of " + name, "_Z" + name, gpu});
+    if (has_probe) {
+      result.probe_us = 100.0 * machine * noise(probe_error);
+      result.waiting = 0.0;
     }
+    if (has_gpu) result.kernels.emplace();
+    figures const zero{30, 0.0, 0.0, 0.0};
+    profkit_program::scope_figures step{"step", zero, has_gpu ? std::optional{zero} : std::nullopt, 0.0};
+    std::vector<profkit_program::scope_figures> inside;
+    for (std::size_t i = 0; i < groups; ++i) {
+      profkit_program::scope_figures group{"step/group_" + std::to_string(i), zero, step.gpu, 0.0};
+      if (has_gpu) group.gpu = zero;
+      std::vector<profkit_program::scope_figures> of_group;
+      for (std::size_t k = 0; k < parts; ++k) {
+        std::size_t const part = i * parts + k;
+        double const factor = slow && *slow == part ? slow_factor : 1.0;
+        profkit_program::scope_figures scope{group.path + "/part_" + std::to_string(part), zero, std::nullopt, 0.0};
+        double const host = has_gpu ? 0.5 : factor * 10.0 * size_of(part);
+        scope.host = figures_of(host * host_factor * machine * noise(host_own_noise), random);
+        if (has_gpu) {
+          scope.gpu = figures_of(factor * size_of(part) * gpu_clock * noise(gpu_own_noise), random);
+          group.gpu->mean_ms += scope.gpu->mean_ms;
+          result.kernels->push_back({"kernel of part_" + std::to_string(part), "_Zpart" + std::to_string(part), *scope.gpu});
+        }
+        group.host.mean_ms += scope.host.mean_ms;
+        of_group.push_back(std::move(scope));
+      }
+      step.host.mean_ms += group.host.mean_ms;
+      if (has_gpu) step.gpu->mean_ms += group.gpu->mean_ms;
+      inside.push_back(std::move(group));
+      inside.insert(inside.end(), of_group.begin(), of_group.end());
+    }
+    result.step = step.host;
+    result.scopes.push_back(std::move(step));
+    result.scopes.insert(result.scopes.end(), inside.begin(), inside.end());
     return result;
   }
 };

@@ -7,45 +7,38 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "run_figures.hpp"
 
 namespace profkit_program {
 
-/// By how much times of one side are longer than those of the other: the logarithm of the ratio of the means, and how well it is known.
-struct change_estimate {
-  double log_ratio = 0.0;
-  double variance = 0.0;  ///< of `log_ratio`
-  double freedom = 0.0;   ///< degrees of freedom of `variance`
+/// Degrees of freedom from which Student's distribution is taken as the normal one: its quantiles differ by less than 0.1 %.
+inline constexpr double known = 1e4;
 
-  [[nodiscard]] double change() const { return std::expm1(log_ratio); }
-
-  /// Where the change lies with a probability of `share`.
-  [[nodiscard]] std::pair<double, double> interval(double share) const {
-    double const half = profkit::student_quantile(share, freedom) * std::sqrt(variance);
-    return {std::expm1(log_ratio - half), std::expm1(log_ratio + half)};
+/// The x within which `share` of Student's distribution lies, also for many degrees of freedom.
+[[nodiscard]] inline double quantile(double share, double freedom) {
+  if (freedom < known) return profkit::student_quantile(share, freedom);
+  double low = 0.0;
+  double high = 40.0;
+  for (int i = 0; i < 60; ++i) {
+    double const middle = 0.5 * (low + high);
+    (std::erfc(middle / std::sqrt(2.0)) > 1.0 - share ? low : high) = middle;
   }
-};
+  return 0.5 * (low + high);
+}
 
-/// Degrees of freedom of a variance that is known, not estimated: from there on Student's distribution is the normal one.
-inline constexpr double known = 1e6;
-
-/// Runs of both sides from which on their spread is estimated, not assumed. A range that has to be right for hundreds of rows at once needs
-/// more of them than one for a single row: the tails of Student's distribution are long where there are few.
-inline constexpr std::size_t enough_for_one_row = 6;
-inline constexpr std::size_t enough_for_many_rows = 10;
-
-/// One side's runs: all variances are relative to the square of the mean.
+/// One row in the runs of one side. All variances are relative to the square of the mean, which makes them variances of its logarithm
+/// (delta method).
 class side_of_row {
  public:
+  /// @param runs at least one.
   explicit side_of_row(std::vector<figures> const& runs) : runs_{static_cast<double>(runs.size())} {
     for (figures const& each : runs) mean_ += each.mean_ms / runs_;
     for (figures const& each : runs) {
-      double const off = (each.mean_ms - mean_) / mean_;
-      squares_ += off * off;
+      deviations_.push_back((each.mean_ms - mean_) / mean_);
       auto const steps = static_cast<std::size_t>(each.steps);
       double const effective = profkit::effective_samples(steps, profkit::unbiased_autocorrelation(each.autocorrelation, steps));
       double const spread = each.std_ms / mean_;
@@ -57,9 +50,8 @@ class side_of_row {
 
   [[nodiscard]] double mean() const { return mean_; }
   [[nodiscard]] double runs() const { return runs_; }
-  [[nodiscard]] double freedom() const { return runs_ - 1.0; }
-  /// Sum of the squared relative distances of the runs from their mean.
-  [[nodiscard]] double squares() const { return squares_; }
+  /// Relative distance of each run from the mean of all.
+  [[nodiscard]] std::vector<double> const& deviations() const { return deviations_; }
   /// Variance of the mean that the steps within the runs explain.
   [[nodiscard]] double within() const { return within_; }
   /// For the degrees of freedom of a sum of variances.
@@ -68,44 +60,52 @@ class side_of_row {
  private:
   double runs_;
   double mean_ = 0.0;
-  double squares_ = 0.0;
+  std::vector<double> deviations_;
   double within_ = 0.0;
   double within_squared_over_freedom_ = 0.0;
 };
 
-/// The ratio of means by the delta method, on its logarithm: var(log mean) = var(mean) / mean^2.
-///
-/// With `enough` runs their means are compared (B. L. Welch, "The generalization of Student's problem when several different population
-/// variances are involved", Biometrika 34, 1947; the pooled variance where a side has fewer than three). With fewer the variance is that of
-/// the steps within each run, with their effective number, plus `assumed` between runs, or what the runs show if that is more; the degrees
-/// of freedom are those of F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2
-/// (1946).
-/// @param a, b means above 0.
-/// @param assumed relative variance between runs of one side.
-/// @param enough so many runs of both sides together, at least 4.
-[[nodiscard]] inline change_estimate estimate_change(side_of_row const& a, side_of_row const& b, double assumed, std::size_t enough) {
-  change_estimate result;
-  result.log_ratio = std::log(b.mean() / a.mean());
-  double const freedom = a.freedom() + b.freedom();
-  double const pooled = freedom > 0.0 ? (a.squares() + b.squares()) / freedom : 0.0;
-  double squares = 0.0;  // of the parts of the variance, each over its degrees of freedom
-  auto const add = [&](double part, double of_freedom) {
-    result.variance += part;
-    squares += part * part / of_freedom;
-  };
-  if (a.runs() + b.runs() < static_cast<double>(enough)) {
-    double const both = 1.0 / a.runs() + 1.0 / b.runs();
-    double const within = a.within() + b.within();
-    add(std::max(assumed * both, pooled * both - within), known);
-    result.variance += within;
-    squares += a.within_squared_over_freedom() + b.within_squared_over_freedom();
-  } else if (a.runs() >= 3.0 && b.runs() >= 3.0) {
-    for (side_of_row const* const side : {&a, &b}) add(side->squares() / side->freedom() / side->runs(), side->freedom());
-  } else {
-    add(pooled * (1.0 / a.runs() + 1.0 / b.runs()), freedom);
+/// What is known about the spread between runs.
+struct run_noise {
+  double assumed = 0.0;       ///< variance between the runs of one side, as it is assumed
+  double variance = 0.0;      ///< the same, as the runs show it
+  double freedom = 0.0;       ///< degrees of freedom of `variance`
+  double runs_freedom = 0.0;  ///< number of runs less 2; 0: one run a side, `variance` is not known
+  double both = 2.0;          ///< a variance between runs times this is that of the ratio: 1/m + 1/n for m and n runs
+  double within = 0.0;        ///< variance of the ratio that the steps within the runs explain
+  double within_squared_over_freedom = 0.0;
+
+  /// Whether the runs spread more than the assumption allows, at 5 %.
+  [[nodiscard]] bool refutes_assumption() const {
+    if (runs_freedom <= 0.0) return false;
+    // The quantile of chi-square over its degrees of freedom. Source: E. B. Wilson and M. M. Hilferty, "The distribution of chi-square",
+    // Proceedings of the National Academy of Sciences 17 (1931).
+    double const term = 2.0 / (9.0 * std::min(freedom, known));
+    double const limit = std::pow(1.0 - term + 1.6449 * std::sqrt(term), 3.0);
+    return variance * both > limit * (assumed * both + within);
   }
-  result.freedom = squares > 0.0 ? std::clamp(result.variance * result.variance / squares, 1.0, known) : known;
-  return result;
+};
+
+/// Half of the interval around the logarithm of a ratio that holds the truth with a probability of 1 - `error`.
+///
+/// Two intervals around the same middle are made, and the narrower one is taken. The first rests on the assumed spread, and is wrong with a
+/// probability of `error` / (1 + f), f being the number of runs less 2. The second is Student's, of the spread that the runs show, and is
+/// wrong with the rest of `error`. Both hold with 1 - `error` (Bonferroni). So one run a side rests on the assumption alone, and with every
+/// further run it counts for less, without a jump. Where the runs refute the assumption, the first interval is dropped.
+/// @param error above 0, below 1.
+[[nodiscard]] inline double half_width(run_noise const& noise, double error) {
+  double const share = 1.0 / (1.0 + noise.runs_freedom);
+  double result = std::numeric_limits<double>::infinity();
+  if (!noise.refutes_assumption()) {
+    double const variance = noise.assumed * noise.both + noise.within;
+    // Source: F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2 (1946).
+    double const squares = noise.within_squared_over_freedom;
+    double const freedom = squares > 0.0 ? std::clamp(variance * variance / squares, 1.0, known) : known;
+    result = quantile(1.0 - error * share, freedom) * std::sqrt(variance);
+  }
+  if (noise.runs_freedom <= 0.0) return result;
+  double const t = quantile(1.0 - error * (1.0 - share), std::min(noise.freedom, known));
+  return std::min(result, t * std::sqrt(noise.variance * noise.both));
 }
 
 /// The difference of the means in units of the spread of single steps: Hedges' g. n/a where the steps do not vary.

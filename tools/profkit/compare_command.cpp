@@ -18,12 +18,18 @@
 #include "compare.hpp"
 #include "comparison.hpp"
 #include "comparison_text.hpp"
+#include "decision.hpp"
 #include "report_reader.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program {
 
 namespace {
+
+// 2 is for bad arguments or input: main.cpp
+constexpr int exit_success = 0;
+constexpr int exit_slower = 1;
+constexpr int exit_undecided = 3;
 
 enum class text_format { text, json, markdown };
 
@@ -80,22 +86,24 @@ int run_compare(compare_arguments const& given) {
                                                      : "--scope " + given.options.scope + ": no such scope with times of this kind in " +
                                                            given.a + " or " + given.b};
   }
-  std::vector<comparison_row const*> too_slow;
-  for (comparison_row const& row : result.rows) {
-    if (given.limit && comparison::is_slower_by(row, *given.limit)) too_slow.push_back(&row);
-  }
+  std::optional<decision> const decided = given.limit ? std::optional{decide(result, given.options.scope, *given.limit)} : std::nullopt;
   compared_sides const sides{given.a, given.b, a, b};
-  std::optional<bool> const has_failed = given.limit ? std::optional{!too_slow.empty()} : std::nullopt;
   if (given.format == text_format::json) {
-    fmt::print("{}", comparison_json(result, sides, given.options, has_failed));
+    fmt::print("{}", comparison_json(result, sides, given.options, decided ? &*decided : nullptr));
   } else {
     fmt::print("{}", comparison_text(result, sides, given.options, given.all, given.format == text_format::markdown));
   }
-  for (comparison_row const* const row : too_slow) {
-    fmt::print(stderr, "profkit compare: {} {} is slower by {} at least\n", detail::name_of(row->kind), row->name,
-               row->range ? detail::plain_percent(row->range->first) : "any limit: A has none of it");
+  if (!decided) return exit_success;
+  fmt::print(stderr, "{}", decision_text(*decided, *given.limit, result.is_noise_measured));
+  switch (decided->says()) {
+    case decision::outcome::fails:
+      return exit_slower;
+    case decision::outcome::undecided:
+      return exit_undecided;
+    case decision::outcome::passes:
+      break;
   }
-  return too_slow.empty() ? 0 : 1;
+  return exit_success;
 }
 
 }  // namespace
@@ -109,7 +117,7 @@ void add_compare_command(CLI::App& app, command& chosen) {
   compare.add_option("B", given->b, "After: the same")->required()->type_name("PATH");
   add_percent(
       compare, "--fail-if-slower", [given](double share) { given->limit = share; },
-      "Exit code 1 if the step, a scope or a kernel is SLOWER and its whole range is at least so far from A");
+      "Exit code 1 if the step, a scope or a kernel is surely slower by that much, 3 if the runs cannot decide it");
   std::map<std::string, time_kind> const times = {{"auto", time_kind::automatic}, {"gpu", time_kind::gpu}, {"host", time_kind::host}};
   compare.add_option("--metric", given->options.time, "Of scopes: GPU time where both have it, else host time; or only one of them")
       ->transform(CLI::CheckedTransformer{times})
@@ -130,13 +138,17 @@ void add_compare_command(CLI::App& app, command& chosen) {
         given->options.host_noise = share;
         given->options.is_host_noise_known = true;
       },
-      "By how much host times do")
-      ->default_str("15%, or what most scopes differ by");
+      "By how much host times do, beyond what the probe says")
+      ->default_str("10%, and 30% without a probe");
   add_percent(compare, "--margin", given->options.margin, "A change of less does not matter");
   add_percent(compare, "--floor", given->options.floor, "Nor does one of less than this share of the step");
   compare.footer(
-      "Returns 0; 1 if --fail-if-slower says so; 2 for bad arguments or input.\n"
-      "--gpu-noise and --host-noise are for few runs: from 3 a side on the runs show the noise of the step, from 5 on that of all rows.");
+      "Exit codes:\n"
+      "  0  compared; with --fail-if-slower: nothing that counts is slower by that much, with 95 % confidence\n"
+      "  1  --fail-if-slower: the step, a scope or a kernel is slower by that much, with 95 % confidence\n"
+      "  2  bad arguments or input\n"
+      "  3  --fail-if-slower: these runs cannot decide it; stderr says about how many runs a side would\n"
+      "Noise is assumed where there is one run a side, and counts for less with each further run.");
   compare.callback([given, &chosen] { chosen = [given] { return run_compare(*given); }; });
 }
 

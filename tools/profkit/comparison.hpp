@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "machine_speed.hpp"
+
 namespace profkit_program {
 
 enum class verdict : std::uint8_t { faster, slower, same, unsure, added, gone };
@@ -18,11 +20,14 @@ enum class row_kind : std::uint8_t { step, scope, kernel };
 
 enum class time_kind : std::uint8_t { automatic, gpu, host };
 
-/// Noise is the standard deviation of a mean from run to run, as a share of it: what is assumed where the runs are too few to tell.
+/// Noise is the standard deviation of a mean from run to run, as a share of it. It is assumed, and counts for less with each run: see
+/// `half_width`. It holds for what all rows have in common, and again for each row alone.
 struct compare_options {
-  double gpu_noise = 0.005;
-  double host_noise = 0.15;          ///< or more, if the host times of most scopes differ by more; see `is_host_noise_known`
-  bool is_host_noise_known = false;  ///< it is what this machine does, not a guess
+  double gpu_noise = 0.02;
+  double host_noise = 0.1;  ///< beyond what the probe says
+  double unknown_machine_noise =
+      0.3;  ///< instead of `host_noise`, of what all host times have in common, where the machine's speed is not known
+  bool is_host_noise_known = false;  ///< it is what this machine does, with or without a probe
   double copy_noise = 0.3;           ///< of copies from and to the host
   double margin = 0.02;              ///< a change of less does not matter
   double floor = 0.00005;            ///< nor does one of less than this share of the step
@@ -37,30 +42,29 @@ struct comparison_row {
   bool is_gpu = false;
   double a_ms = 0.0;  ///< per step
   double b_ms = 0.0;
-  std::optional<double> change;                    ///< of A; n/a where there is nothing in A, like all that follows
-  std::optional<std::pair<double, double>> range;  ///< of the change, right for all rows at once
-  std::optional<std::pair<double, double>> own;    ///< of the change, 90 %, for this row alone: SAME if it lies within the margin
-  std::optional<double> effect;                    ///< Hedges' g; see `hedges_g`
+  std::optional<double> change;  ///< of A; n/a where there is nothing in A, like all that follows
+  std::optional<std::pair<double, double>>
+      range;                                     ///< where the program's change lies, right for all rows at once; see `row_family::change`
+  std::optional<std::pair<double, double>> own;  ///< 90 %, for this row alone; see `row_family::change_alone`
+  std::optional<double> spread;                  ///< standard deviation between runs of one side, as a share of the mean
+  std::optional<double> effect;                  ///< Hedges' g; see `hedges_g`
   verdict says = verdict::same;
 };
 
 struct comparison {
-  std::vector<comparison_row> rows;     ///< the step, scopes in the order of the tree, kernels
-  std::size_t judged = 0;               ///< scopes and kernels that share the error rate: those that take more than the floor
-  double host_noise = 0.0;              ///< that was assumed, where it was
-  bool step_noise_is_measured = false;  ///< that between runs is estimated from them, not assumed: of the step
-  bool noise_is_measured = false;       ///< of scopes and kernels
+  std::vector<comparison_row> rows;       ///< the step, scopes in the order of the tree, kernels
+  std::size_t judged = 0;                 ///< scopes and kernels that share the error rate: those that take more than the floor
+  std::size_t runs = 1;                   ///< of the side that has fewer
+  bool is_noise_measured = false;         ///< there are more than two runs
+  double host_noise = 0.0;                ///< that was assumed of what all host times have in common
+  std::optional<machine_change> machine;  ///< n/a where a run has no probe
+  double host_total_ms = 0.0;             ///< step time of the longer side
+  double gpu_total_ms = 0.0;              ///< GPU operations per step of the longer side; 0 where they are not compared
   std::vector<std::string> notes;
 
   [[nodiscard]] std::size_t count(verdict which) const {
     return static_cast<std::size_t>(
         std::count_if(rows.begin(), rows.end(), [&](comparison_row const& each) { return each.says == which; }));
-  }
-
-  /// Whether a row is slower by at least `limit`: its whole range is.
-  [[nodiscard]] static bool is_slower_by(comparison_row const& row, double limit) {
-    if (row.says != verdict::slower) return false;
-    return !row.range || row.range->first >= limit;
   }
 };
 

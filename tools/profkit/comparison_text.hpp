@@ -7,6 +7,8 @@
 #include <profkit/report/number_format.hpp>
 #include <profkit/report/table.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,6 +17,8 @@
 #include <vector>
 
 #include "comparison.hpp"
+#include "decision.hpp"
+#include "machine_speed.hpp"
 #include "run_figures.hpp"
 
 namespace profkit_program {
@@ -48,6 +52,10 @@ inline char const* name_of(verdict says) {
 }
 
 inline char const* name_of(row_kind kind) { return kind == row_kind::step ? "step" : kind == row_kind::scope ? "scope" : "kernel"; }
+
+inline char const* name_of(decision::outcome says) {
+  return says == decision::outcome::passes ? "passes" : says == decision::outcome::fails ? "fails" : "undecided";
+}
 
 inline std::string percent_of(double share) { return fmt::format("{:+.1f} %", 100.0 * share); }
 
@@ -103,28 +111,68 @@ inline std::string side_line(char const* name, std::string const& path, std::vec
 inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 100.0 * share); }
 
 inline std::string method_of(comparison const& of, compare_options const& options) {
-  std::string text = fmt::format(
-      "times are per step; ranges: {} for the step, and for all {} other rows at once; SAME: within {} or {} of the step; effect: Hedges' "
-      "g, in spreads of single steps\n",
-      plain_percent(1.0 - options.error_rate), of.judged, plain_percent(options.margin), plain_percent(options.floor));
-  auto const noise_of = [&](char const* what, bool is_measured) {
-    text += fmt::format("noise between runs, of {}: ", what);
-    text +=
-        is_measured
-            ? std::string{"as the runs show it\n"}
-            : fmt::format("assumed, for the runs are too few to show it: {} of GPU times (--gpu-noise), {} of host times (--host-noise)\n",
-                          plain_percent(options.gpu_noise), plain_percent(of.host_noise));
-  };
-  if (of.step_noise_is_measured == of.noise_is_measured) {
-    noise_of("all rows", of.noise_is_measured);
-  } else {
-    noise_of("the step", of.step_noise_is_measured);
-    noise_of("scopes and kernels", of.noise_is_measured);
-  }
-  return text;
+  std::string const assumed = fmt::format("{} of GPU times (--gpu-noise), {} of host times (--host-noise)",
+                                          plain_percent(options.gpu_noise), plain_percent(of.host_noise));
+  return fmt::format(
+             "times are per step; ranges: the program's part of the change, {} for the step, and for all {} other rows at once; SAME: "
+             "within "
+             "{} or {} of the step; effect: Hedges' g, in spreads of single steps\n",
+             plain_percent(1.0 - options.error_rate), of.judged, plain_percent(options.margin), plain_percent(options.floor)) +
+         (of.is_noise_measured ? "noise between runs: estimated from the runs, with an assumption that counts for less with each run: "
+                               : "noise between runs: assumed, since one run a side does not show it: ") +
+         assumed + "\n";
+}
+
+/// Which machine is faster, and what that leaves of the step's change. Empty where no host times are compared.
+inline std::string machine_text(comparison const& of) {
+  if (std::all_of(of.rows.begin(), of.rows.end(), [](comparison_row const& row) { return row.is_gpu; })) return {};
+  if (!of.machine) return "host speed: unknown, since a run has no probe (an older profkit, or no measured step)\n";
+  constexpr double equal = 0.02;
+  double const ratio = std::expm1(of.machine->log_ratio());
+  std::string const how = fmt::format("probe {}, waiting for a processor {}", percent_of(std::expm1(of.machine->probe)),
+                                      percent_of(std::expm1(of.machine->waiting)));
+  if (std::abs(ratio) < equal) return "host speed: the machines are equally fast (" + how + ")\n";
+  std::string text = ratio > 0.0
+                         ? fmt::format("host speed: the machine of B is {:.1f} % slower ({})", 100.0 * ratio, how)
+                         : fmt::format("host speed: the machine of B is faster, it takes {:.1f} % less time ({})", -100.0 * ratio, how);
+  comparison_row const& step = of.rows.front();
+  if (step.kind != row_kind::step || !step.change) return text + "\n";
+  double const rest = (1.0 + *step.change) / (1.0 + ratio) - 1.0;
+  bool const is_step_open = step.says == verdict::unsure || step.says == verdict::same;
+  return text + fmt::format("; {}without the machine's part the step changed by {}\n",
+                            is_step_open ? "the program is not shown to be slower or faster: " : "", percent_of(rest));
 }
 
 }  // namespace detail
+
+/// Why `--fail-if-slower` fails or cannot be decided: some lines for stderr. Empty where it passes.
+[[nodiscard]] inline std::string decision_text(decision const& of, double limit, bool is_noise_measured) {
+  std::string text;
+  auto const title = [](comparison_row const& row) {
+    std::string const name = detail::shown_name(row, false);
+    return row.kind == row_kind::step ? name : std::string{detail::name_of(row.kind)} + " " + name;
+  };
+  for (comparison_row const* const row : of.too_slow) {
+    text += fmt::format("profkit compare: {} is slower by {} at least\n", title(*row),
+                        row->range ? detail::plain_percent(row->range->first) : "any limit: A has none of it");
+  }
+  if (of.says() != decision::outcome::undecided) return text;
+  text +=
+      fmt::format("profkit compare: undecided: these runs do not show whether B is slower by {} or more\n", detail::plain_percent(limit));
+  constexpr std::size_t most_shown = 5;
+  for (std::size_t i = 0; i < std::min(of.open.size(), most_shown); ++i) {
+    text += fmt::format("  {}: {}, 90 % interval {}\n", title(*of.open[i]), detail::percent_of(of.open[i]->change),
+                        detail::percent_of(of.open[i]->own));
+  }
+  if (of.open.size() > most_shown) text += fmt::format("  and {} more rows\n", of.open.size() - most_shown);
+  double spread = 0.0;
+  for (comparison_row const* const row : of.open) spread = std::max(spread, row->spread.value_or(0.0));
+  text += fmt::format("  estimate: {} runs a side would decide (runs differ by {:.1f} %, {}; power 80 %)\n",
+                      of.runs ? "about " + std::to_string(*of.runs) : "more than " + std::to_string(most_runs), 100.0 * spread,
+                      is_noise_measured ? "as these runs show" : "which is assumed");
+  if (of.do_machines_differ) text += "  the machines differ by more than the limit: run A and B on one machine, in turns\n";
+  return text;
+}
 
 /// For a terminal, or as Markdown.
 /// @param all also what is SAME or UNSURE.
@@ -134,15 +182,32 @@ inline std::string method_of(comparison const& of, compare_options const& option
   std::string text = detail::side_line("A", sides.path_a, sides.a) + end + detail::side_line("B", sides.path_b, sides.b) + "\n\n";
   profkit::table const rows = detail::rows_of(of, all, as_markdown);
   if (!rows.empty()) text += (as_markdown ? rows.to_markdown() : rows.to_text()) + "\n";
-  text += detail::counts_of(of) + end + detail::method_of(of, options);
+  text += detail::counts_of(of) + end + detail::method_of(of, options) + (as_markdown ? "\n" : "") + detail::machine_text(of);
   for (std::string const& note : of.notes) text += (as_markdown ? "\n" : "") + ("note: " + note) + "\n";
   return text;
 }
 
+namespace detail {
+
+inline void write_machine(profkit::detail::json_writer& json, std::optional<machine_change> const& of) {
+  json.key("machine");
+  if (!of) {
+    json.value(std::nullopt);
+    return;
+  }
+  json.begin_object();
+  json.member("change", std::expm1(of->log_ratio()));
+  json.member("probe_change", std::expm1(of->probe));
+  json.member("waiting_change", std::expm1(of->waiting));
+  json.end_object();
+}
+
+}  // namespace detail
+
 /// All rows, as JSON. What is n/a is null; changes are shares, not percent.
-/// @param has_failed n/a without a limit.
+/// @param decided null without a limit.
 [[nodiscard]] inline std::string comparison_json(comparison const& of, compared_sides const& sides, compare_options const& options,
-                                                 std::optional<bool> has_failed) {
+                                                 decision const* decided) {
   profkit::detail::json_writer json;
   auto const side = [&](char const* name, std::string const& path, std::vector<run_figures> const& runs) {
     json.key(name);
@@ -169,9 +234,11 @@ inline std::string method_of(comparison const& of, compare_options const& option
   json.member("schema", 1);
   side("a", sides.path_a, sides.a);
   side("b", sides.path_b, sides.b);
-  json.member("failed", has_failed);
-  json.member("step_noise", of.step_noise_is_measured ? "measured" : "assumed");
-  json.member("noise", of.noise_is_measured ? "measured" : "assumed");
+  json.member("failed", decided != nullptr ? std::optional{decided->says() == decision::outcome::fails} : std::nullopt);
+  json.member("outcome", decided != nullptr ? std::optional{detail::name_of(decided->says())} : std::nullopt);
+  json.member("runs_needed", decided != nullptr ? decided->runs : std::nullopt);
+  detail::write_machine(json, of.machine);
+  json.member("noise", of.is_noise_measured ? "measured" : "assumed");
   json.member("gpu_noise", options.gpu_noise);
   json.member("host_noise", of.host_noise);
   json.member("margin", options.margin);
@@ -190,7 +257,9 @@ inline std::string method_of(comparison const& of, compare_options const& option
     json.member("change", row.change);
     range("range", row.range);
     range("own_90_percent_interval", row.own);
+    json.member("noise", row.spread);
     json.member("hedges_g", row.effect);
+    if (decided != nullptr) json.member("undecided", std::find(decided->open.begin(), decided->open.end(), &row) != decided->open.end());
   });
   json.key("notes");
   json.begin_array();

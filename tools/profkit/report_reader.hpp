@@ -5,6 +5,7 @@
 #include <profkit/profile/error.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -129,6 +130,20 @@ inline std::optional<std::vector<kernel_figures>> read_kernels(report_node const
   return result;
 }
 
+/// The geometric mean of both readings of the probe, or the first where the session did not end.
+inline void read_host_speed(report_node const& speed, run_figures& into) {
+  auto const duration = [&](char const* name) {
+    double const value = speed[name].number();
+    if (!(value > 0.0 && value < 1e12)) speed[name].fail(" is not a duration");
+    return value;
+  };
+  double const before = duration("probe_before_us");
+  into.probe_us = speed.has("probe_after_us") ? std::sqrt(before * duration("probe_after_us")) : before;
+  if (!speed.has("waiting_share")) return;
+  into.waiting = speed["waiting_share"].number();
+  if (!(*into.waiting >= 0.0 && *into.waiting <= 1.0)) speed["waiting_share"].fail(" is not a share");
+}
+
 /// What was lost makes times too short.
 inline std::vector<std::string> read_doubts(report_node const& report) {
   std::vector<std::string> result;
@@ -167,6 +182,7 @@ inline std::vector<std::string> read_doubts(report_node const& report) {
   detail::report_node const environment = report["environment"];
   if (environment.has("host")) result.host = environment["host"].text();
   if (environment.has("gpu")) result.gpu = environment["gpu"].text();
+  if (environment.has("host_speed")) detail::read_host_speed(environment["host_speed"], result);
   detail::report_node const steps = report["steps"];
   std::vector<detail::report_node> const samples = steps["samples_ms"].list();
   if (samples.size() < 2) {

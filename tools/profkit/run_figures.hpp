@@ -34,6 +34,8 @@ struct run_figures {
   std::string file;
   std::string host;  ///< empty where it is not known
   std::string gpu;
+  std::optional<double> probe_us{};                    ///< duration of the probe of the host's speed; n/a in reports before profkit had one
+  std::optional<double> waiting{};                     ///< share of the time in which the step thread waited for a processor
   figures step;                                        ///< wall time on the host
   std::optional<figures> gpu_step;                     ///< between CUDA events
   std::vector<scope_figures> scopes;                   ///< in the order of the tree; paths are unique

@@ -63,12 +63,24 @@ inline double incomplete_beta(double a, double b, double x) noexcept {
 /// @param share above 0, below 1.
 /// @param freedom degrees of freedom, above 0.
 [[nodiscard]] inline double student_quantile(double share, double freedom) noexcept {
+  constexpr double pi = 3.14159265358979323846;
   double low = 0.0;
   double high = 1.0;
-  while (student_share_within(high, freedom) < share && high < 1e12) high *= 2.0;
+  while (student_share_within(high, freedom) < share && high < 1e12) {
+    low = high;
+    high *= 2.0;
+  }
+  // Newton's steps, and halves where one would leave the bracket.
+  double const log_factor = detail::log_gamma(0.5 * (freedom + 1.0)) - detail::log_gamma(0.5 * freedom) - 0.5 * std::log(freedom * pi);
+  double t = 0.5 * (low + high);
   while (high - low > 1e-9 * std::max(1.0, high)) {
-    double const middle = 0.5 * (low + high);
-    (student_share_within(middle, freedom) < share ? low : high) = middle;
+    double const excess = student_share_within(t, freedom) - share;
+    (excess < 0.0 ? low : high) = t;
+    double const density = std::exp(log_factor - 0.5 * (freedom + 1.0) * std::log1p(t * t / freedom));
+    double const step = density > 0.0 ? excess / (2.0 * density) : 0.0;
+    double const next = t - step;
+    if (density > 0.0 && std::abs(step) <= 1e-10 * std::max(1.0, t)) return t;
+    t = low < next && next < high ? next : 0.5 * (low + high);
   }
   return 0.5 * (low + high);
 }

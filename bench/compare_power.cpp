@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How often `profkit compare` is right: the tables of docs/compare.md, as Markdown, from runs of made programs. Seeds are fixed.
+//
+// usage: profkit_compare_power [trials of each cell, 1000 unless given]
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compare.hpp"
+#include "decision.hpp"
+#include "made_runs.hpp"
+
+namespace {
+
+using namespace profkit_program;
+
+constexpr std::size_t run_counts[] = {1, 2, 3, 5, 10};
+constexpr double limit = 0.03;
+
+bool has_changed(comparison_row const& row) { return row.says == verdict::faster || row.says == verdict::slower; }
+
+bool step_has_changed(comparison const& of) { return has_changed(of.rows.front()); }
+
+bool other_has_changed(comparison const& of) { return std::any_of(of.rows.begin() + 1, of.rows.end(), has_changed); }
+
+bool step_is_slower(comparison const& of) { return of.rows.front().says == verdict::slower; }
+
+bool slow_scope_is_found(comparison const& of) {
+  return std::any_of(of.rows.begin(), of.rows.end(), [](comparison_row const& row) {
+    return row.kind == row_kind::scope && row.says == verdict::slower && row.name == "step/group_2/part_27";
+  });
+}
+
+decision::outcome outcome_of(comparison const& of) { return decide(of, "", limit).says(); }
+
+bool fails(comparison const& of) { return outcome_of(of) == decision::outcome::fails; }
+
+bool passes(comparison const& of) { return outcome_of(of) == decision::outcome::passes; }
+
+/// A column: what B is, and what is counted of the comparison with A.
+struct column {
+  std::string title;
+  std::function<void(made_program&)> change;
+  std::function<bool(comparison const&)> counts;
+};
+
+void print_row(std::string const& name, std::size_t runs, made_program const& before, std::vector<column> const& columns, int trials) {
+  std::mt19937_64 random{runs};
+  std::vector<int> counts(columns.size());
+  for (int trial = 0; trial < trials; ++trial) {
+    auto const a = before.runs(runs, random);
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      made_program after = before;
+      columns[i].change(after);
+      counts[i] += columns[i].counts(compare(a, after.runs(runs, random))) ? 1 : 0;
+    }
+  }
+  std::printf("| %s | %zu |", name.c_str(), runs);
+  for (int const count : counts) std::printf(" %.1f |", 100.0 * count / trials);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void print_head(std::vector<column> const& columns) {
+  std::printf("| noise | runs a side |");
+  for (column const& each : columns) std::printf(" %s |", each.title.c_str());
+  std::printf("\n|---|---:|");
+  for (std::size_t i = 0; i < columns.size(); ++i) std::printf("---:|");
+  std::printf("\n");
+}
+
+std::string percent(double share) {
+  char text[32];
+  static_cast<void>(std::snprintf(text, sizeof text, "%g %%", 100.0 * share));
+  return text;
+}
+
+void print_gpu(int trials) {
+  std::printf("GPU times: 45 scopes and 40 kernels, one scope slower. Percent of %d comparisons.\n\n", trials);
+  auto const slower = [](double factor) {
+    return [factor](made_program& program) {
+      program.slow = 27;
+      program.slow_factor = factor;
+    };
+  };
+  auto const itself = [](made_program&) {};
+  std::vector<column> const columns = {{"itself: a scope or kernel called changed", itself, other_has_changed},
+                                       {"+2 % found", slower(1.02), slow_scope_is_found},
+                                       {"+5 % found", slower(1.05), slow_scope_is_found},
+                                       {"+10 % found", slower(1.1), slow_scope_is_found}};
+  print_head(columns);
+  for (bool const is_common : {false, true}) {
+    for (double const level : {0.005, 0.01, 0.02}) {
+      made_program program;
+      program.gpu_own_noise = program.gpu_common_noise = 0.0005;
+      (is_common ? program.gpu_common_noise : program.gpu_own_noise) = level;
+      for (std::size_t const runs : run_counts)
+        print_row((is_common ? "common " : "by scope ") + percent(level), runs, program, columns, trials);
+    }
+  }
+}
+
+void print_host(int trials) {
+  std::printf(
+      "\nHost times: 11 scopes, no GPU, the probe is right within 3 %%. \"Fails\" and \"passes\": --fail-if-slower 3%%. Percent of %d "
+      "comparisons.\n\n",
+      trials);
+  auto const program_slower = [](double factor) { return [factor](made_program& program) { program.host_factor = factor; }; };
+  auto const itself = [](made_program&) {};
+  std::vector<column> const columns = {
+      {"itself: step called changed", itself, step_has_changed},
+      {"itself: a scope called changed", itself, other_has_changed},
+      {"itself fails", itself, fails},
+      {"itself passes", itself, passes},
+      {"itself on a machine 50 % slower fails", [](made_program& program) { program.machine_factor = 1.5; }, fails},
+      {"step +10 % found", program_slower(1.1), step_is_slower},
+      {"step +20 % found", program_slower(1.2), step_is_slower},
+      {"x2 fails", program_slower(2.0), fails}};
+  print_head(columns);
+  for (bool const is_common : {false, true}) {
+    for (double const level : {0.02, 0.05, 0.1, 0.2}) {
+      if (!is_common && level > 0.15) continue;
+      made_program program;
+      program.has_gpu = false;
+      program.groups = 2;
+      program.parts = 4;
+      program.probe_error = 0.03;
+      program.host_own_noise = program.host_common_noise = 0.01;
+      (is_common ? program.host_common_noise : program.host_own_noise) = level;
+      for (std::size_t const runs : run_counts)
+        print_row((is_common ? "machine " : "by scope ") + percent(level), runs, program, columns, trials);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int const trials = argc > 1 ? std::atoi(argv[1]) : 1000;
+  if (trials <= 0) {
+    static_cast<void>(std::fprintf(stderr, "usage: profkit_compare_power [trials of each cell, 1000 unless given]\n"));
+    return 2;
+  }
+  print_gpu(trials);
+  print_host(trials);
+  return 0;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "run_figures.hpp"
+
+namespace profkit_program {
+
+/// An interval of logarithms of ratios.
+struct log_range {
+  double low = 0.0;
+  double high = 0.0;
+};
+
+/// How much slower the machine of B was than that of A, as the runs recorded it (`environment.host_speed`). Logarithms of ratios: 0 is
+/// "equally fast", above 0 "slower".
+struct machine_change {
+  double probe = 0.0;    ///< duration of the probe
+  double waiting = 0.0;  ///< time that the step thread waited for a processor
+  /// No run used a GPU, so waiting for a processor made the step longer by as much. A step that waits for a GPU may hide it.
+  bool is_waiting_certain = false;
+  double max_waiting = 0.0;                ///< largest waiting share of a run
+  std::vector<double> probe_deviations;    ///< of each run from the mean of its side: those of A, then those of B
+  std::vector<double> waiting_deviations;  ///< the same
+
+  /// By how much a host time changes that follows the machine's speed fully.
+  [[nodiscard]] double log_ratio() const { return probe + waiting; }
+
+  /// By how much a host time may change because of the machine: a time follows the probe fully, in part or not at all.
+  [[nodiscard]] log_range effect() const {
+    double const certain = is_waiting_certain ? waiting : 0.0;
+    double const open = log_ratio() - certain;
+    return {certain + std::min(0.0, open), certain + std::max(0.0, open)};
+  }
+};
+
+namespace detail {
+
+/// A thread that waits for a processor for a share w of its time takes 1 / (1 - w) times as long.
+inline double log_waiting(double share) { return -std::log(1.0 - std::clamp(share, 0.0, 0.98)); }
+
+/// Appends the distances from the mean. @return the mean.
+inline double add_deviations(std::vector<double> const& values, std::vector<double>& to) {
+  double mean = 0.0;
+  for (double const each : values) mean += each / static_cast<double>(values.size());
+  for (double const each : values) to.push_back(each - mean);
+  return mean;
+}
+
+}  // namespace detail
+
+/// @return none if a run lacks the probe. Waiting counts where all runs have it.
+[[nodiscard]] inline std::optional<machine_change> find_machine_change(std::vector<run_figures> const& a,
+                                                                       std::vector<run_figures> const& b) {
+  bool has_waiting = true;
+  machine_change result;
+  result.is_waiting_certain = true;
+  for (auto const* const side : {&a, &b}) {
+    for (run_figures const& run : *side) {
+      if (!run.probe_us) return std::nullopt;
+      has_waiting = has_waiting && run.waiting;
+      if (run.kernels || run.gpu_step) result.is_waiting_certain = false;
+    }
+  }
+  for (auto const* const side : {&a, &b}) {
+    double const sign = side == &a ? -1.0 : 1.0;
+    std::vector<double> probe;
+    std::vector<double> waiting;
+    for (run_figures const& run : *side) {
+      double const share = has_waiting ? *run.waiting : 0.0;
+      probe.push_back(std::log(*run.probe_us));
+      waiting.push_back(detail::log_waiting(share));
+      result.max_waiting = std::max(result.max_waiting, share);
+    }
+    result.probe += sign * detail::add_deviations(probe, result.probe_deviations);
+    result.waiting += sign * detail::add_deviations(waiting, result.waiting_deviations);
+  }
+  return result;
+}
+
+}  // namespace profkit_program

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace profkit_program {
+
+/// What variances of many rows have in common: the scaled inverse chi-square distribution that they are drawn from.
+struct variance_prior {
+  double variance = 0.0;
+  double freedom = 0.0;  ///< degrees of freedom that it is worth; 0: nothing is known, infinite: all rows have this variance
+};
+
+namespace detail {
+
+/// The derivative of log gamma. Source: NIST Digital Library of Mathematical Functions, 5.5.2 and 5.11.2.
+inline double digamma(double x) noexcept {
+  double result = 0.0;
+  for (; x < 10.0; x += 1.0) result -= 1.0 / x;
+  double const y = 1.0 / (x * x);
+  return result + std::log(x) - 0.5 / x - y * (1.0 / 12.0 - y * (1.0 / 120.0 - y / 252.0));
+}
+
+/// Its derivative. Source: DLMF 5.15.5 and 5.15.8.
+inline double trigamma(double x) noexcept {
+  double result = 0.0;
+  for (; x < 10.0; x += 1.0) result += 1.0 / (x * x);
+  double const y = 1.0 / (x * x);
+  return result + 1.0 / x + 0.5 * y + y / x * (1.0 / 6.0 - y * (1.0 / 30.0 - y / 42.0));
+}
+
+/// The x with trigamma(x) = y, for y > 0.
+inline double inverse_trigamma(double y) noexcept {
+  double low = 1e-6;
+  double high = 1e8;
+  for (int i = 0; i < 200 && high / low > 1.0 + 1e-12; ++i) {
+    double const middle = std::sqrt(low * high);
+    (trigamma(middle) > y ? low : high) = middle;
+  }
+  return std::sqrt(low * high);
+}
+
+}  // namespace detail
+
+/// Estimates the prior from the variances of rows, by the moments of their logarithms. Nothing with fewer than 3 rows.
+/// Source: G. K. Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray experiments",
+/// Statistical Applications in Genetics and Molecular Biology 3 (2004), section 6.2.
+/// @param freedom of each of them, above 0.
+[[nodiscard]] inline variance_prior fit_variance_prior(std::vector<double> variances, double freedom) {
+  auto const rows = static_cast<double>(variances.size());
+  if (variances.size() < 3) return {};
+  // A variance of 0 has no logarithm; one that is far below the others comes of rounding.
+  auto const middle = variances.begin() + static_cast<std::ptrdiff_t>(variances.size() / 2);
+  std::nth_element(variances.begin(), middle, variances.end());
+  double const least = 1e-5 * *middle;
+  if (least <= 0.0) return {};
+  double const offset = std::log(0.5 * freedom) - detail::digamma(0.5 * freedom);
+  double mean = 0.0;
+  for (double& each : variances) {
+    each = std::log(std::max(each, least)) + offset;
+    mean += each / rows;
+  }
+  double spread = 0.0;
+  for (double const each : variances) spread += (each - mean) * (each - mean) / (rows - 1.0);
+  double const beyond_sampling = spread - detail::trigamma(0.5 * freedom);
+  if (beyond_sampling <= 0.0) return {std::exp(mean), std::numeric_limits<double>::infinity()};
+  double const half = detail::inverse_trigamma(beyond_sampling);
+  return {std::exp(mean + detail::digamma(half) - std::log(half)), 2.0 * half};
+}
+
+/// A row's own variance, drawn towards the prior: the posterior mean of Smyth (2004), section 5.
+/// @param most_freedom of all rows of the prior together: it is an estimate, too.
+[[nodiscard]] inline variance_prior moderate(double variance, double freedom, variance_prior const& prior, double most_freedom) {
+  if (prior.freedom <= 0.0) return {variance, freedom};
+  if (std::isinf(prior.freedom)) return {prior.variance, std::max(freedom, most_freedom)};
+  double const together = prior.freedom + freedom;
+  return {(prior.freedom * prior.variance + freedom * variance) / together, std::max(freedom, std::min(together, most_freedom))};
+}
+
+}  // namespace profkit_program
