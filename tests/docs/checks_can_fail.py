@@ -45,7 +45,7 @@ def main():
         copy = pathlib.Path(folder)
         for name in COPIED:
             if (root / name).is_dir():
-                shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("*.profile", "__pycache__"))
+                shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("*.profile", "results", "__pycache__"))
             elif (root / name).exists():
                 shutil.copy(root / name, copy / name)
         (copy / "docs/results").symlink_to(root.resolve() / "docs/results")
