@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "made_path.hpp"
 #include "made_profile.hpp"
 
 /// A loop on one thread whose steps launch kernels on streams that run them in order. Times are in ms from its beginning.
@@ -18,11 +19,11 @@ class made_loop {
   made_loop() {
     profile.environment.gpu = "NVIDIA H200";
     profile.item_name = "tokens";
-    profile.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1}, {step_path, "work", {}, "train.cpp", 10}};
+    profile.paths = {::step_path(), {step_path, "work", {}, "train.cpp", 10}};
     profile.threads = {{100, "train"}};
     profile.gpu_names = {{"gemm", {}}};
     profile.api_names = {"cuLaunchKernel"};
-    profile.collectors = {{"kernels", "collected", {}}};
+    profile.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     profile.quality.clock = "time-stamp counter";
   }
 

@@ -11,6 +11,8 @@
 #include <random>
 #include <utility>
 
+#include "made_path.hpp"
+
 namespace made {
 
 /// Steps whose host runs ahead of the devices by any number of steps, waits for them, or is what limits them.
@@ -18,11 +20,11 @@ class random_loop {
  public:
   explicit random_loop(std::uint64_t seed) : random_{seed} {
     made_.item_name = "tokens";
-    made_.paths = {{profkit::path_record::no_parent, "step", {}, "step.hpp", 1}, {0, "work", {}, "train.cpp", 2}};
+    made_.paths = {::step_path(), {0, "work", {}, "train.cpp", 2}};
     made_.threads = {{100, "train"}, {101, "other"}};
-    made_.gpu_names = {{"gemm", {}}, {"ncclKernel", {}}, {"[CUDA memcpy Host-to-Device]", {}}};
+    made_.gpu_names = {{"gemm", {}}, {"ncclKernel", {}}, {"[CUDA memcpy Host-to-Device]", {}, profkit::copy_direction::host_to_device}};
     made_.api_names = {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2"};
-    made_.collectors = {{"kernels", "collected", {}}};
+    made_.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     longest_operation_ = 1 + up_to(300);
     streams_ = 1 + up_to(3);
     is_waiting_ = one_in(3);
