@@ -23,35 +23,36 @@ struct no_work {};
 ///
 /// With a session running it is recorded; with a tool attached to NVTX it is also a range in the domain `profkit`; otherwise it
 /// costs one load and a branch. Never throws, synchronises nothing, and after a thread's first scope neither allocates nor locks.
+/// Inlined whatever the compiler thinks of its size: where it is off, a call would take twice as long.
 /// Stack only: it must end on the thread that began it, in reverse order. One that does not (`longjmp`, a coroutine) does no harm beyond
 /// wrong figures, and is counted. In a signal handler a scope that interrupts the recorder on its own thread is dropped and counted.
 class scope {
  public:
   /// @param where the place in the source; lives as long as the program.
-  [[nodiscard]] explicit scope(site& where) noexcept {
+  [[nodiscard, gnu::always_inline]] explicit scope(site& where) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
   }
 
   /// @param where the place in the source.
   /// @param index shown behind the name, as in `layer_3`; kept as a number.
-  [[nodiscard]] scope(site& where, std::int64_t index) noexcept {
+  [[nodiscard, gnu::always_inline]] scope(site& where, std::int64_t index) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index));
   }
 
   /// @param where the place in the source.
   /// @param done what the scope has to do.
-  [[nodiscard]] scope(site& where, work const& done) noexcept {
+  [[nodiscard, gnu::always_inline]] scope(site& where, work const& done) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
     if (is_recorded()) detail::put_work(*detail::this_thread_log(), flags, done);
   }
 
   /// What `PROF_SCOPE` without work makes.
-  [[nodiscard]] scope(site& where, detail::no_work) noexcept : scope{where} {}
+  [[nodiscard, gnu::always_inline]] scope(site& where, detail::no_work) noexcept : scope{where} {}
 
-  ~scope() {
+  __attribute__((always_inline)) ~scope() {
     if (__builtin_expect(open_ != 0, 0)) end(open_);
   }
 
@@ -68,7 +69,7 @@ class scope {
 
   /// @param flags of the recorder.
   /// @param where the place in the source.
-  void begin(std::uint32_t flags, site& where) noexcept {
+  __attribute__((always_inline)) void begin(std::uint32_t flags, site& where) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr, 1)) {
@@ -83,7 +84,7 @@ class scope {
   /// @param where the place in the source.
   /// @param kind one that has a payload.
   /// @param payload such as the index.
-  void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
+  __attribute__((always_inline)) void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr, 1)) {
