@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a report says of a host that runs ahead of the GPU.
+#include <profkit/analyze/analyze.hpp>
 #include <profkit/report/budget_table.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
