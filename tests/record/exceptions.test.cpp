@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
+#include "../support/wait_for_drain.hpp"
 
 static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&, std::int64_t>);
 static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&, profkit::work const&>);
@@ -240,7 +241,7 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
     }
     for (std::thread& each : living) each.join();
     most_logs = std::max(most_logs, count_logs());
-    if (round % between_drains == 0) std::this_thread::sleep_for(std::chrono::milliseconds{11});  // then the end of the step drains
+    if (round % between_drains == 0) wait_for_drain();
   }
   std::uint64_t const bytes = resident_bytes() - bytes_before;
   profkit::profile const profile = session.report().profile();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
+#include "../support/wait_for_drain.hpp"
 
 namespace {
 
@@ -125,7 +126,7 @@ TEST_CASE("once drained, a log that was full records again", "[log]") {
     for (int i = 0; i < 100; ++i) PROF_SCOPE("before");
     {
       profkit::step const step{session};
-      std::this_thread::sleep_for(std::chrono::milliseconds{11});
+      wait_for_drain();
     }
     for (int i = 0; i < 10; ++i) PROF_SCOPE("after");
   }}.join();
@@ -194,7 +195,7 @@ TEST_CASE("a small log that goes round many times loses and mixes nothing", "[lo
       PROF_SCOPE_INDEXED("outer", step % 3);
       for (int i = 0; i <= step % 4; ++i) PROF_SCOPE("inner");
       PROF_COUNTER("step", step);
-      std::this_thread::sleep_for(std::chrono::milliseconds{11});
+      wait_for_drain();
     }
   }}.join();
   profkit::profile const profile = session.report().profile();
@@ -258,7 +259,7 @@ TEST_CASE("threads past the bound of logs are counted, and recorded again when l
   bound = static_cast<std::uint32_t>(count_logs()) + 5;
   for (profkit::step const step : session) {
     for (std::uint64_t i = 0; i < threads; ++i) std::thread{[] { PROF_SCOPE("short"); }}.join();
-    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+    wait_for_drain();
   }
   bound = usual;
   profkit::profile const profile = session.report().profile();

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/record/thread_registry.hpp>
+
+#include <chrono>
+#include <thread>
+
+/// Whether the session has read all that is in the logs. (It looks at what the reader writes, which ThreadSanitizer would call a race.)
+__attribute__((no_sanitize("thread"))) inline bool is_drained() {
+  using namespace profkit::detail;
+  for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
+    std::uint32_t const state = __atomic_load_n(&log->state, __ATOMIC_ACQUIRE);
+    if (state == log_left) return false;
+    if (state == log_owned && *const_cast<std::uint64_t const* volatile*>(&log->read) != __atomic_load_n(&log->next_slot, __ATOMIC_ACQUIRE))
+      return false;
+  }
+  return true;
+}
+
+/// The thread of a session drains when it gets a processor; at the latest after 10 seconds the test goes on, and fails.
+inline void wait_for_drain() {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  while (!is_drained() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+}
