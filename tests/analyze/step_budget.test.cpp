@@ -90,23 +90,23 @@ profkit::profile random_profile_in_ticks(std::uint64_t seed) {
   return result;
 }
 
-/// The same budget by looking at every tick of the measured steps.
+/// The same budget by looking at every tick of its wall time.
 class plain_budget_model {
  public:
   using causes = std::array<nanoseconds, profkit::idle_causes>;
 
-  explicit plain_budget_model(profkit::profile const& of) : of_{of} {
+  /// @param wall what the budget covers.
+  plain_budget_model(profkit::profile const& of, std::vector<profkit::interval> const& wall) : of_{of} {
     for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
       profkit::api_call_record const* const launch = launch_of(of.gpu_operations[i]);
       scope_of_.push_back(launch == nullptr ? no_scope : innermost(thread_of(*launch), middle(launch->time)));
     }
-    for (profkit::step_record const& step : of.steps) {
-      if (step.warmup) continue;
-      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += tick) look(at);
+    for (profkit::interval const& each : wall) {
+      for (profkit::timestamp at = each.begin; at < each.end; at += tick) look(at);
     }
   }
 
-  nanoseconds wall{};
+  nanoseconds length{};
   nanoseconds exposed_copies{};
   nanoseconds copies{};
   nanoseconds exposed_communication{};
@@ -161,7 +161,7 @@ class plain_budget_model {
   }
 
   void look(profkit::timestamp at) {
-    wall += tick;
+    length += tick;
     std::size_t running = 0;
     std::size_t running_copies = 0;
     std::size_t running_communication = 0;
@@ -217,6 +217,21 @@ class plain_budget_model {
   profkit::profile const& of_;
   std::vector<std::uint32_t> scope_of_;
 };
+
+/// What the budget covers: the measured steps on the host, or their windows on the devices.
+std::vector<profkit::interval> wall_of(profkit::profile const& of, profkit::attribution const& launched, bool is_of_gpu) {
+  std::vector<profkit::interval> result;
+  if (is_of_gpu) {
+    for (auto const& each : profkit::detail::gpu_step_window_finder{of, launched}.find().measured) {
+      if (each.time.begin < each.time.end) result.push_back(each.time);
+    }
+  } else {
+    for (profkit::step_record const& step : of.steps) {
+      if (step.is_measured()) result.push_back(step.time);
+    }
+  }
+  return result;
+}
 
 /// "forward" of the path step/forward/layer.
 std::string part_of(profkit::profile const& of, std::uint32_t path) {
@@ -417,15 +432,20 @@ TEST_CASE("there is no budget without kernels or without steps", "[step_budget]"
 TEST_CASE("the budget of random profiles is that of looking at every moment", "[step_budget]") {
   std::array<nanoseconds, profkit::idle_causes> all{};
   nanoseconds on_other_thread{};
+  std::size_t of_gpu = 0;
+  std::size_t of_host = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     INFO("seed " << seed);
     profkit::profile const profile = random_profile_in_ticks(seed);
-    plain_budget_model const model{profile};
     profkit::summary const summary = profkit::analyze(profile);
     REQUIRE(summary.budget);
     profkit::budget_summary const& found = *summary.budget;
+    profkit::attribution const launched = profkit::attribute(profile);
+    std::vector<profkit::interval> const wall = wall_of(profile, launched, found.is_of_gpu);
+    plain_budget_model const model{profile, wall};
+    ++(found.is_of_gpu ? of_gpu : of_host);
     auto const ns = [](profkit::milliseconds time) { return time.count() * 1e6; };
-    CHECK(ns(found.wall) == Approx(static_cast<double>(model.wall.count())));
+    CHECK(ns(found.wall) == Approx(static_cast<double>(model.length.count())));
     CHECK(ns(found.copies.busy) == Approx(static_cast<double>(model.copies.count())));
     CHECK(ns(found.copies.exposed) == Approx(static_cast<double>(model.exposed_copies.count())));
     CHECK(ns(found.communication.busy) == Approx(static_cast<double>(model.communication.count())));
@@ -441,10 +461,10 @@ TEST_CASE("the budget of random profiles is that of looking at every moment", "[
         if (path != no_scope && profile.paths[path].name >= "x") on_other_thread += causes[cause];
       }
     }
-    profkit::attribution const launched = profkit::attribute(profile);
     profkit::detail::measured_time const when{profile};
     auto const by_path =
-        profkit::detail::find_gpu_idle(profile, launched, when, profkit::detail::counted_operations{profile, launched, when});
+        profkit::detail::find_gpu_idle(profile, launched, when, profkit::detail::counted_operations{profile, launched, when},
+                                       profkit::detail::measured_time::of_stretches(wall));
     for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
       auto const known = model.idle.find(path);
       CHECK((by_path.of_path[path] ? by_path.of_path[path]->self_by_cause : plain_budget_model::causes{}) ==
@@ -472,5 +492,7 @@ TEST_CASE("the budget of random profiles is that of looking at every moment", "[
     }
   }
   for (nanoseconds const each : all) CHECK(each > 100 * tick);  // no cause is rare
+  CHECK(of_gpu > 20);
+  CHECK(of_host > 20);
   CHECK(on_other_thread > 100 * tick);
 }

@@ -204,9 +204,4 @@ inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, me
   return idle_charging{of, launched, when}(find_idle_stretches(of, launched, wall, operations));
 }
 
-inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
-                              counted_operations const& operations) {
-  return find_gpu_idle(of, launched, when, operations, when);
-}
-
 }  // namespace profkit::detail
