@@ -149,6 +149,7 @@ set(PROFKIT_HEADERS
     profkit/report/adopted_table.hpp
     profkit/report/compact_trace_hook.hpp
     profkit/report/deflate.hpp
+    profkit/report/coverage_text.hpp
     profkit/report/file_attempts.hpp
     profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp

@@ -48,7 +48,11 @@ class running_session final : public session_core, private ends_with_process {
     recording_.content().item_name = options_.item_name;
     recording_.content().precision = options_.precision;
     if (options_.wanted_interval) stop_rule_.emplace(*options_.wanted_interval, options_.warmup_steps, options_.most_steps);
-    if (options_.enabled) start();
+    if (options_.enabled) {
+      start();
+    } else {
+      recording_.content().quality.not_recorded = "profkit is off (PROFKIT=off, a PROFKIT that is not valid, or options::enabled)";
+    }
   }
 
   raw_step begin_step() override {
@@ -61,7 +65,10 @@ class running_session final : public session_core, private ends_with_process {
     next.has_kernels = options_.collects_kernels_in(next.index);
     next.items = options_.items_per_step;
     next.model_flops = amount_or_zero(options_.model_flops_per_step);
-    if (!is_running()) return next;
+    if (!is_running()) {
+      if (is_of_parent() && !std::exchange(is_child_warned_, true)) warn("nothing is recorded here: " + why_not_in_child());
+      return next;
+    }
     // A session in static memory is constructed by now: at the exit it is ended before it is destroyed.
     if (next.index == 0) session_exit::watch(*this);
     if (!next.warmup) probe_host();
@@ -117,7 +124,7 @@ class running_session final : public session_core, private ends_with_process {
   profkit::report report() override {
     if (is_of_parent()) {
       if (report_) return *report_;
-      throw error{"profkit::session::report() was called in the child of a fork; the session is the parent's"};
+      return report_.emplace(report_in_child());
     }
     call const inside{*this};
     if (is_step_open_) throw error{"profkit::session::report() was called inside a step; call it when the step has ended"};
@@ -169,6 +176,19 @@ class running_session final : public session_core, private ends_with_process {
   [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&recorder.owner, __ATOMIC_ACQUIRE) == this; }
 
   [[nodiscard]] bool is_of_parent() const noexcept override { return options_.enabled && ::getpid() != process_; }
+
+  [[nodiscard]] std::string why_not_in_child() const {
+    return "the session belongs to process " + std::to_string(process_) +
+           ", the parent of this one, and stopped recording here at the fork; make the session after fork() or daemon()";
+  }
+
+  /// Of nothing: what the session holds may be half done by threads that only the parent has.
+  [[nodiscard]] profkit::report report_in_child() const {
+    auto nothing = std::make_shared<profile>();
+    nothing->environment = describe_host();
+    nothing->quality.not_recorded = why_not_in_child();
+    return profkit::report{std::move(nothing)};
+  }
 
   void start() {
     if (options_.log_slots_per_thread < 16) {
@@ -330,6 +350,7 @@ class running_session final : public session_core, private ends_with_process {
 
   options options_;
   pid_t const process_ = ::getpid();
+  bool is_child_warned_ = false;
   std::optional<session_journal> journal_;
   session_recording recording_;
   session_thread thread_;

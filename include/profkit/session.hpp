@@ -53,7 +53,8 @@ class session final : public step_loop {
   /// Stops, drains and analyses. May wait up to 5 seconds for the GPU to complete what was timed. Does not synchronise the device, except
   /// that a collector of kernels waits until it has done its work.
   /// Called again, gives the same report.
-  /// @throws profkit::error if a step is open, or in the child of a `fork`.
+  /// In the child of a `fork` it says that the session belongs to the parent, and has nothing else.
+  /// @throws profkit::error if a step is open.
   profkit::report report() { return core_->report(); }
 
   /// Whether one more step is wanted, for loops that make their steps themselves: `while (session.wants_step())`. `warmup_steps` and

@@ -34,7 +34,8 @@ class profile_maker {
     });
     made.quality = {number(),   number(),   number(), number(),   number(), number(), number(), number(), number(), number(),
                     duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number(),
-                    list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; })};
+                    list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; }),
+                    text()};
     if (from_.ConsumeBool()) made.stop = profkit::stop_record{real(), maybe(real()), from_.ConsumeBool(), number()};
     return made;
   }

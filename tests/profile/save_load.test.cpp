@@ -147,7 +147,7 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   // At the end of what the quality is, before whether there is a `stop_record`.
-  constexpr std::size_t since_8 = (2 + 5 + 1) * 8;  // the last is the number of `wrong_ends`
+  constexpr std::size_t since_8 = (2 + 5 + 2) * 8;  // the last two are the lengths of `wrong_ends` and `not_recorded`
   // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
   std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
   bytes.erase(at_has_kernels + 1, 1);

@@ -149,7 +149,7 @@ TEST_CASE("the text says for how long the GPU did nothing, and of what", "[repor
   profile.scopes.clear();
   CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("on the steps' thread, or working for it on another, 10.900 ms to none\n"));
   profile.steps.clear();
-  CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("idle: n/a, no step was made\n"));
+  CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("idle: n/a, no step was measured\n"));
 }
 
 TEST_CASE("names of kernels are cut in text and whole in kernels.csv, and what is left out is said", "[report]") {

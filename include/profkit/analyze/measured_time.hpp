@@ -16,7 +16,7 @@ namespace profkit::detail {
 /// Which moments count: those inside a measured step, or all of them where no step was made.
 class measured_time {
  public:
-  explicit measured_time(profile const& of) : has_steps_{!of.steps.empty()} {
+  explicit measured_time(profile const& of) : has_steps_{had_steps(of)} {
     for (step_record const& step : of.steps) {
       if (step.is_measured()) measured_.push_back(step.time);
     }
@@ -26,7 +26,7 @@ class measured_time {
   /// Only in the steps in which kernels were collected, where there were steps.
   [[nodiscard]] static measured_time with_kernels(profile const& of) {
     measured_time result;
-    result.has_steps_ = !of.steps.empty();
+    result.has_steps_ = had_steps(of);
     for (step_record const& step : of.steps) {
       if (step.is_measured() && step.has_kernels) result.measured_.push_back(step.time);
     }
@@ -63,6 +63,9 @@ class measured_time {
   friend class measured_time_cursor;
 
   measured_time() = default;
+
+  /// Steps that an exception left are in no list.
+  static bool had_steps(profile const& of) { return !of.steps.empty() || of.quality.abandoned_steps > 0; }
 
   void sort() {
     std::sort(measured_.begin(), measured_.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });

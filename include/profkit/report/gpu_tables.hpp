@@ -148,7 +148,7 @@ inline table empty_kernel_table() {
 
 /// What the table of scopes says of the time in which nothing ran.
 [[nodiscard]] inline std::string idle_note(summary const& of) {
-  if (!of.gpu || !of.gpu->idle) return "idle: n/a, no step was made\n";
+  if (!of.gpu || !of.gpu->idle || of.steps.host.count == 0) return "idle: n/a, no step was measured\n";
   gpu_idle_summary const& idle = *of.gpu->idle;
   milliseconds const steps = of.budget ? of.budget->wall : of.steps.host.total;
   std::string text = fmt::format("idle: nothing ran on any device for {} ms", detail::format_ms(idle.inclusive));

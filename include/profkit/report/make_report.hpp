@@ -22,6 +22,7 @@
 #include "adopted_table.hpp"
 #include "budget_table.hpp"
 #include "compact_trace_hook.hpp"
+#include "coverage_text.hpp"
 #include "file_attempts.hpp"
 #include "gpu_tables.hpp"
 #include "memory_table.hpp"
@@ -44,9 +45,9 @@ class report_sections {
 
   [[nodiscard]] std::string title(char const* name) const { return fmt::format("{}{}\n\n", is_markdown_ ? "## " : "", name); }
 
-  [[nodiscard]] std::string operator()(char const* name, table const& content, char const* if_empty) const {
+  [[nodiscard]] std::string operator()(char const* name, table const& content, std::string const& if_empty) const {
     std::string const body = is_markdown_ ? content.to_markdown() : content.to_text();
-    return title(name) + (content.empty() ? std::string{if_empty} + "\n" : body) + "\n";
+    return title(name) + (content.empty() ? if_empty + "\n" : body) + "\n";
   }
 
   /// Lines as they are, in both.
@@ -66,13 +67,13 @@ inline std::string budget_text(summary const& of, report_sections const& section
 
 inline std::string gpu_text(summary const& of, report_sections const& section) {
   gpu_summary const& gpu = *of.gpu;
-  std::string text = section("GPU work by scope", gpu_scope_table(of), "no scope was recorded") +
+  std::string text = section("GPU work by scope", gpu_scope_table(of), nothing_text(of, "scope")) +
                      "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
                      collected_steps_note(of) + idle_note(of) + "\n";
-  text += section("Kernels", top_kernel_table(gpu), "no kernel ran") + kernel_note(gpu) + "\n";
+  text += section("Kernels", top_kernel_table(gpu), nothing_text(of, "kernel")) + kernel_note(gpu) + "\n";
   if (!gpu.classes.empty()) text += section("Kernel classes", class_table(gpu), "");
   if (!gpu.copies.empty()) text += section("Copies and memsets", copy_table(gpu), "");
-  if (gpu.api) text += section("API calls", api_table(gpu), "no API call was made");
+  if (gpu.api) text += section("API calls", api_table(gpu), nothing_text(of, "API call"));
   return text;
 }
 
@@ -105,12 +106,12 @@ std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& of)
 template <class Unused>
 std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
   report_sections const section{as_markdown};
-  std::string text;
-  if (!what.covers_steps) text += "No step was made (profkit::step): everything below covers the whole session.\n\n";
+  std::string text = coverage_text(what);
+  if (!what.quality.not_recorded.empty()) return text + section.title("Data quality") + quality_text(what);
   text += section("Steps", step_table(what), "") + throughput_text(what.steps) + model_text(what);
   if (what.covers_steps) text += section.lines(verdict_text(what));
-  if (what.budget) text += budget_text(what, section);
-  text += section("Scopes", scope_table(what), "no scope was recorded");
+  if (what.budget && what.steps.host.count > 0) text += budget_text(what, section);
+  text += section("Scopes", scope_table(what), nothing_text(what, "scope"));
   if (!what.names.empty()) {
     std::string const note = collected_steps_note(what);
     text += section("By name", name_table(what), "") + note + (note.empty() ? "" : "\n");

@@ -50,11 +50,22 @@ inline std::string clock_change_text(quality_record const& of) {
                      of.clock_changes, seconds);
 }
 
+inline std::string collectors_text(summary const& of) {
+  std::string text;
+  for (collector_record const& each : of.collectors) {
+    std::string const reason = each.kind == collector_kind::kernels && each.reason.empty() ? collected_steps_text(of) : each.reason;
+    text += fmt::format("{}: {}{}\n", one_line(each.name), one_line(each.status),
+                        reason.empty() ? "" : " (" + one_line(reason, longest_shown_reason) + ")");
+  }
+  return text;
+}
+
 }  // namespace detail
 
 /// What was lost, what was not collected and why, and what measuring cost. A line each.
 [[nodiscard]] inline std::string quality_text(summary const& of) {
   quality_record const& quality = of.quality;
+  if (!quality.not_recorded.empty()) return "nothing was recorded\n" + detail::collectors_text(of);
   std::string text;
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format("{} {}\n", number, what);
@@ -105,11 +116,7 @@ inline std::string clock_change_text(quality_record const& of) {
         "GPU operations may have run before or after the system clock was set back: their launch is not known");
   if (quality.clock_changes > 0) text += detail::clock_change_text(quality);
   if (text.empty()) text = "nothing dropped, no scope left open\n";
-  for (collector_record const& each : of.collectors) {
-    std::string const reason = each.kind == collector_kind::kernels && each.reason.empty() ? collected_steps_text(of) : each.reason;
-    text += fmt::format("{}: {}{}\n", detail::one_line(each.name), detail::one_line(each.status),
-                        reason.empty() ? "" : " (" + detail::one_line(reason, detail::longest_shown_reason) + ")");
-  }
+  text += detail::collectors_text(of);
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
   text += fmt::format("own cost: {:.1f} ns per scope on this machine", ns_per_scope);
   if (of.steps.host.total.count() > 0.0) {

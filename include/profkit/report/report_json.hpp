@@ -180,6 +180,7 @@ inline void write_counters(json_writer& json, std::vector<counter_summary> const
 inline void write_quality(json_writer& json, summary const& of) {
   json.key("quality");
   json.begin_object();
+  json.member("not_recorded", known(of.quality.not_recorded));
   json.member("dropped_events", of.quality.dropped_events);
   json.member("events_without_memory", of.quality.events_without_memory);
   json.member("events_without_log", of.quality.events_without_log);
