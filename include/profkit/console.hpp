@@ -33,10 +33,11 @@ inline void print_to_stdout(std::string_view text) {
   throw error{"cannot print the report to standard output: " + std::generic_category().message(reason), reason};
 }
 
-/// A line on stderr, "profkit: <message>". Any thread.
-inline void warn(std::string const& message) noexcept {
+/// A line on stderr, "profkit: <message><reason>". Any thread. Does not allocate.
+inline void warn(std::string_view message, std::string_view reason = {}) noexcept {
   write_signals_blocked const no_signals;
-  static_cast<void>(std::fprintf(stderr, "profkit: %s\n", message.c_str()));
+  static_cast<void>(std::fprintf(stderr, "profkit: %.*s%.*s\n", static_cast<int>(message.size()), message.data(),
+                                 static_cast<int>(reason.size()), reason.data()));
 }
 
 }  // namespace profkit::detail

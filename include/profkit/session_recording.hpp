@@ -198,7 +198,7 @@ class session_recording {
       if (journal_ != nullptr) append_to_journal(calls.owns_lock());
     } catch (std::exception const& failure) {  // no memory; the next round goes on where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
-        warn(std::string{"what was recorded cannot be read: "} + failure.what());
+        warn("what was recorded cannot be read: ", failure.what());
       }
     }
     if (journal_ != nullptr) journal_->write();

@@ -18,6 +18,7 @@ def normal(line):
     line = re.sub(rf"\b({VERDICTS})\b", "<verdict>", line.strip())
     line = re.sub(r"^host: <verdict>: .*", "host: <verdict>", line)
     line = re.sub(r"^(warm-up) \d+ given; .*", r"\1", line)
+    line = re.sub(r"^(95 % interval of the mean) .*", r"\1", line)
     line = re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "#", line)
     return re.sub(r"-{3,}", "---", re.sub(r"\s+", " ", line))
 

@@ -24,7 +24,8 @@ CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
 CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER, textId INTEGER, domainId INTEGER,
                           uint64Value INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER);
-CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, globalPid INTEGER, correlationId INTEGER, mangledName INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, globalPid INTEGER, correlationId INTEGER, mangledName INTEGER,
+                                          demangledName INTEGER);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, globalPid INTEGER, correlationId INTEGER);
 """
 
@@ -32,7 +33,8 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INTEGER, end INTEGER, globalPid I
 def fill(database):
     database.executescript(SCHEMA)
     database.executemany("INSERT INTO StringIds VALUES (?, ?)", [(FORWARD, "forward"), (SOFTMAX, "softmax"), (MATMUL, "_Z6matmulPf"),
-                                                                 (4, "_Z7softmaxPf"), (5, "step")])
+                                                                 (4, "_Z7softmaxPf"), (5, "step"), (6, "matmul(float *)"),
+                                                                 (7, "softmax(float *)")])
     database.executemany("INSERT INTO NVTX_EVENTS VALUES (?, NULL, 75, ?, ?, NULL, ?, NULL)",
                          [(0, "profkit", MAIN, 1), (0, "another", MAIN, 2)])
     for step in range(2):
@@ -45,9 +47,9 @@ def fill(database):
         database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?)", [
             (at + 120, at + 130, MAIN, number), (at + 122, at + 128, MAIN, number), (at + 220, at + 230, MAIN, number + 1),
             (at + 400, at + 410, MAIN, number + 2), (at + 600, at + 610, HELPER, number + 3)])
-        database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?)", [
-            (at + 150, at + 450, PROCESS, number, MATMUL), (at + 450, at + 550, PROCESS, number + 1, 4),
-            (at + 700, at + 900, PROCESS, number + 3, MATMUL)])
+        database.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?, ?)", [
+            (at + 150, at + 450, PROCESS, number, MATMUL, 6), (at + 450, at + 550, PROCESS, number + 1, 4, 7),
+            (at + 700, at + 900, PROCESS, number + 3, MATMUL, 6)])
         database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (?, ?, ?, ?)", (at + 550, at + 560, PROCESS, number + 2))
     database.commit()
 
@@ -59,6 +61,7 @@ RIGHT = {
                     {"name": "softmax(float*)", "mangled": "_Z7softmaxPf", "count": 1, "total_ms": 100e-6}],
         "quality": {"collectors": [{"name": "kernels", "status": "collected", "reason": ""}]},
     },
+    "spellings": {"matmul(float *)": 2, "softmax(float *)": 1},
     "ranges": {"step": 1, "forward": 1, "softmax": 1},
     "projections": {"step": 410, "forward": 410, "softmax": 100},
 }
@@ -72,6 +75,7 @@ def write_csv(path, header, rows):
 def compare(script, database, folder, ours):
     (folder / "report.json").write_text(json.dumps(ours["report"]), encoding="utf-8")
     write_csv(folder / "nvtx_pushpop_sum.csv", ["Instances", "Range"], [(count, f"profkit:{name}") for name, count in ours["ranges"].items()])
+    write_csv(folder / "cuda_gpu_kern_sum.csv", ["Instances", "Name"], [(count, name) for name, count in ours["spellings"].items()])
     write_csv(folder / "nvtx_gpu_proj_sum.csv", ["Range", "Style", "Total Proj Time (ns)"],
               [(f"profkit:{name}", "PushPop", time) for name, time in ours["projections"].items()])
     done = subprocess.run([sys.executable, script, str(database), str(folder), "made by hand"], capture_output=True, text=True, check=False,
@@ -99,6 +103,8 @@ CASES = [
     ("times within the bars", set_in("projections", "softmax", value=101.9), 0, "0 failed"),
     ("a kernel launched once less", set_in("report", "kernels", 0, "count", value=1), 1, "launches of `matmul(float*)` | 2 | 1 | -1 | FAIL"),
     ("another kernel name", set_in("report", "kernels", 1, "mangled", value="_Z4tanhPf"), 1, "launches of `_Z7softmaxPf` | 1 | 0 | -1 | FAIL"),
+    ("a kernel spelled otherwise", changed(lambda ours: ours["spellings"].update({"matmul(float*)": ours["spellings"].pop("matmul(float *)")})), 1,
+     "instances of `matmul(float *)` | 2 | 0 | -2 | FAIL"),
     ("one kernel 3 % slower", set_in("report", "kernels", 1, "total_ms", value=103e-6), 1, "2. `softmax(float*)`"),
     ("all kernels 1.5 % slower", changed(lambda ours: [each.update(total_ms=each["total_ms"] * 1.015) for each in ours["report"]["kernels"]]),
      1, "1 failed"),
