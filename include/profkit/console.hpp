@@ -34,10 +34,11 @@ inline void print_to_stdout(std::string_view text) {
 }
 
 /// A line on stderr, "profkit: <message><reason>". Any thread. Does not allocate.
-inline void warn(std::string_view message, std::string_view reason = "") noexcept {
+inline void warn(char const* message, char const* reason = "") noexcept {
   write_signals_blocked const no_signals;
-  static_cast<void>(std::fprintf(stderr, "profkit: %.*s%.*s\n", static_cast<int>(message.size()), message.data(),
-                                 static_cast<int>(reason.size()), reason.data()));
+  static_cast<void>(std::fprintf(stderr, "profkit: %s%s\n", message, reason));
 }
+
+inline void warn(std::string const& message) noexcept { warn(message.c_str()); }
 
 }  // namespace profkit::detail

@@ -262,21 +262,16 @@ def find_ncu():
 
 
 def launched_in_range(folder, of_range):
-    """By profkit's own count: kernels by the name that NVIDIA's tools have for them."""
-    launches_of(report_in(folder))
+    """By profkit's own count: kernels by mangled name, and the demangled names of them."""
+    report = report_in(folder)
+    launches_of(report)
+    mangled = {each["name"]: each["mangled"] or each["name"] for each in report["kernels"]}
     result = collections.Counter()
     with open(folder / "nvtx_kern_sum.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["NVTX Range"] == f"profkit:{of_range}":
-                result[row["Kernel Name"]] += int(row["Kern Inst"])
-    return result
-
-
-def launched_in_all(folder):
-    """The same for all measured steps."""
-    launches_of(report_in(folder))
-    with open(folder / "cuda_gpu_kern_sum.csv", encoding="utf-8", newline="") as file:
-        return collections.Counter({row["Name"]: int(row["Instances"]) for row in csv.DictReader(file)})
+                result[mangled[row["Kernel Name"]]] += int(row["Kern Inst"])
+    return result, {each["mangled"] or each["name"]: each["name"] for each in report["kernels"]}
 
 
 def read_ncu(text):
@@ -292,11 +287,11 @@ def read_ncu(text):
     return counts, times
 
 
-def run_ncu(checks, place, page, name, ncu, log, options, ours):
+def run_ncu(checks, place, page, name, ncu, log, options, ours, shown_name):
     """@param options --nvtx-include with its range, and those of the trainer
     @param ours the kernels that are wanted"""
     include, *trainer_options = options
-    words = [ncu, "--nvtx", "--nvtx-include", include, "--metrics", NCU_METRIC, "--clock-control", "none", "--print-kernel-base", "demangled",
+    words = [ncu, "--nvtx", "--nvtx-include", include, "--metrics", NCU_METRIC, "--clock-control", "none", "--print-kernel-base", "mangled",
              "--print-units", "base", "--csv", "--log-file", log, program_in(place.build, "transformer_train"), *trainer_options]
     failure = []
     try:
@@ -312,7 +307,7 @@ def run_ncu(checks, place, page, name, ncu, log, options, ours):
         return
     counts, times = read_ncu(text)
     page.add("| kernel | profiled by ncu | ns | wanted |", "|---|---:|---:|---:|",
-             *(f"| `{each[:200].replace('|', '/')}` | {counts[each]} | {times[each]:.0f} | {ours[each]} |"
+             *(f"| `{shown_name.get(each, each)[:200].replace('|', '/')}` | {counts[each]} | {times[each]:.0f} | {ours[each]} |"
                for each in sorted(counts.keys() | ours.keys())), "")
     checks.add(name, not failure and counts == ours and sum(counts.values()) > 0,
                "; ".join([f"{sum(counts.values())} kernels of {len(counts)} names; profkit without ncu {sum(ours.values())} of {len(ours)}",
@@ -328,17 +323,18 @@ def check_ncu(checks, place, page, name):
     folder = place.out / "capture-ncu"
     arguments = NCU_RUN.options(0, 1)
     train(place, arguments, folder / "alone", LOG)
-    ours = launched_in_range(folder / "alone", NCU_RANGE)
+    ours, shown_name = launched_in_range(folder / "alone", NCU_RANGE)
     # With kernels left to ncu from the start, and as it is.
     for log, extra in (("range-kernels-off.csv", ["--kernels", "off"]), ("range.csv", [])):
         with failure_as_row(checks, page, name):
-            run_ncu(checks, place, page, " ".join([name, *extra]), ncu, folder / log, [f"profkit@{NCU_RANGE}/", *arguments, *extra], ours)
+            run_ncu(checks, place, page, " ".join([name, *extra]), ncu, folder / log, [f"profkit@{NCU_RANGE}/", *arguments, *extra], ours,
+                    shown_name)
     page.add("### The measured steps", "", "`measure_loop` is a start/end range, so its name has no slash. One step of warm-up is left out.")
     name = "ncu profiles the kernels of the measured steps and nothing else"
     with failure_as_row(checks, page, name):
         arguments = NCU_RUN.options(1, 1)
-        train(place, arguments, folder / "alone-warm", LOG)
-        run_ncu(checks, place, page, name, ncu, folder / "steps.csv", ["profkit@measure_loop", *arguments], launched_in_all(folder / "alone-warm"))
+        report, _ = train(place, arguments, folder / "alone-warm", LOG)
+        run_ncu(checks, place, page, name, ncu, folder / "steps.csv", ["profkit@measure_loop", *arguments], launches_of(report), shown_name)
 
 
 PARTS = [

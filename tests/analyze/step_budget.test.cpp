@@ -73,14 +73,14 @@ class made_step {
   profkit::profile profile;
 };
 
-constexpr nanoseconds tick{profkit::detail::max_launch_pause / 20};
+constexpr nanoseconds model_tick{profkit::detail::max_launch_pause / 20};
 
 /// A random profile whose times are in ticks instead of nanoseconds, so that pauses between launches are shorter and longer than the bound.
 profkit::profile random_profile_in_ticks(std::uint64_t seed) {
   profkit::profile result = make_random_step_profile(seed);
   profkit::timestamp const origin = result.time.begin;
   auto const stretch = [&](profkit::interval& time) {
-    for (profkit::timestamp* const each : {&time.begin, &time.end}) *each = origin + (*each - origin) * tick.count();
+    for (profkit::timestamp* const each : {&time.begin, &time.end}) *each = origin + (*each - origin) * model_tick.count();
   };
   stretch(result.time);
   for (auto& each : result.scopes) stretch(each.time);
@@ -90,7 +90,7 @@ profkit::profile random_profile_in_ticks(std::uint64_t seed) {
   return result;
 }
 
-/// The same budget by looking at every tick of its wall time.
+/// The same budget by looking at every model_tick of its wall time.
 class plain_budget_model {
  public:
   using causes = std::array<nanoseconds, profkit::idle_causes>;
@@ -102,7 +102,7 @@ class plain_budget_model {
       scope_of_.push_back(launch == nullptr ? no_scope : innermost(thread_of(*launch), middle(launch->time)));
     }
     for (profkit::interval const& each : wall) {
-      for (profkit::timestamp at = each.begin; at < each.end; at += tick) look(at);
+      for (profkit::timestamp at = each.begin; at < each.end; at += model_tick) look(at);
     }
   }
 
@@ -161,7 +161,7 @@ class plain_budget_model {
   }
 
   void look(profkit::timestamp at) {
-    length += tick;
+    length += model_tick;
     std::size_t running = 0;
     std::size_t running_copies = 0;
     std::size_t running_communication = 0;
@@ -179,13 +179,13 @@ class plain_budget_model {
       if (each.kind != profkit::gpu_operation_kind::kernel) ++running_copies;
       if (each.kind == profkit::gpu_operation_kind::kernel && each.name == 1) ++running_communication;
     }
-    sum += tick * running;
-    if (running_copies > 0) copies += tick;
-    if (running_communication > 0) communication += tick;
-    if (running > 0 && running_copies == running) exposed_copies += tick;
-    if (running > 0 && running_communication == running) exposed_communication += tick;
+    sum += model_tick * running;
+    if (running_copies > 0) copies += model_tick;
+    if (running_communication > 0) communication += model_tick;
+    if (running > 0 && running_copies == running) exposed_copies += model_tick;
+    if (running > 0 && running_communication == running) exposed_communication += model_tick;
     if (running > 0) {
-      busy[scope_of_[first] == no_scope ? no_scope : of_.scopes[scope_of_[first]].path] += tick;
+      busy[scope_of_[first] == no_scope ? no_scope : of_.scopes[scope_of_[first]].path] += model_tick;
     } else {
       look_idle(at, next == of_.gpu_operations.size() ? nullptr : launch_of(of_.gpu_operations[next]));
     }
@@ -211,7 +211,7 @@ class plain_budget_model {
     std::uint32_t charged = steps_scope == no_scope ? no_scope : of_.scopes[steps_scope].path;
     if (charged != no_scope && other_scope != no_scope && lies_in(of_.scopes[other_scope].path, charged))
       charged = of_.scopes[other_scope].path;
-    idle[charged][static_cast<std::size_t>(cause)] += tick;
+    idle[charged][static_cast<std::size_t>(cause)] += model_tick;
   }
 
   profkit::profile const& of_;
@@ -491,8 +491,8 @@ TEST_CASE("the budget of random profiles is that of looking at every moment", "[
       }
     }
   }
-  for (nanoseconds const each : all) CHECK(each > 100 * tick);  // no cause is rare
+  for (nanoseconds const each : all) CHECK(each > 100 * model_tick);  // no cause is rare
   CHECK(of_gpu > 20);
   CHECK(of_host > 20);
-  CHECK(on_other_thread > 100 * tick);
+  CHECK(on_other_thread > 100 * model_tick);
 }

@@ -14,7 +14,7 @@ using profkit::step_verdict;
 
 namespace {
 
-profkit::verdict_summary judged(std::vector<double> const& ms) {
+profkit::verdict_summary verdict_of(std::vector<double> const& ms) {
   profkit::timed_steps steps;
   for (std::size_t i = 0; i < ms.size(); ++i) steps.add(i, false, profkit::milliseconds{ms[i]});
   return profkit::judge_steps(steps);
@@ -51,8 +51,8 @@ TEST_CASE("30 steps with a noise of 1 % are stable, and with a noise of 2 % they
   int quiet = 0;
   int loud = 0;
   for (int i = 0; i < series; ++i) {
-    if (judged(made_series(numbers, 30, 1.0)).verdict == step_verdict::stable) ++quiet;
-    if (judged(made_series(numbers, 30, 2.0)).verdict == step_verdict::stable) ++loud;
+    if (verdict_of(made_series(numbers, 30, 1.0)).verdict == step_verdict::stable) ++quiet;
+    if (verdict_of(made_series(numbers, 30, 2.0)).verdict == step_verdict::stable) ++loud;
   }
   CHECK(quiet >= series * 80 / 100);
   CHECK(loud <= series * 5 / 100);
@@ -66,8 +66,8 @@ TEST_CASE("a drift of 5 % over 100 steps is called a drift, and steps that wande
   for (int i = 0; i < series; ++i) {
     std::vector<double> ms = made_series(numbers, 100, 1.0);
     for (std::size_t step = 0; step < ms.size(); ++step) ms[step] += 5.0 * static_cast<double>(step) / 99.0;
-    if (judged(ms).verdict == step_verdict::drifting) ++found;
-    if (judged(made_series(numbers, 30, 3.0, 0.9)).verdict == step_verdict::drifting) ++alarms;
+    if (verdict_of(ms).verdict == step_verdict::drifting) ++found;
+    if (verdict_of(made_series(numbers, 30, 3.0, 0.9)).verdict == step_verdict::drifting) ++alarms;
   }
   CHECK(found >= series * 95 / 100);
   CHECK(alarms <= series * 12 / 100);

@@ -172,7 +172,7 @@ volatile std::sig_atomic_t jumps = 0;
 
 void jump(int) {
   PROF_SCOPE("handler");
-  ++jumps;
+  jumps = jumps + 1;
   siglongjmp(retry, 1);
 }
 

@@ -11,25 +11,25 @@ using profkit::timestamp;
 
 namespace {
 
-constexpr std::int64_t second = 1'000'000'000;
+constexpr std::int64_t one_second = 1'000'000'000;
 
 constexpr timestamp at(std::int64_t ns) { return timestamp{std::chrono::nanoseconds{ns}}; }
 
-/// The calendar begins 1,000 s ahead; looked at every second. It was set at 10.5 s.
+/// The calendar begins 1,000 s ahead; looked at every one_second. It was set at 10.5 s.
 calendar_clock set_by(std::int64_t change) {
-  calendar_clock clock{{0, 1000 * second}};
-  for (std::int64_t i = 1; i <= 10; ++i) clock.look({i * second, 1000 * second});
-  for (std::int64_t i = 11; i <= 20; ++i) clock.look({i * second, 1000 * second + change});
+  calendar_clock clock{{0, 1000 * one_second}};
+  for (std::int64_t i = 1; i <= 10; ++i) clock.look({i * one_second, 1000 * one_second});
+  for (std::int64_t i = 11; i <= 20; ++i) clock.look({i * one_second, 1000 * one_second + change});
   return clock;
 }
 
 }  // namespace
 
 TEST_CASE("times begin as the calendar does, and readings of a clock that nobody sets differ by less than what counts", "[calendar]") {
-  calendar_clock clock{{0, 1000 * second}};
-  CHECK(clock.at_monotonic(7) == at(1000 * second + 7));
-  clock.look({1, 1000 * second + 60});
-  clock.look({2, 1000 * second - 60});
+  calendar_clock clock{{0, 1000 * one_second}};
+  CHECK(clock.at_monotonic(7) == at(1000 * one_second + 7));
+  clock.look({1, 1000 * one_second + 60});
+  clock.look({2, 1000 * one_second - 60});
   CHECK(clock.changes() == 0);
   CHECK(clock.at_calendar(at(123)) == at(123 + 60));
   CHECK(clock.may_be(at(123)) == std::vector{at(123 + 60)});
@@ -41,30 +41,30 @@ TEST_CASE("times begin as the calendar does, and readings of a clock that nobody
 }
 
 TEST_CASE("a reading of a calendar that was set forward has one moment, but for what lies closely around the change", "[calendar]") {
-  calendar_clock const clock = set_by(5 * second);
+  calendar_clock const clock = set_by(5 * one_second);
   CHECK(clock.changes() == 1);
   CHECK(clock.change() == std::chrono::seconds{5});
-  CHECK(clock.may_be(at(1005 * second)) == std::vector{at(1005 * second)});
-  CHECK(clock.may_be(at(1018 * second)) == std::vector{at(1013 * second)});
-  CHECK(clock.may_be(at(1013 * second)).size() == 1);  // the clock jumped over it
-  CHECK(set_by(second / 2).may_be(at(1010 * second + 3 * second / 4)) ==
-        std::vector{at(1010 * second + second / 4), at(1010 * second + 3 * second / 4)});
+  CHECK(clock.may_be(at(1005 * one_second)) == std::vector{at(1005 * one_second)});
+  CHECK(clock.may_be(at(1018 * one_second)) == std::vector{at(1013 * one_second)});
+  CHECK(clock.may_be(at(1013 * one_second)).size() == 1);  // the clock jumped over it
+  CHECK(set_by(one_second / 2).may_be(at(1010 * one_second + 3 * one_second / 4)) ==
+        std::vector{at(1010 * one_second + one_second / 4), at(1010 * one_second + 3 * one_second / 4)});
 }
 
 TEST_CASE("a reading of a calendar that was set back may be of two moments", "[calendar]") {
-  calendar_clock const clock = set_by(-5 * second);
+  calendar_clock const clock = set_by(-5 * one_second);
   CHECK(clock.change() == std::chrono::seconds{-5});
-  CHECK(clock.may_be(at(1004 * second)) == std::vector{at(1004 * second)});
-  CHECK(clock.may_be(at(1008 * second)) == std::vector{at(1008 * second), at(1013 * second)});
-  CHECK(clock.may_be(at(1014 * second)) == std::vector{at(1019 * second)});
+  CHECK(clock.may_be(at(1004 * one_second)) == std::vector{at(1004 * one_second)});
+  CHECK(clock.may_be(at(1008 * one_second)) == std::vector{at(1008 * one_second), at(1013 * one_second)});
+  CHECK(clock.may_be(at(1014 * one_second)) == std::vector{at(1019 * one_second)});
 }
 
 TEST_CASE("a calendar that was set forth and back again has three stretches", "[calendar]") {
-  calendar_clock clock = set_by(5 * second);
-  for (std::int64_t i = 21; i <= 30; ++i) clock.look({i * second, 1000 * second});
+  calendar_clock clock = set_by(5 * one_second);
+  for (std::int64_t i = 21; i <= 30; ++i) clock.look({i * one_second, 1000 * one_second});
   CHECK(clock.changes() == 2);
   CHECK(clock.change() == std::chrono::nanoseconds{0});
-  CHECK(clock.may_be(at(1005 * second)) == std::vector{at(1005 * second)});
-  CHECK(clock.may_be(at(1024 * second)) == std::vector{at(1019 * second), at(1024 * second)});
-  CHECK(clock.may_be(at(1029 * second)) == std::vector{at(1029 * second)});
+  CHECK(clock.may_be(at(1005 * one_second)) == std::vector{at(1005 * one_second)});
+  CHECK(clock.may_be(at(1024 * one_second)) == std::vector{at(1019 * one_second), at(1024 * one_second)});
+  CHECK(clock.may_be(at(1029 * one_second)) == std::vector{at(1029 * one_second)});
 }

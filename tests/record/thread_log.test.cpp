@@ -3,10 +3,12 @@
 #include <profkit/scope.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -217,18 +219,21 @@ TEST_CASE("new threads find logs that a session made for them, and it makes more
   profkit::session session{plain_options(0, 50)};
   for (profkit::step const step : session) {
     if (step.index() == 2) break;
-    int const before = count_logs();
+    std::set<void const*> before;
+    for (auto const* log = profkit::detail::recorder.logs; log != nullptr; log = log->next) before.insert(log);
     std::vector<std::thread> living;  // at the same time
+    std::array<void const*, 4> used{};
     std::atomic<int> recorded{0};
-    for (int i = 0; i < 4; ++i) {
-      living.emplace_back([&recorded] {
+    for (void const*& log : used) {
+      living.emplace_back([&recorded, &log] {
         { PROF_SCOPE("work"); }
+        log = profkit::detail::log_of_this_thread();
         for (++recorded; recorded < 4;) std::this_thread::yield();
       });
     }
     for (std::thread& each : living) each.join();
-    CHECK(count_logs() == before);
-    std::this_thread::sleep_for(std::chrono::milliseconds{11});
+    for (void const* const log : used) CHECK(before.count(log) == 1);
+    wait_for_drain();
   }
   CHECK(count_scopes(session.report().profile(), "work") == 8);
 }

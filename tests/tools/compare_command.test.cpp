@@ -42,7 +42,7 @@ std::string made_report(double factor = 1.0) {
 }
 
 /// The noise between runs is known to be small.
-constexpr char const* quiet = " --gpu-noise 0.3% --host-noise 1%";
+constexpr char const* quiet_options = " --gpu-noise 0.3% --host-noise 1%";
 
 /// A real session whose steps work for a while.
 void record(fs::path const& directory) {
@@ -88,7 +88,7 @@ TEST_CASE("a report of a real session is the same as itself, and can be compared
 
 TEST_CASE("a scope that became slower is named, and fails a limit below its range", "[program]") {
   temporary_folder const folder;
-  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2))) + quiet;
+  std::string const sides = quoted(folder.write("a", made_report())) + quoted(folder.write("b", made_report(1.2))) + quiet_options;
   auto const text = folder.run("compare" + sides);
   CHECK(text.code == 0);
   CHECK_THAT(text.out, ContainsSubstring("SLOWER   scope   step/forward/attention") && ContainsSubstring("softmax_warp_forward"));
@@ -107,8 +107,8 @@ TEST_CASE("a scope that became slower is named, and fails a limit below its rang
   CHECK_THAT(failed.err, ContainsSubstring("scope step/forward/attention is slower by "));
   CHECK(folder.run("compare --fail-if-slower 30% --scope step/forward" + sides).code == 0);
   CHECK(folder.run("compare --fail-if-slower 3% --scope step/backward" + sides).code == 0);
-  auto const backwards =
-      folder.run("compare --fail-if-slower 3% --scope step/forward" + quoted(folder.path() / "b") + quoted(folder.path() / "a") + quiet);
+  auto const backwards = folder.run("compare --fail-if-slower 3% --scope step/forward" + quoted(folder.path() / "b") +
+                                    quoted(folder.path() / "a") + quiet_options);
   CHECK(backwards.code == 0);
   CHECK_THAT(backwards.out, ContainsSubstring("FASTER"));
   CHECK_THAT(folder.run("compare --format markdown" + sides).out, ContainsSubstring("| SLOWER | scope | step/forward/attention | GPU |"));

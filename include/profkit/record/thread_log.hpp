@@ -281,7 +281,7 @@ struct thread_log {
   template <class... Slots>
   void write(Slots... slots) noexcept {
     std::uint64_t* at = next_slot;
-    ((*at++ = slots), ...);
+    ((*at++ = static_cast<std::uint64_t>(slots)), ...);
     publish(at);
   }
 
