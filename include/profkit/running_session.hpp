@@ -128,7 +128,7 @@ class running_session final : public session_core, private ends_with_process {
     }
     call const inside{*this};
     if (is_step_open_) throw error{"profkit::session::report() was called inside a step; call it when the step has ended"};
-    profkit::report const result = make_report();
+    profkit::report result = make_report();
     end_process_if_signalled();
     return result;
   }

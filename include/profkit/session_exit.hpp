@@ -98,7 +98,7 @@ class session_signals {
     for (int const signal : signals) {
       struct sigaction action {};
       if (::sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == handle) {
-        std::signal(signal, SIG_DFL);
+        static_cast<void>(std::signal(signal, SIG_DFL));
       }
     }
   }
@@ -108,12 +108,12 @@ class session_signals {
 
   /// Ends the process by a signal, as if nothing had handled it.
   [[noreturn]] static void end_process(int signal) noexcept {
-    std::signal(signal, SIG_DFL);
+    static_cast<void>(std::signal(signal, SIG_DFL));
     sigset_t only{};
     ::sigemptyset(&only);
     ::sigaddset(&only, signal);
     ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-    ::raise(signal);
+    static_cast<void>(::raise(signal));
     constexpr int as_shells_do = 128;
     ::_exit(as_shells_do + signal);  // the first process of a container does not die by the default action
   }
@@ -149,7 +149,7 @@ class session_signals {
       received() = signal;
       session_thread::wake();
     } else {
-      ::raise(signal);  // the child of a fork, which has no such thread: delivered when this handler returns
+      static_cast<void>(::raise(signal));  // the child of a fork, which has no such thread: delivered when this handler returns
     }
     errno = before;
   }

@@ -139,7 +139,7 @@ class session_journal {
   }
 
   /// A child of a `fork` that outlives this process must not hold the lock.
-  void close_in_children() noexcept {
+  void close_in_children() const noexcept {
     open_file().store(this);
     static int const registered = ::pthread_atfork(nullptr, nullptr, [] {
       session_journal const* const of_parent = open_file().exchange(nullptr);

@@ -272,7 +272,6 @@ TEST_CASE("threads past the bound of logs are counted, and recorded again when l
   std::size_t const recorded = count_scopes(profile, "short");
   CHECK(recorded + profile.quality.dropped_events == 2 * threads);
   CHECK(recorded >= 2 * (5 + 4));  // four logs are made in advance; more if the session reads some meanwhile
-  CHECK(profile.quality.dropped_events > 0);
 }
 
 TEST_CASE("a scope in the destructor of a thread-local object is counted, even after the log is gone", "[log]") {

@@ -19,7 +19,10 @@ namespace detail {
 /// The derivative of log gamma. Source: NIST Digital Library of Mathematical Functions, 5.5.2 and 5.11.2.
 inline double digamma(double x) noexcept {
   double result = 0.0;
-  for (; x < 10.0; x += 1.0) result -= 1.0 / x;
+  while (x < 10.0) {
+    result -= 1.0 / x;
+    x += 1.0;
+  }
   double const y = 1.0 / (x * x);
   return result + std::log(x) - 0.5 / x - y * (1.0 / 12.0 - y * (1.0 / 120.0 - y / 252.0));
 }
@@ -27,7 +30,10 @@ inline double digamma(double x) noexcept {
 /// Its derivative. Source: DLMF 5.15.5 and 5.15.8.
 inline double trigamma(double x) noexcept {
   double result = 0.0;
-  for (; x < 10.0; x += 1.0) result += 1.0 / (x * x);
+  while (x < 10.0) {
+    result += 1.0 / (x * x);
+    x += 1.0;
+  }
   double const y = 1.0 / (x * x);
   return result + 1.0 / x + 0.5 * y + y / x * (1.0 / 6.0 - y * (1.0 / 30.0 - y / 42.0));
 }

@@ -76,7 +76,6 @@ def check_bad_input(program, folder):
     ]
     for arguments, words in cases:
         check(run(program, ["--device", "cpu", *arguments] if "--device" not in arguments else arguments), BAD_INPUT, words)
-    check(run(program, [], profkit="stepz=3"), BAD_INPUT, ["PROFKIT", "stepz", "steps=N"])
     check(run(program, ["--device", "cuda"]), BAD_INPUT, ["--device cuda", "--device cpu"])
 
 

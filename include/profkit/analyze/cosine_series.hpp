@@ -55,7 +55,9 @@ class cosine_series {
     }
   }
 
+  /// The mean of the values.
   [[nodiscard]] double mean() const noexcept { return mean_; }
+  /// One for each cosine, from the lowest frequency on.
   [[nodiscard]] std::vector<double> const& coefficients() const noexcept { return coefficients_; }
   /// The cosine of the angular frequency of each coefficient, in radians per value.
   [[nodiscard]] std::vector<double> const& cosines() const noexcept { return cosines_; }

@@ -26,6 +26,8 @@ class noise_fit {
   /// @param values at least 2.
   noise_fit(std::size_t count, cosine_series const& values) : count_{count} { fit(values, nullptr); }
 
+  /// @param count of the values that the coefficients were made of.
+  /// @param values at least 2.
   /// @param shape of the change, as long as the values and not constant.
   noise_fit(std::size_t count, cosine_series const& values, cosine_series const& shape) : count_{count} { fit(values, &shape); }
 

@@ -62,7 +62,8 @@ struct noise_model {
   constexpr double slow_time = 50.0;
   double const half = 0.5 * static_cast<double>(count);
   std::vector<double> times;
-  for (double time = 1.5; time <= std::max(3.0, half); time *= 2.0) times.push_back(time);
+  times.push_back(1.5);
+  while (2.0 * times.back() <= std::max(3.0, half)) times.push_back(2.0 * times.back());
   for (double const time : times) {
     double const prior = memory_prior / (4.0 * static_cast<double>(times.size()));
     for (double const share : {0.2, 0.5, 0.8, 1.0}) models.push_back({share, 1.0 - 1.0 / time, prior, prior});

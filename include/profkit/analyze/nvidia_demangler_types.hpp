@@ -102,7 +102,7 @@ inline demangled_type nvidia_demangler::type() {
     case 'O': {
       std::string_view const declarator = peek() == 'P' ? "*" : peek() == 'R' ? "&" : "&&";
       skip(1);
-      demangled_type const result = pointer_to(type(), declarator);
+      demangled_type result = pointer_to(type(), declarator);
       remember(result);
       return result;
     }
@@ -121,7 +121,7 @@ inline demangled_type nvidia_demangler::type() {
       return named_type();
     case 'u': {
       skip(1);
-      demangled_type const result{source_name()};
+      demangled_type result{source_name()};
       remember(result);
       return result;
     }
@@ -228,7 +228,7 @@ inline demangled_type nvidia_demangler::pointer_to(demangled_type target, std::s
 inline demangled_type nvidia_demangler::member_pointer() {
   skip(1);
   std::string const of = type().text();
-  demangled_type const result = pointer_to(type(), " :: " + of + "::*");
+  demangled_type result = pointer_to(type(), " :: " + of + "::*");
   remember(result);
   return result;
 }
@@ -238,14 +238,14 @@ inline demangled_type nvidia_demangler::decltype_type() {
   skip(2);
   std::string const of = expression();
   expect("E");
-  demangled_type const result{is_expression ? "decltype((" + of + "))" : "decltype(" + of + ')'};
+  demangled_type result{is_expression ? "decltype((" + of + "))" : "decltype(" + of + ')'};
   remember(result);
   return result;
 }
 
 inline demangled_type nvidia_demangler::named_type() {
   demangled_name of = name();
-  demangled_type const result{std::move(of.text), std::move(of.base)};
+  demangled_type result{std::move(of.text), std::move(of.base)};
   remember(result);
   return result;
 }

@@ -32,7 +32,8 @@ inline double median_slope(std::vector<double> const& values) {
     for (std::size_t early = 0; early < late; ++early) slopes.push_back((points[late] - points[early]) / static_cast<double>(late - early));
   }
   double const slope = *select_quantile(slopes.begin(), slopes.end(), 0.5, [](double each) { return each; });
-  return slope / static_cast<double>(values.size() / points.size());
+  std::size_t const values_per_point = values.size() / points.size();
+  return slope / static_cast<double>(values_per_point);
 }
 
 /// 0, 1, 2...

@@ -111,7 +111,7 @@ inline void read_for_probe(void const* at, std::uint64_t lines) noexcept {
 inline std::chrono::nanoseconds probe_host_speed() noexcept {
 #if defined(__x86_64__) || defined(__aarch64__)
   constexpr std::size_t line = 64;
-  constexpr std::size_t lines = 40 * 1024;
+  constexpr std::size_t lines = 40'960;
   constexpr std::uint64_t rounds = 50'000;
   // Without MAP_POPULATE all pages would be the one page of zeros, which stays in the first cache.
   void* const memory = ::mmap(nullptr, lines * line, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -137,7 +137,7 @@ inline std::chrono::nanoseconds probe_host_speed() noexcept {
 /// @return none where the kernel does not count it.
 inline std::optional<std::chrono::nanoseconds> processor_wait_of(::pid_t thread) noexcept {
   char path[64];
-  static_cast<void>(std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", static_cast<int>(thread)));
+  static_cast<void>(std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", int{thread}));
   int const file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   char text[128];

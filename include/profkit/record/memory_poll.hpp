@@ -29,7 +29,7 @@ inline void poll_allocators(std::uint64_t now) noexcept {
     if (source == nullptr) return;
     std::uint64_t const bytes = each.level();
     if (auto const claimed = log->claim(4)) {
-      log->put(claimed, tagged(*source, event_kind::level), now != 0 ? now : ticks(flags), 0, bytes);
+      log->put(claimed, tagged(*source, event_kind::level), now != 0 ? now : ticks(flags), std::uint64_t{0}, bytes);
     }
   }
 }

@@ -37,7 +37,7 @@ class own_thread {
   own_thread& operator=(own_thread const&) = delete;
 
   /// Waits until the thread has ended. Not on the thread itself.
-  void join() noexcept { ::pthread_join(thread_, nullptr); }
+  void join() const noexcept { ::pthread_join(thread_, nullptr); }
 
  private:
   struct start_values {

@@ -281,7 +281,7 @@ struct thread_log {
   template <class... Slots>
   void write(Slots... slots) noexcept {
     std::uint64_t* at = next_slot;
-    ((*at++ = static_cast<std::uint64_t>(slots)), ...);
+    ((*at++ = slots), ...);
     publish(at);
   }
 

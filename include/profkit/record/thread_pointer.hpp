@@ -9,11 +9,11 @@ namespace profkit::detail {
 /// on another thread.
 [[nodiscard]] inline std::intptr_t thread_pointer() noexcept {
 #if defined(__x86_64__)
-  std::intptr_t value;
+  std::intptr_t value = 0;
   asm volatile("mov %%fs:0, %0" : "=r"(value));
   return value;
 #elif defined(__aarch64__)
-  std::intptr_t value;
+  std::intptr_t value = 0;
   asm volatile("mrs %0, tpidr_el0" : "=r"(value));
   return value;
 #else

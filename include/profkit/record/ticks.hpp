@@ -10,7 +10,7 @@ namespace profkit::detail {
 inline std::int64_t clock_ns(clockid_t clock) noexcept {
   timespec now{};
   ::clock_gettime(clock, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::int64_t>(now.tv_nsec);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + std::int64_t{now.tv_nsec};
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC, which nobody can set.
