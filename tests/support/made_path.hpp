@@ -20,9 +20,9 @@ inline profkit::path_record step_path() {
 /// The position of a path in a made profile, which gets it if need be; the root `step` is the session's.
 inline std::uint32_t made_path(profkit::profile& into, std::uint32_t parent, std::string const& name) {
   auto& paths = into.paths;
-  auto const known = std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
-  auto const position = static_cast<std::uint32_t>(known - paths.begin());
-  if (known == paths.end()) {
+  auto const found = std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });
+  auto const position = static_cast<std::uint32_t>(found - paths.begin());
+  if (found == paths.end()) {
     paths.push_back({parent, name, {}, "made.cpp", 1});
     paths.back().is_step = parent == profkit::path_record::no_parent && name == "step";
   }

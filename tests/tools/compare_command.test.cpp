@@ -126,12 +126,13 @@ TEST_CASE("what the runs cannot decide ends with exit code 3, and says which row
       ContainsSubstring("undecided: these runs do not show whether B is slower by 3 % or more\n  step time: +0.0 %, 90 % interval ") &&
           ContainsSubstring("estimate: more than 1000 runs a side would decide"));
   // Both what all rows share and what each has alone differ by 2.5 %.
-  std::string const known = "compare --fail-if-slower 3% --scope step/forward --gpu-noise 2.5%" + sides;
+  std::string const with_known_noise = "compare --fail-if-slower 3% --scope step/forward --gpu-noise 2.5%" + sides;
   auto const needed = profkit_program::runs_to_decide(0.025 * std::sqrt(2.0), 0.03);
   REQUIRE(needed);
-  CHECK_THAT(folder.run(known).err, ContainsSubstring("estimate: about " + std::to_string(*needed) +
-                                                      " runs a side would decide (runs differ by 3.5 %, which is assumed; power 80 %)"));
-  json const result = json::parse(folder.run(known + " --format json").out);
+  CHECK_THAT(folder.run(with_known_noise).err,
+             ContainsSubstring("estimate: about " + std::to_string(*needed) +
+                               " runs a side would decide (runs differ by 3.5 %, which is assumed; power 80 %)"));
+  json const result = json::parse(folder.run(with_known_noise + " --format json").out);
   CHECK(result["failed"] == false);
   CHECK(result["outcome"] == "undecided");
   CHECK(result["runs_needed"] == *needed);
