@@ -40,11 +40,9 @@ std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds longe
 /// thread work on it. Two locks keep them apart, and neither makes a step wait long:
 ///
 /// * The content lock guards the profile and how far the logs are read. The session's thread holds it while it drains, with a gap every
-/// 4,096
-///   events. The thread of the steps tries to get it for at most 50 us; what it wanted to do is done after a later step.
-/// * The call lock guards the collectors and what belongs to the thread of the steps. That thread holds it from the beginning to the end of
-/// each
-///   call of the session. The session's thread only tries to get it, and holds it while one collector after the other is drained.
+///   4,096 events. The thread of the steps tries to get it for at most 50 us; what it wanted to do is done after a later step.
+/// * The call lock guards the collectors and what belongs to the thread of the steps. That thread holds it from the beginning to the end
+///   of each call of the session. The session's thread only tries to get it, and holds it while it drains the collectors one by one.
 ///
 /// Finished steps pass from one thread to the other through `step_queue`.
 class session_recording {

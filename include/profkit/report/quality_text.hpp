@@ -27,10 +27,6 @@ inline std::string why_not_collected(summary const& of, collector_kind collector
   return "no collector";
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// A line, or nothing where it was not measured.
 inline std::string host_speed_text(std::optional<host_speed_record> const& of) {
   if (!of) return {};
