@@ -187,7 +187,8 @@ class running_session final : public session_core, private ends_with_process {
     auto nothing = std::make_shared<profile>();
     nothing->environment = describe_host();
     nothing->quality.not_recorded = why_not_in_child();
-    return profkit::report{std::move(nothing)};
+    profkit::report result{std::move(nothing)};  // "return profkit::report{...}" is beyond nvcc, in a class with a function of that name
+    return result;
   }
 
   void start() {

@@ -24,7 +24,8 @@ def require(truth, what):
 
 def run(program, folder, profkit, stdout, prepare=None):
     """@return what it said on stderr."""
-    done = subprocess.run([program], cwd=folder, env={"PROFKIT": profkit}, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
+    environment = {"PROFKIT": profkit, "LLVM_PROFILE_FILE": os.devnull}  # what a run for coverage writes at exit() is no output of profkit
+    done = subprocess.run([program], cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
     require(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
     require("the program came to its end\n" in done.stderr, done.stderr)
     return done.stderr
