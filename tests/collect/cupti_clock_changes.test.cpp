@@ -23,10 +23,10 @@ std::uint64_t calendar_ns() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
-/// A kernel of 3 ms, in a scope that waits for it.
+/// A kernel of 3 ms that begins a millisecond after its launch, in a scope that waits for it.
 void run_kernel() {
   PROF_SCOPE("work");
-  std::uint64_t const begin = calendar_ns() + 100'000;
+  std::uint64_t const begin = calendar_ns() + 1'000'000;
   fake_cupti().kernel("_Z4workv", 1, begin, begin + 3'000'000);
   std::this_thread::sleep_for(5ms);
 }

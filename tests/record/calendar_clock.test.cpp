@@ -59,6 +59,14 @@ TEST_CASE("a reading of a calendar that was set back may be of two moments", "[c
   CHECK(clock.may_be(at(1014 * one_second)) == std::vector{at(1019 * one_second)});
 }
 
+TEST_CASE("a reading is of no moment that is still to come", "[calendar]") {
+  std::int64_t const now = profkit::detail::monotonic_ns();
+  calendar_clock clock{{now - 20 * one_second, 0}};
+  clock.look({now - 15 * one_second, 0});
+  clock.look({now - 10 * one_second, -3600 * one_second});
+  CHECK(clock.may_be(at(now - 16 * one_second)) == std::vector{at(now - 16 * one_second)});
+}
+
 TEST_CASE("a calendar that was set forth and back again has three stretches", "[calendar]") {
   calendar_clock clock = set_by(5 * one_second);
   for (std::int64_t i = 21; i <= 30; ++i) clock.look({i * one_second, 1000 * one_second});

@@ -177,7 +177,7 @@ TEST_CASE("a log that is drained in time keeps to its beginning", "[log]") {
       for (int i = 0; i < rounds; ++i) PROF_SCOPE("scope");
       profkit::detail::thread_log const& log = *profkit::detail::this_thread_log();
       furthest = std::max(furthest, log.mapped_slots);
-      std::this_thread::sleep_for(std::chrono::milliseconds{11});
+      std::this_thread::sleep_for(std::chrono::milliseconds{60});  // the session's thread looks every 25 ms, where it gets a processor
     }
   }}.join();
   profkit::profile const profile = session.report().profile();

@@ -77,8 +77,10 @@ class calendar_clock {
   /// When CLOCK_REALTIME read this, if it was not set.
   [[nodiscard]] timestamp at_calendar(timestamp calendar) const noexcept { return moved(calendar, offsets_.front().ns); }
 
-  /// When CLOCK_REALTIME may have read this, from the earliest moment to the latest: several if it was set back. At least one.
+  /// When CLOCK_REALTIME may have read this, from the earliest moment to the latest: several if it was set back. At least one, and none
+  /// that is still to come.
   [[nodiscard]] std::vector<timestamp> may_be(timestamp calendar) const {
+    std::int64_t const now = clock_ns(CLOCK_MONOTONIC);
     std::vector<timestamp> result;
     timestamp nearest{};
     auto least = std::numeric_limits<std::int64_t>::max();
@@ -86,7 +88,7 @@ class calendar_clock {
       std::int64_t const monotonic = calendar.time_since_epoch().count() - offsets_[i].ns;
       // The change lies somewhere between the last reading before and the first one after it.
       std::int64_t const from = i == 0 ? std::numeric_limits<std::int64_t>::min() : offsets_[i - 1].last_seen;
-      std::int64_t const to = i + 1 == offsets_.size() ? std::numeric_limits<std::int64_t>::max() : offsets_[i + 1].first_seen;
+      std::int64_t const to = i + 1 == offsets_.size() ? now : offsets_[i + 1].first_seen;
       timestamp const moment = moved(calendar, offsets_[i].ns);
       if (from <= monotonic && monotonic <= to) result.push_back(moment);
       std::int64_t const distance = monotonic < from ? from - monotonic : monotonic - std::min(monotonic, to);
