@@ -4,8 +4,8 @@
 // docs/statistics.md. The seeds are fixed, so the same number of series gives the same tables.
 //
 // usage: profkit_step_scenarios [SERIES]   series per row, 1000 if nothing is given
-#include <profkit/analyze/step_verdict.hpp>
-#include <profkit/analyze/stop_rule.hpp>
+#include <profkit/analyze/verdict/step_verdict.hpp>
+#include <profkit/analyze/verdict/stop_rule.hpp>
 
 #include <algorithm>
 #include <array>

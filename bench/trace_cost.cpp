@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/report/trace_json.hpp>
 #include <random>
 #include <string>

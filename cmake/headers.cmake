@@ -2,83 +2,74 @@
 # with the folder.
 
 set(PROFKIT_HEADERS
-    profkit/closest_word.hpp
     profkit/code.hpp
-    profkit/console.hpp
     profkit/options.hpp
     profkit/profkit.hpp
     profkit/scope.hpp
-    profkit/running_session.hpp
     profkit/session.hpp
-    profkit/session_code.hpp
-    profkit/session_exit.hpp
-    profkit/session_journal.hpp
-    profkit/session_outputs.hpp
-    profkit/session_recording.hpp
-    profkit/session_thread.hpp
     profkit/version.hpp
-    profkit/analyze/adopted_scopes.hpp
     profkit/analyze/analyze.hpp
-    profkit/analyze/api_call_kind.hpp
-    profkit/analyze/attribution.hpp
-    profkit/analyze/autocorrelation.hpp
-    profkit/analyze/bucket_order.hpp
-    profkit/analyze/cosine_series.hpp
-    profkit/analyze/counted_operations.hpp
-    profkit/analyze/device_clocks.hpp
-    profkit/analyze/device_peaks.hpp
-    profkit/analyze/durations.hpp
-    profkit/analyze/gpu_idle.hpp
-    profkit/analyze/gpu_step_windows.hpp
-    profkit/analyze/gpu_summary.hpp
-    profkit/analyze/gpu_work.hpp
-    profkit/analyze/grouped_positions.hpp
-    profkit/analyze/idle_stretches.hpp
-    profkit/analyze/innermost_scopes.hpp
-    profkit/analyze/kernel_class.hpp
-    profkit/analyze/kernels_of_scope.hpp
-    profkit/analyze/mean_interval.hpp
-    profkit/analyze/measured_time.hpp
-    profkit/analyze/memory_changes.hpp
-    profkit/analyze/memory_totals.hpp
-    profkit/analyze/model_flops.hpp
-    profkit/analyze/noise_fit.hpp
-    profkit/analyze/noise_model.hpp
-    profkit/analyze/nsys_kernel_name.hpp
-    profkit/analyze/nsys_ranges.hpp
-    profkit/analyze/nsys_statistics.hpp
-    profkit/analyze/nsys_summary.hpp
-    profkit/analyze/nvidia_demangler.hpp
-    profkit/analyze/nvidia_demangler_expressions.hpp
-    profkit/analyze/nvidia_demangler_names.hpp
-    profkit/analyze/nvidia_demangler_types.hpp
-    profkit/analyze/operation_spans.hpp
-    profkit/analyze/outliers.hpp
-    profkit/analyze/path_tree.hpp
-    profkit/analyze/scope_memory.hpp
-    profkit/analyze/scope_memory_summary.hpp
-    profkit/analyze/scope_rows.hpp
-    profkit/analyze/scope_work.hpp
-    profkit/analyze/select_quantile.hpp
-    profkit/analyze/statistics.hpp
-    profkit/analyze/steady_part.hpp
-    profkit/analyze/step_budget.hpp
-    profkit/analyze/step_series.hpp
-    profkit/analyze/step_times.hpp
-    profkit/analyze/step_verdict.hpp
-    profkit/analyze/stop_rule.hpp
-    profkit/analyze/student.hpp
+    profkit/analyze/gpu/api_call_kind.hpp
+    profkit/analyze/gpu/attribution.hpp
+    profkit/analyze/gpu/counted_operations.hpp
+    profkit/analyze/gpu/device_clocks.hpp
+    profkit/analyze/gpu/gpu_idle.hpp
+    profkit/analyze/gpu/gpu_step_windows.hpp
+    profkit/analyze/gpu/gpu_summary.hpp
+    profkit/analyze/gpu/gpu_work.hpp
+    profkit/analyze/gpu/idle_stretches.hpp
+    profkit/analyze/gpu/innermost_scopes.hpp
+    profkit/analyze/gpu/kernel_class.hpp
+    profkit/analyze/gpu/kernels_of_scope.hpp
+    profkit/analyze/gpu/operation_spans.hpp
+    profkit/analyze/gpu/step_budget.hpp
+    profkit/analyze/gpu/thread_calls.hpp
+    profkit/analyze/gpu/timed_operation.hpp
+    profkit/analyze/memory/memory_changes.hpp
+    profkit/analyze/memory/memory_totals.hpp
+    profkit/analyze/memory/scope_memory.hpp
+    profkit/analyze/memory/scope_memory_summary.hpp
+    profkit/analyze/names/nsys_kernel_name.hpp
+    profkit/analyze/names/nsys_ranges.hpp
+    profkit/analyze/names/nsys_statistics.hpp
+    profkit/analyze/names/nsys_summary.hpp
+    profkit/analyze/names/nvidia_demangler.hpp
+    profkit/analyze/names/nvidia_demangler_expressions.hpp
+    profkit/analyze/names/nvidia_demangler_names.hpp
+    profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/summary.hpp
-    profkit/analyze/thread_calls.hpp
-    profkit/analyze/thread_lanes.hpp
-    profkit/analyze/thread_timeline.hpp
-    profkit/analyze/work_sums.hpp
-    profkit/analyze/work_summary.hpp
-    profkit/analyze/time_per_step.hpp
-    profkit/analyze/timed_operation.hpp
-    profkit/analyze/trend.hpp
-    profkit/analyze/verdict_summary.hpp
-    profkit/analyze/warmup_finding.hpp
+    profkit/analyze/time/adopted_scopes.hpp
+    profkit/analyze/time/bucket_order.hpp
+    profkit/analyze/time/durations.hpp
+    profkit/analyze/time/grouped_positions.hpp
+    profkit/analyze/time/measured_time.hpp
+    profkit/analyze/time/path_tree.hpp
+    profkit/analyze/time/scope_rows.hpp
+    profkit/analyze/time/select_quantile.hpp
+    profkit/analyze/time/statistics.hpp
+    profkit/analyze/time/step_series.hpp
+    profkit/analyze/time/step_times.hpp
+    profkit/analyze/time/thread_lanes.hpp
+    profkit/analyze/time/thread_timeline.hpp
+    profkit/analyze/time/time_per_step.hpp
+    profkit/analyze/verdict/autocorrelation.hpp
+    profkit/analyze/verdict/cosine_series.hpp
+    profkit/analyze/verdict/mean_interval.hpp
+    profkit/analyze/verdict/noise_fit.hpp
+    profkit/analyze/verdict/noise_model.hpp
+    profkit/analyze/verdict/outliers.hpp
+    profkit/analyze/verdict/steady_part.hpp
+    profkit/analyze/verdict/step_verdict.hpp
+    profkit/analyze/verdict/stop_rule.hpp
+    profkit/analyze/verdict/student.hpp
+    profkit/analyze/verdict/trend.hpp
+    profkit/analyze/verdict/verdict_summary.hpp
+    profkit/analyze/verdict/warmup_finding.hpp
+    profkit/analyze/work/device_peaks.hpp
+    profkit/analyze/work/model_flops.hpp
+    profkit/analyze/work/scope_work.hpp
+    profkit/analyze/work/work_summary.hpp
+    profkit/analyze/work/work_sums.hpp
     profkit/collect/collector.hpp
     profkit/collect/collector_list.hpp
     profkit/collect/gpu_lag.hpp
@@ -89,6 +80,10 @@ set(PROFKIT_HEADERS
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_library.hpp
     profkit/collect/nvtx.hpp
+    profkit/drain/log_drain.hpp
+    profkit/drain/log_reader.hpp
+    profkit/drain/step_queue.hpp
+    profkit/drain/wrong_end_text.hpp
     profkit/profile/archive.hpp
     profkit/profile/byte_output.hpp
     profkit/profile/check_records.hpp
@@ -116,26 +111,19 @@ set(PROFKIT_HEADERS
     profkit/record/function_name.hpp
     profkit/record/library_pin.hpp
     profkit/record/log_chunk.hpp
-    profkit/record/log_drain.hpp
     profkit/record/log_event.hpp
-    profkit/record/log_reader.hpp
-    profkit/record/measure_loop.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
-    profkit/record/other_recorders.hpp
-    profkit/record/overhead.hpp
     profkit/record/own_thread.hpp
     profkit/record/path_finder.hpp
     profkit/record/record_room.hpp
     profkit/record/recorder.hpp
-    profkit/record/recording_start.hpp
     profkit/record/scope.hpp
     profkit/record/scope_listener.hpp
     profkit/record/scope_node.hpp
     profkit/record/scope_token.hpp
     profkit/record/site.hpp
     profkit/record/step.hpp
-    profkit/record/step_queue.hpp
     profkit/record/thread_log.hpp
     profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
@@ -144,12 +132,11 @@ set(PROFKIT_HEADERS
     profkit/record/unusual_scope.hpp
     profkit/record/waker.hpp
     profkit/record/wrong_end.hpp
-    profkit/record/wrong_end_text.hpp
-    profkit/report/budget_table.hpp
     profkit/report/adopted_table.hpp
+    profkit/report/budget_table.hpp
     profkit/report/compact_trace_hook.hpp
-    profkit/report/deflate.hpp
     profkit/report/coverage_text.hpp
+    profkit/report/deflate.hpp
     profkit/report/file_attempts.hpp
     profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp
@@ -159,8 +146,8 @@ set(PROFKIT_HEADERS
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
     profkit/report/per_step_json.hpp
-    profkit/report/quality_text.hpp
     profkit/report/process_path.hpp
+    profkit/report/quality_text.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp
@@ -174,7 +161,20 @@ set(PROFKIT_HEADERS
     profkit/report/verdict_json.hpp
     profkit/report/verdict_text.hpp
     profkit/report/work_json.hpp
-    profkit/report/work_table.hpp)
+    profkit/report/work_table.hpp
+    profkit/session/closest_word.hpp
+    profkit/session/console.hpp
+    profkit/session/measure_loop.hpp
+    profkit/session/other_recorders.hpp
+    profkit/session/overhead.hpp
+    profkit/session/recording_start.hpp
+    profkit/session/running_session.hpp
+    profkit/session/session_code.hpp
+    profkit/session/session_exit.hpp
+    profkit/session/session_journal.hpp
+    profkit/session/session_outputs.hpp
+    profkit/session/session_recording.hpp
+    profkit/session/session_thread.hpp)
 
 set(PROFKIT_PERFETTO_HEADERS
     profkit/perfetto.hpp
@@ -185,16 +185,16 @@ set(PROFKIT_PERFETTO_HEADERS
 
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
+    profkit/collect/cuda_calls.hpp
     profkit/collect/cuda_driver.hpp
     profkit/collect/cuda_environment.hpp
-    profkit/collect/cuda_calls.hpp
     profkit/collect/cuda_error.hpp
     profkit/collect/cuda_event_pair.hpp
-    profkit/collect/cuda_stream_calls.hpp
     profkit/collect/cuda_gpu_clocks.hpp
     profkit/collect/cuda_gpu_scope.hpp
     profkit/collect/cuda_memory.hpp
     profkit/collect/cuda_step_timer.hpp
+    profkit/collect/cuda_stream_calls.hpp
     profkit/collect/cuda_timing_log.hpp)
 
 set(PROFKIT_CUPTI_HEADERS

@@ -7,8 +7,8 @@
 
 #include "report/make_report.hpp"
 #include "report/report_code.hpp"
-#include "running_session.hpp"
-#include "session_code.hpp"
+#include "session/running_session.hpp"
+#include "session/session_code.hpp"
 
 template struct profkit::detail::report_code<void>;
 template struct profkit::detail::session_code<void>;

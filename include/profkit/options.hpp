@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "closest_word.hpp"
-#include "console.hpp"
 #include "profile/error.hpp"
 #include "profile/work.hpp"
+#include "session/closest_word.hpp"
+#include "session/console.hpp"
 
 namespace profkit {
 

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "analyze/attribution.hpp"
+#include "analyze/gpu/attribution.hpp"
 #include "profile/profile.hpp"
 #include "report/compact_trace_hook.hpp"
 #include "report/pftrace.hpp"

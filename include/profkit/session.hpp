@@ -10,10 +10,10 @@
 #include "options.hpp"
 #include "record/step.hpp"
 #include "report/report.hpp"
-#include "session_code.hpp"
+#include "session/session_code.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE
-#include "running_session.hpp"  // IWYU pragma: export
+#include "session/running_session.hpp"  // IWYU pragma: export
 #endif
 
 namespace profkit {

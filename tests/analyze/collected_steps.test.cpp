@@ -2,8 +2,8 @@
 //
 // Kernels that were collected in some of the measured steps only (`kernels=every:N`).
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/kernels_of_scope.hpp>
-#include <profkit/analyze/nsys_summary.hpp>
+#include <profkit/analyze/gpu/kernels_of_scope.hpp>
+#include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/report/budget_table.hpp>
 #include <profkit/report/gpu_tables.hpp>
 #include <profkit/report/report.hpp>

@@ -2,7 +2,7 @@
 //
 // The time of a step on the devices, by the operations launched in it, and hosts that run ahead of their devices.
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/gpu_step_windows.hpp>
+#include <profkit/analyze/gpu/gpu_step_windows.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/analyze/autocorrelation.hpp>
-#include <profkit/analyze/mean_interval.hpp>
+#include <profkit/analyze/verdict/autocorrelation.hpp>
+#include <profkit/analyze/verdict/mean_interval.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names of kernels against what NVIDIA's demangler makes of them: tests/data/kernel_names.tsv.
-#include <profkit/analyze/nsys_kernel_name.hpp>
+#include <profkit/analyze/names/nsys_kernel_name.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cstddef>

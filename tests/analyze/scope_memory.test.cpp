@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/memory_totals.hpp>
-#include <profkit/analyze/scope_memory.hpp>
+#include <profkit/analyze/memory/memory_totals.hpp>
+#include <profkit/analyze/memory/scope_memory.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>

@@ -3,7 +3,7 @@
 // The same as bench/step_scenarios.cpp with fewer series: the bounds lie some standard errors below what is measured there.
 #include "../support/step_scenarios.hpp"
 
-#include <profkit/analyze/step_verdict.hpp>
+#include <profkit/analyze/verdict/step_verdict.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/autocorrelation.hpp>
-#include <profkit/analyze/step_series.hpp>
+#include <profkit/analyze/time/step_series.hpp>
+#include <profkit/analyze/verdict/autocorrelation.hpp>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>

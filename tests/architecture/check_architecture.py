@@ -14,28 +14,32 @@ import pathlib
 import re
 import sys
 
-# Which rooms a room may include. Headers at the top may include every room. No room includes the top, but for the version number.
+# Which rooms a room may include. Headers at the top may include every room. No room includes the top, but for the version number and, in
+# session/, the options.
 ROOMS = {
     "profile": {"profile"},
     "record": {"profile", "record"},
     "collect": {"profile", "record", "collect"},
+    "drain": {"profile", "record", "collect", "drain"},
     "analyze": {"profile", "analyze"},
     "report": {"profile", "analyze", "report"},
+    "session": {"profile", "record", "collect", "drain", "analyze", "report", "session"},
 }
 TOP = ""
 VERSION = "version.hpp"
+OPTIONS = "options.hpp"
 
 # Who may include what is not ours: kind -> (which includes, which of our headers may have them).
 FOREIGN = {
     "NVTX": (r"nvtx3/.*", r"collect/nvtx\w*\.hpp"),
     "CUPTI": (r"(generated_)?cupti\w*\.h|generated_\w+_meta\.h|nvperf\w*\.h", r"cupti\.hpp|collect/cupti_\w+\.hpp"),
     "the CUDA runtime": (r"cuda\w*\.h|driver_types\.h|vector_types\.h", r"(cuda|cupti)\.hpp|collect/(cuda|cupti)_\w+\.hpp"),
-    "fmt": (r"fmt/.*", r"[^/]+|report/.*"),
+    "fmt": (r"fmt/.*", r"[^/]+|(report|session)/.*"),
     "protozero": (r"protozero/.*", r"perfetto\.hpp|report/pftrace\w*\.hpp"),
     "the operating system": (
         r"(sys|linux|asm|arpa|net|netinet)/.*|(pthread|unistd|dlfcn|fcntl|sched|signal|spawn|time|errno|poll|elf|link|cpuid|"
         r"x86intrin|immintrin|arm_acle|cxxabi|execinfo|limits|malloc|stdio|stdio_ext|stdlib|string|stdint|stddef)\.h",
-        r"[^/]+|(record|collect|report)/.*",
+        r"[^/]+|(record|collect|report|session)/.*",
     ),
     "input and output": (r"fstream|iostream|istream|ostream|iosfwd|sstream|cstdio|filesystem", r"(?!analyze/).*"),
     "the standard library": (r"[a-z_0-9]+", r".*"),
@@ -132,6 +136,8 @@ class Checker:
                 if include.target in (None, VERSION) or room == TOP:
                     continue
                 other = self.room_of(include.target)
+                if include.target == OPTIONS and room == "session":
+                    continue
                 if other == TOP:
                     self.complain(header, include.line, f"{room}/ may not include {include.target}: it is at the top")
                 elif other not in ROOMS[room]:

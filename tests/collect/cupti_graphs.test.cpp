@@ -2,7 +2,7 @@
 //
 // CUDA graphs in the collection of kernels, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels in a journal, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
-#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/scope.hpp>

@@ -17,15 +17,15 @@ CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fm
 # Texts of reports that say what is missing or wrong.
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=own cost)",
-    "include/profkit/session_recording.hpp": r"\"between steps only\"[^\n]*",
+    "include/profkit/session/session_recording.hpp": r"\"between steps only\"[^\n]*",
     "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*",
-    "include/profkit/record/other_recorders.hpp": r"why_not_shared\(\).*?;",
+    "include/profkit/session/other_recorders.hpp": r"why_not_shared\(\).*?;",
     "include/profkit/report/make_report.hpp": r"fmt::format\(\"not collected[^\n]*",
     "include/profkit/report/coverage_text.hpp": r"inline std::string coverage_text.*?\n\}\n",
     "include/profkit/report/work_table.hpp": r"[^\n]*cannot be[^\n]*",
     "include/profkit/profile/journal_reader.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
     "tools/profkit/comparison_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;|return \"host speed: unknown[^;]*;",
-    "include/profkit/analyze/model_flops.hpp": r"why_no_peaks? =.*?;",
+    "include/profkit/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",
 }
 SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # what compilers and CMake say
 CMAKE_FILES = ["CMakeLists.txt", "cmake/profkit-config.cmake.in"]

@@ -2,7 +2,7 @@
 //
 // Compiled, not run: what the pages of the documentation show beside the quick start. tests/docs/check_snippets.py compares.
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/kernel_class.hpp>
+#include <profkit/analyze/gpu/kernel_class.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>

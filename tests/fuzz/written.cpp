@@ -2,8 +2,8 @@
 #include "written.hpp"
 
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/attribution.hpp>
-#include <profkit/analyze/nsys_summary.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/report/make_report.hpp>
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // in their grid, copies and memsets in their size. Checks that every one is charged to that scope, and prints how many are.
 //
 // usage: attribution_exact [KERNELS [all]]     1,000,000 by default; all: with all API calls collected
-#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

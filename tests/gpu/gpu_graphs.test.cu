@@ -3,7 +3,7 @@
 // CUDA graphs in the collection of kernels, on a real device. Every operation carries the number of the place that captured it: kernels in
 // their grid, copies and memsets in their size.
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

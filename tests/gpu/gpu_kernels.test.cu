@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The collection of kernels on a real device.
-#include <profkit/analyze/attribution.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>

@@ -2,7 +2,7 @@
 //
 // Profiles of the trainer, recorded on an H200, against what Nsight Systems counted in another run with the same arguments.
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/nsys_summary.hpp>
+#include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/nsys_csv.hpp>
 #include <profkit/report/report_json.hpp>

@@ -3,8 +3,8 @@
 // The executable and the libraries `linked_a` and `linked_b` open scopes, and so do `opened_a` and `opened_b`, which are opened with
 // dlopen, `closed`, which is closed again, and `hidden`, whose version script hides the recorder. Arguments of the build: OPENED_A,
 // OPENED_B, CLOSED, HIDDEN.
-#include <profkit/record/other_recorders.hpp>
 #include <profkit/session.hpp>
+#include <profkit/session/other_recorders.hpp>
 
 #include <dlfcn.h>
 

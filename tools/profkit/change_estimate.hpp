@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/autocorrelation.hpp>
-#include <profkit/analyze/student.hpp>
+#include <profkit/analyze/verdict/autocorrelation.hpp>
+#include <profkit/analyze/verdict/student.hpp>
 
 #include <algorithm>
 #include <cmath>

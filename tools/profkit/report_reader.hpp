@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/analyze/step_series.hpp>
+#include <profkit/analyze/time/step_series.hpp>
 #include <profkit/profile/error.hpp>
 
 #include <algorithm>

@@ -10,9 +10,9 @@
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
-#include "scope_memory_summary.hpp"
-#include "verdict_summary.hpp"
-#include "work_summary.hpp"
+#include "memory/scope_memory_summary.hpp"
+#include "verdict/verdict_summary.hpp"
+#include "work/work_summary.hpp"
 
 namespace profkit {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "../analyze/attribution.hpp"
+#include "../analyze/gpu/attribution.hpp"
 #include "../profile/profile.hpp"
 
 namespace profkit::detail {

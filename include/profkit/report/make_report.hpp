@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "../analyze/analyze.hpp"
-#include "../analyze/attribution.hpp"
-#include "../analyze/nsys_summary.hpp"
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/names/nsys_summary.hpp"
 #include "../analyze/summary.hpp"
 #include "../profile/error.hpp"
 #include "../profile/new_file.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "../analyze/nsys_summary.hpp"
+#include "../analyze/names/nsys_summary.hpp"
 #include "table.hpp"
 
 namespace profkit {

@@ -18,7 +18,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
-#include "../analyze/attribution.hpp"
+#include "../analyze/gpu/attribution.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "../analyze/attribution.hpp"
-#include "../analyze/measured_time.hpp"
-#include "../analyze/memory_changes.hpp"
-#include "../analyze/path_tree.hpp"
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/memory/memory_changes.hpp"
+#include "../analyze/time/measured_time.hpp"
+#include "../analyze/time/path_tree.hpp"
 #include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"

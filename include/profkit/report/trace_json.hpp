@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "../analyze/attribution.hpp"
+#include "../analyze/gpu/attribution.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"

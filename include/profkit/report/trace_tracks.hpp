@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "../analyze/attribution.hpp"
-#include "../analyze/bucket_order.hpp"
-#include "../analyze/counted_operations.hpp"
-#include "../analyze/measured_time.hpp"
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/counted_operations.hpp"
+#include "../analyze/time/bucket_order.hpp"
+#include "../analyze/time/measured_time.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../analyze/device_clocks.hpp"
+#include "../analyze/gpu/device_clocks.hpp"
 #include "../analyze/summary.hpp"
 #include "gpu_json.hpp"
 #include "json_writer.hpp"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../analyze/device_clocks.hpp"
-#include "../analyze/step_verdict.hpp"
+#include "../analyze/gpu/device_clocks.hpp"
 #include "../analyze/summary.hpp"
+#include "../analyze/verdict/step_verdict.hpp"
 #include "number_format.hpp"
 #include "quality_text.hpp"
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../time/thread_lanes.hpp"
+#include "innermost_scopes.hpp"
+
+namespace profkit {
+
+/// Which API call launched each GPU operation, in which scope, and what it is charged to. Positions are those of the lists in the profile.
+struct attribution {
+  static constexpr std::uint32_t none = detail::no_scope;
+
+  std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the API call that launched it; `none` if it was not recorded
+  std::vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
+  /// By GPU operation: the path that it is charged to. Of what a CUDA graph ran, that of the scope in which its node was captured, as far
+  /// as that is known; else that of `scope_of`; else where what its thread does outside scopes belongs. `none` if none of them is known.
+  std::vector<std::uint32_t> path_of;
+  std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
+
+  detail::thread_lanes lanes;  ///< the scopes by thread, which were put in order for this
+};
+
+namespace detail {
+
+/// A launching call cannot contain the beginning or the end of a scope of its thread, so any moment in it is in the same scopes. The
+/// middle is the one that leaves most room for the difference between the clock of the scopes and the clock of CUPTI.
+inline timestamp middle_of(interval const& call) { return call.begin + call.duration() / 2; }
+
+/// Finds calls by their correlation; of those that share one, the first.
+///
+/// Correlations count up, so their low bits alone say nearly which call it is, and calls that follow each other lie close together here,
+/// too.
+class correlation_index {
+ public:
+  explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, next_(calls.size()) {
+    while ((std::size_t{1} << bits_) < calls.size()) ++bits_;
+    first_.assign(std::size_t{1} << bits_, attribution::none);
+    for (auto call = static_cast<std::uint32_t>(calls.size()); call-- > 0;) {
+      std::uint32_t& first = first_[bucket_of(calls[call].correlation)];
+      next_[call] = first;
+      first = call;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t find(std::uint64_t correlation) const {
+    std::uint32_t call = first_[bucket_of(correlation)];
+    while (call != attribution::none && calls_[call].correlation != correlation) call = next_[call];
+    return call;
+  }
+
+ private:
+  /// The high bits take part, so that correlations at even distances do not all meet. They are the same for calls that follow each other.
+  /// Source of the factor: D. E. Knuth, "The Art of Computer Programming", volume 3, section 6.4 (Fibonacci hashing).
+  [[nodiscard]] std::size_t bucket_of(std::uint64_t correlation) const {
+    std::uint64_t const high = ((correlation >> bits_) * 0x9e3779b97f4a7c15U) >> (64U - bits_);
+    return (correlation ^ high) & (first_.size() - 1);
+  }
+
+  std::vector<api_call_record> const& calls_;
+  unsigned bits_ = 1;
+  std::vector<std::uint32_t> first_;  ///< by bucket: the first call in it
+  std::vector<std::uint32_t> next_;   ///< by call: the next one in its bucket
+};
+
+/// Finds the path of the scope in which a node of a graph was captured.
+class graph_node_index {
+ public:
+  explicit graph_node_index(profile const& of) {
+    path_of_.reserve(of.graph_nodes.size());
+    for (graph_node_record const& each : of.graph_nodes) path_of_[each.node] = each.path;
+  }
+
+  /// @return `attribution::none` if it was captured outside any scope; n/a if its capture was not seen.
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t node) const {
+    auto const known = path_of_.find(node);
+    return known == path_of_.end() ? std::nullopt : std::optional{known->second};
+  }
+
+ private:
+  static_assert(path_record::no_parent == attribution::none);
+
+  std::unordered_map<std::uint64_t, std::uint32_t> path_of_;
+};
+
+/// By thread of the profile: where its work outside scopes belongs. CUPTI's own records of API calls know only the system's number of the
+/// thread.
+inline std::vector<std::uint32_t> rest_paths(profile const& of) {
+  std::unordered_map<std::uint64_t, std::uint32_t> by_system_id;
+  std::vector<std::uint32_t> result;
+  for (thread_record const& each : of.threads) {
+    result.push_back(each.rest_path);
+    if (each.rest_path != path_record::no_parent) by_system_id[each.system_id] = each.rest_path;
+  }
+  for (std::size_t i = 0; of.has_all_api_calls && i < result.size(); ++i) {
+    auto const known = by_system_id.find(of.threads[i].system_id);
+    if (known != by_system_id.end()) result[i] = known->second;
+  }
+  return result;
+}
+
+/// Fills `path_of`.
+inline void find_paths(attribution& result, profile const& of) {
+  graph_node_index const captured{of};
+  std::vector<std::uint32_t> const rest = rest_paths(of);
+  result.path_of.reserve(of.gpu_operations.size());
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::uint64_t const node = of.graph_nodes.empty() ? 0 : of.gpu_operations[i].graph_node;
+    std::uint32_t path = node == 0 ? attribution::none : captured.find(node).value_or(attribution::none);
+    if (path == attribution::none && result.scope_of[i] != attribution::none) path = of.scopes[result.scope_of[i]].path;
+    std::uint32_t const launch = result.launch_of[i];
+    if (path == attribution::none && launch != attribution::none) path = rest[of.api_calls[launch].thread];
+    result.path_of.push_back(path);
+  }
+}
+
+}  // namespace detail
+
+/// Charges each GPU operation to the innermost scope that was open on the launching thread when the API call launched it; or, if a CUDA
+/// graph ran it, when its node was captured.
+/// Takes time in proportion to the records, n log n if they are out of order.
+[[nodiscard]] inline attribution attribute(profile const& of) {
+  attribution result;
+  result.launch_of.assign(of.gpu_operations.size(), attribution::none);
+  result.scope_of.assign(of.gpu_operations.size(), attribution::none);
+
+  detail::correlation_index const index{of.api_calls};
+  std::vector<bool> is_launch(of.api_calls.size());
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::uint32_t const launch = index.find(of.gpu_operations[i].correlation);
+    result.launch_of[i] = launch;
+    if (launch != attribution::none) is_launch[launch] = true;
+  }
+
+  result.lanes = detail::thread_lanes{of};
+  std::vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
+      of, result.lanes, of.api_calls, [&](std::uint32_t call) { return is_launch[call]; },
+      [&](std::uint32_t call) { return detail::middle_of(of.api_calls[call].time); }, result.parent_of);
+  for (std::size_t i = 0; i < result.launch_of.size(); ++i) {
+    if (result.launch_of[i] != attribution::none) result.scope_of[i] = scope_of_call[result.launch_of[i]];
+  }
+  detail::find_paths(result, of);
+  return result;
+}
+
+/// Whether the kernel collector worked, so that what is not in the profile did not happen.
+[[nodiscard]] inline bool has_kernels(profile const& of) {
+  return std::any_of(of.collectors.begin(), of.collectors.end(),
+                     [](collector_record const& each) { return each.kind == collector_kind::kernels && each.status == "collected"; });
+}
+
+}  // namespace profkit

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../time/bucket_order.hpp"
+#include "../time/measured_time.hpp"
+#include "attribution.hpp"
+#include "timed_operation.hpp"
+
+namespace profkit::detail {
+
+/// When an operation was launched; its own beginning where the launch was not recorded.
+inline timestamp launch_moment(profile const& of, attribution const& launched, std::size_t operation) {
+  std::uint32_t const launch = launched.launch_of[operation];
+  return launch == attribution::none ? of.gpu_operations[operation].time.begin : middle_of(of.api_calls[launch].time);
+}
+
+/// From the first start to the last end of some operations.
+struct operation_span {
+  timestamp begin = timestamp::max();
+  timestamp end = timestamp::min();
+
+  /// Whether it grew.
+  bool add(interval const& time) {
+    if (begin <= time.begin && time.end <= end) return false;
+    begin = std::min(begin, time.begin);
+    end = std::max(end, time.end);
+    return true;
+  }
+
+  [[nodiscard]] bool is_empty() const { return end < begin; }
+  [[nodiscard]] std::chrono::nanoseconds length() const { return end - begin; }
+};
+
+/// All operations, in the order in which they started, those that started at the same time as they are in the profile; and which of them
+/// were launched in the measured time.
+class counted_operations {
+ public:
+  counted_operations(profile const& of, attribution const& launched, measured_time const& when) : steps_(when.size()) {
+    measured_time_cursor in{when};
+    all_.reserve(of.gpu_operations.size());
+    // Usually each belongs a few places before the end. Where that takes too many moves, they are in no order at all.
+    std::size_t moves_left = 16 * of.gpu_operations.size();
+    for (std::uint32_t i = 0; i < of.gpu_operations.size(); ++i) {
+      timed_operation const operation = timed(of, launched, i, in);
+      if (operation.is_counted()) steps_[operation.step].add(operation.time);
+      all_.push_back(operation);
+      std::size_t place = i;
+      for (; place > 0 && moves_left > 0 && operation.time.begin < all_[place - 1].time.begin; --place, --moves_left) {
+        all_[place] = all_[place - 1];
+      }
+      all_[place] = operation;
+    }
+    if (moves_left == 0) sort();
+  }
+
+  [[nodiscard]] std::vector<timed_operation> const& all() const noexcept { return all_; }
+
+  /// @param visit takes those that count.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (timed_operation const& each : all_) {
+      if (each.is_counted()) visit(each);
+    }
+  }
+
+  /// By measured step.
+  [[nodiscard]] std::vector<operation_span> const& steps() const noexcept { return steps_; }
+
+ private:
+  static timed_operation timed(profile const& of, attribution const& launched, std::uint32_t which, measured_time_cursor& in) {
+    gpu_operation_record const& record = of.gpu_operations[which];
+    timed_operation result;
+    result.time = record.time;
+    result.record = which;
+    result.path = launched.path_of[which];
+    std::uint32_t const scope = launched.scope_of[which];
+    if (scope != attribution::none && of.scopes[scope].path == result.path) result.scope = scope;
+    result.name = record.name;
+    result.kind = record.kind;
+    timestamp moment = record.time.begin;
+    if (std::uint32_t const launch = launched.launch_of[which]; launch != attribution::none) {
+      interval const& call = of.api_calls[launch].time;
+      moment = middle_of(call);
+      if (record.graph_node == 0) result.latency = record.time.begin - call.begin;
+    }
+    if (std::optional<std::size_t> const step = in.step_of(moment)) result.step = static_cast<std::uint32_t>(*step);
+    return result;
+  }
+
+  void sort() {
+    std::vector<std::uint64_t> begins;  // by position in the profile, which decides where they are the same
+    begins.resize(all_.size());
+    std::vector<std::uint32_t> place_of(all_.size());
+    for (std::uint32_t i = 0; i < all_.size(); ++i) {
+      // With the sign bit the other way round, the order is that of signed numbers.
+      begins[all_[i].record] = static_cast<std::uint64_t>(all_[i].time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U);
+      place_of[all_[i].record] = i;
+    }
+    std::vector<timed_operation> sorted;
+    sorted.reserve(all_.size());
+    for (std::uint32_t const record : bucket_order{begins}.positions()) sorted.push_back(all_[place_of[record]]);
+    all_ = std::move(sorted);
+  }
+
+  std::vector<timed_operation> all_;
+  std::vector<operation_span> steps_;
+};
+
+}  // namespace profkit::detail

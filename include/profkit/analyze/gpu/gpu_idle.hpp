@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "../time/durations.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "../time/thread_lanes.hpp"
+#include "../time/thread_timeline.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+#include "idle_stretches.hpp"
+
+namespace profkit::detail {
+
+/// Wall time of the measured steps in which no operation of any device ran, by the innermost scope that was open meanwhile and by cause.
+struct gpu_idle {
+  using causes = std::array<std::chrono::nanoseconds, idle_causes>;
+
+  struct times {
+    std::chrono::nanoseconds inclusive{};  ///< of the scopes with the path and of those inside
+    std::chrono::nanoseconds self{};
+    causes self_by_cause{};
+  };
+
+  bool has_launches = true;  ///< false: no launching call was recorded, so that launching cannot be told from other work of the host
+  std::chrono::nanoseconds total{};
+  std::chrono::nanoseconds unattributed{};  ///< no scope was open; all of it if the scopes of the steps are not in the profile
+  causes unattributed_by_cause{};
+  std::vector<std::optional<times>> of_path;  ///< n/a for paths without a scope on the thread of the steps, or of work for one there
+
+  /// @return n/a if the scopes of the name are all on other threads.
+  [[nodiscard]] std::optional<gpu_idle_summary> of_name(path_tree::name_group const& name) const {
+    std::optional<times> sum;
+    auto const add = [&](std::uint32_t path, std::chrono::nanoseconds times::*time) {
+      if (!of_path[path]) return;
+      if (!sum) sum.emplace();
+      (*sum).*time += (*of_path[path]).*time;
+    };
+    for (std::uint32_t const path : name.outermost) add(path, &times::inclusive);
+    for (std::uint32_t const path : name.paths) add(path, &times::self);
+    return summary_of(sum);
+  }
+
+  [[nodiscard]] static std::optional<gpu_idle_summary> summary_of(std::optional<times> const& of) {
+    if (!of) return std::nullopt;
+    return gpu_idle_summary{to_ms(of->inclusive), to_ms(of->self)};
+  }
+};
+
+/// The lane of the thread that ran the steps: a step's own scope begins and ends with it.
+/// @return n/a if the scope of no measured step is in the profile.
+inline std::optional<std::uint32_t> lane_of_steps(profile const& of, thread_lanes const& lanes, measured_time const& when) {
+  measured_time_cursor in{when};
+  for (scope_record const& scope : of.scopes) {
+    if (!of.paths[scope.path].is_step) continue;
+    std::optional<std::size_t> const position = in.step_of(scope.time.begin);
+    if (!position) continue;
+    interval const& step = when.steps()[*position];
+    if (scope.time.begin == step.begin && scope.time.end == step.end) return lanes.lane_of(scope.thread);
+  }
+  return std::nullopt;
+}
+
+/// Charges idle stretches. Whose doing one was, the operation that ended it tells: of the thread that launched it. The scope is the
+/// innermost one on that thread if it lies in what is open on the thread of the steps, as one does that was adopted under it; else the
+/// innermost one on the thread of the steps.
+class idle_charging {
+ public:
+  idle_charging(profile const& of, attribution const& launched, measured_time const& when)
+      : of_{of}, launched_{launched}, steps_lane_{lane_of_steps(of, launched.lanes, when)}, calls_{calls_by_lane(of, launched)} {
+    result_.of_path.resize(of.paths.size());
+    result_.has_launches = of.gpu_operations.empty() ||
+                           std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
+    if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
+  }
+
+  [[nodiscard]] gpu_idle operator()(std::vector<idle_stretch> const& stretches) && {
+    std::vector<part> parts = parts_of(stretches);
+    if (steps_timeline_) {
+      for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(of_.scopes[scope].path);
+      steps_timeline_->cut(
+          parts, [](part const& each) -> interval const& { return each.time; },
+          [&](std::size_t position, interval const& time, thread_state const& state) { charge(parts[position], time, state); });
+    } else {
+      for (part const& each : parts) charge(each, each.time, {});
+    }
+    fold();
+    return std::move(result_);
+  }
+
+ private:
+  struct part {
+    interval time;
+    bool is_queued;
+    thread_state on_launching_thread;  ///< where that is another than the thread of the steps
+  };
+
+  gpu_idle::times& entry_of(std::uint32_t path) {
+    std::optional<gpu_idle::times>& times = result_.of_path[path];
+    return times ? *times : times.emplace();
+  }
+
+  /// n/a if it is the thread of the steps.
+  [[nodiscard]] std::optional<std::uint32_t> other_lane(std::uint32_t launch) const {
+    if (launch == attribution::none) return std::nullopt;
+    std::uint32_t const lane = launched_.lanes.lane_of(of_.api_calls[launch].thread);
+    return lane == steps_lane_ ? std::nullopt : std::optional{lane};
+  }
+
+  /// The stretches, cut where the state of the other threads that launched what ended them changes. In the order of time.
+  [[nodiscard]] std::vector<part> parts_of(std::vector<idle_stretch> const& stretches) {
+    std::vector<part> parts;
+    parts.reserve(stretches.size());
+    std::vector<std::vector<std::uint32_t>> by_lane(launched_.lanes.count());
+    for (std::uint32_t i = 0; i < stretches.size(); ++i) {
+      result_.total += stretches[i].time.duration();
+      if (auto const lane = other_lane(stretches[i].next_launch)) {
+        by_lane[*lane].push_back(i);
+      } else {
+        parts.push_back({stretches[i].time, stretches[i].is_queued, {}});
+      }
+    }
+    auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
+    for (std::size_t lane = 0; lane < by_lane.size(); ++lane) {
+      std::vector<std::uint32_t> const& positions = by_lane[lane];
+      if (positions.empty()) continue;
+      auto const before = static_cast<std::ptrdiff_t>(parts.size());
+      thread_timeline{of_, launched_.lanes.scopes(lane), calls_[lane]}.cut(
+          positions, [&](std::uint32_t each) -> interval const& { return stretches[each].time; },
+          [&](std::size_t position, interval const& time, thread_state const& state) {
+            parts.push_back({time, stretches[positions[position]].is_queued, state});
+          });
+      std::reverse(parts.begin() + before, parts.end());
+      std::inplace_merge(parts.begin(), parts.begin() + before, parts.end(), begins_before);
+    }
+    return parts;
+  }
+
+  [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {
+    while (path != path_record::no_parent && path != in) path = of_.paths[path].parent;
+    return path == in;
+  }
+
+  [[nodiscard]] idle_cause cause_of(part const& of, thread_state const& on_steps_thread) const {
+    thread_state const& other = of.on_launching_thread;
+    if (of.is_queued) return idle_cause::queued;
+    if (other.call) return *other.call;
+    if (other.is_launching) return idle_cause::launching;
+    if (other.scope != attribution::none) return idle_cause::host;
+    if (on_steps_thread.call) return *on_steps_thread.call;
+    return on_steps_thread.is_launching ? idle_cause::launching : idle_cause::host;
+  }
+
+  void charge(part const& of, interval const& time, thread_state const& on_steps_thread) {
+    auto const cause = static_cast<std::size_t>(cause_of(of, on_steps_thread));
+    std::uint32_t scope = on_steps_thread.scope;
+    if (scope == attribution::none) {
+      result_.unattributed += time.duration();
+      result_.unattributed_by_cause[cause] += time.duration();
+      return;
+    }
+    std::uint32_t const other = of.on_launching_thread.scope;
+    if (other != attribution::none && lies_in(of_.scopes[other].path, of_.scopes[scope].path)) scope = other;
+    gpu_idle::times& times = entry_of(of_.scopes[scope].path);
+    times.self += time.duration();
+    times.self_by_cause[cause] += time.duration();
+  }
+
+  void fold() {
+    for (auto path = static_cast<std::uint32_t>(of_.paths.size()); path-- > 0;) {
+      if (!result_.of_path[path]) continue;
+      result_.of_path[path]->inclusive += result_.of_path[path]->self;
+      if (of_.paths[path].parent == path_record::no_parent) continue;
+      entry_of(of_.paths[path].parent).inclusive += result_.of_path[path]->inclusive;
+    }
+  }
+
+  profile const& of_;
+  attribution const& launched_;
+  std::optional<std::uint32_t> steps_lane_;
+  std::vector<thread_calls> calls_;  ///< by lane
+  std::optional<thread_timeline> steps_timeline_;
+  gpu_idle result_;
+};
+
+/// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
+/// @param when with steps.
+/// @param wall in which to look: the steps, or the windows in which the devices did their work.
+inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
+                              counted_operations const& operations, measured_time const& wall) {
+  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, wall, operations));
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "../time/durations.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/time_per_step.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+#include "kernel_class.hpp"
+
+namespace profkit::detail {
+
+/// Longest total first; then by name, so that the order does not depend on that of the records.
+template <class Row, class TotalOf>
+void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
+  std::sort(rows.begin(), rows.end(), [&](Row const& a, Row const& b) {
+    return std::forward_as_tuple(-total_of(a).count(), a.name) < std::forward_as_tuple(-total_of(b).count(), b.name);
+  });
+}
+
+/// Durations of the operations: a group for the kernels and another for the transfers of each name.
+class operations_by_name {
+ public:
+  /// @param operations of which those that count are taken.
+  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) : names_{of.gpu_names.size()}, bytes_(names_) {
+    std::vector<std::size_t> sizes(2 * names_);
+    for (timed_operation const& each : operations) {
+      if (each.is_counted()) ++sizes[group_of(each)];
+    }
+    durations_ = summed_durations{sizes};
+    for (timed_operation const& each : operations) {
+      if (!each.is_counted()) continue;
+      durations_.add(group_of(each), each.time.duration());
+      if (each.kind != gpu_operation_kind::kernel) bytes_[each.name] += of.gpu_operations[each.record].bytes;
+    }
+  }
+
+  [[nodiscard]] duration_summary kernels(std::size_t name) { return durations_.summarize(name); }
+  [[nodiscard]] duration_summary transfers(std::size_t name) { return durations_.summarize(names_ + name); }
+  [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return bytes_[name]; }
+
+ private:
+  [[nodiscard]] std::size_t group_of(timed_operation const& operation) const {
+    return operation.kind == gpu_operation_kind::kernel ? operation.name : names_ + operation.name;
+  }
+
+  std::size_t names_;
+  std::vector<std::uint64_t> bytes_;  ///< by name
+  summed_durations durations_;
+};
+
+inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_summary> const& kernels) {
+  std::map<std::string, kernel_class_summary> classes;
+  for (kernel_summary const& kernel : kernels) {
+    kernel_class_summary& row = classes[kernel.kernel_class];
+    row.name = kernel.kernel_class;
+    row.count += kernel.time.count;
+    row.total += kernel.time.total;
+    if (kernel.share) row.share = row.share.value_or(0.0) + *kernel.share;
+  }
+  std::vector<kernel_class_summary> result;
+  result.reserve(classes.size());
+  for (auto const& [name, row] : classes) result.push_back(row);
+  sort_by_total(result, [](kernel_class_summary const& row) { return row.total; });
+  return result;
+}
+
+inline std::vector<api_summary> summarize_api(profile const& of, measured_time const& when) {
+  measured_time_cursor in{when};
+  std::vector<std::size_t> sizes(of.api_names.size());
+  std::vector<bool> is_counted(of.api_calls.size());
+  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
+    if (!in.contains(middle_of(of.api_calls[i].time))) continue;
+    is_counted[i] = true;
+    ++sizes[of.api_calls[i].name];
+  }
+  summed_durations durations{sizes};
+  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
+    if (is_counted[i]) durations.add(of.api_calls[i].name, of.api_calls[i].time.duration());
+  }
+  std::vector<api_summary> result;
+  for (std::size_t name = 0; name < sizes.size(); ++name) {
+    if (sizes[name] > 0) result.push_back({of.api_names[name], durations.summarize(name)});
+  }
+  sort_by_total(result, [](api_summary const& row) { return row.time.total; });
+  return result;
+}
+
+/// The rows by name of some GPU operations.
+/// @param counted operations; those of them that count are taken.
+/// @param steps null: without what kernels took in each step.
+inline void summarize_names(gpu_summary& result, profile const& of, std::vector<timed_operation> const& counted,
+                            kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
+  kernel_classifier const class_of{classes};
+  operations_by_name operations{of, counted};
+  milliseconds all_kernels{};
+  for (std::size_t name = 0; name < of.gpu_names.size(); ++name) {
+    gpu_name_record const& record = of.gpu_names[name];
+    duration_summary const kernels = operations.kernels(name);
+    all_kernels += kernels.total;
+    if (kernels.count > 0) {
+      result.kernels.push_back({record.name, record.mangled, class_of(record.name), kernels, std::nullopt});
+      if (steps != nullptr) result.kernels.back().per_step = steps->of_kernel(name);
+    }
+    duration_summary const transfers = operations.transfers(name);
+    if (transfers.count > 0) result.copies.push_back({record.name, transfers, operations.bytes(name)});
+  }
+  for (kernel_summary& row : result.kernels) {
+    if (all_kernels.count() > 0.0) row.share = row.time.total / all_kernels;
+  }
+  result.classes = summarize_classes(result.kernels);
+  auto const total_of = [](auto const& row) { return row.time.total; };
+  sort_by_total(result.kernels, total_of);
+  sort_by_total(result.copies, total_of);
+}
+
+}  // namespace profkit::detail

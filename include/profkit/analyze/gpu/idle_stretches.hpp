@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "../time/measured_time.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+
+namespace profkit::detail {
+
+/// A stretch of a measured step in which nothing ran on any device.
+struct idle_stretch {
+  interval time;
+  std::uint32_t next_launch = attribution::none;  ///< the API call that launched what ended it; `none` if that is not known
+
+  /// What ended it had been launched already, and the device had not begun with it.
+  bool is_queued = false;
+};
+
+/// The parts of intervals that lie in measured steps. Intervals are given in the order of time.
+class step_clip {
+ public:
+  explicit step_clip(measured_time const& when) : next_{when.steps().begin()}, last_{when.steps().end()} {}
+
+  /// @param visit takes each part.
+  template <class Visit>
+  void operator()(interval const& whole, Visit const& visit) {
+    skip_to(whole.begin);
+    for (auto step = next_; step != last_ && step->begin < whole.end; ++step) {
+      visit(interval{std::max(step->begin, whole.begin), std::min(step->end, whole.end)});
+    }
+  }
+
+  /// Of the parts.
+  [[nodiscard]] std::chrono::nanoseconds length_in(interval const& whole) {
+    skip_to(whole.begin);
+    if (next_ != last_ && next_->begin <= whole.begin && whole.end <= next_->end) {
+      auto const after = std::next(next_);
+      if (after == last_ || after->begin >= whole.end) return whole.duration();
+    }
+    std::chrono::nanoseconds length{};
+    (*this)(whole, [&](interval const& part) { length += part.duration(); });
+    return length;
+  }
+
+ private:
+  void skip_to(timestamp moment) {
+    while (next_ != last_ && next_->end <= moment) ++next_;
+  }
+
+  std::vector<interval>::const_iterator next_;
+  std::vector<interval>::const_iterator last_;
+};
+
+/// In the order of time. A stretch in which what ended it was launched is cut in two there, at the end of the call.
+inline std::vector<idle_stretch> find_idle_stretches(profile const& of, attribution const& launched, measured_time const& when,
+                                                     counted_operations const& operations) {
+  std::vector<idle_stretch> result;
+  step_clip clip{when};
+  auto const add = [&](timestamp from, timestamp to, std::uint32_t next_launch, bool is_queued) {
+    if (from < to) clip({from, to}, [&](interval const& part) { result.push_back({part, next_launch, is_queued}); });
+  };
+  timestamp busy_until = timestamp::min();
+  for (timed_operation const& each : operations.all()) {
+    interval const& time = each.time;
+    if (time.begin > busy_until) {
+      std::uint32_t const launch = launched.launch_of[each.record];
+      timestamp const launched_at =
+          launch == attribution::none ? time.begin : std::clamp(of.api_calls[launch].time.end, busy_until, time.begin);
+      add(busy_until, launched_at, launch, false);
+      add(launched_at, time.begin, launch, true);
+    }
+    busy_until = std::max(busy_until, time.end);
+  }
+  add(busy_until, timestamp::max(), attribution::none, false);
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../time/thread_lanes.hpp"
+
+namespace profkit::detail {
+
+inline constexpr std::uint32_t no_scope = 0xffffffffU;
+
+/// Walks one lane from its end to its beginning. Backwards, a scope comes before those inside it, so that a stack holds the open ones.
+class lane_walk {
+ public:
+  /// @param parent_of gets, by scope, the scope around it.
+  lane_walk(profile const& of, std::vector<std::uint32_t>& parent_of) : of_{of}, parent_of_{parent_of} {
+    parents_.reserve(of.paths.size());
+    for (path_record const& path : of.paths) parents_.push_back(path.parent);
+  }
+
+  /// @param scope_of gets, by record, the innermost scope.
+  template <class TimeOf>
+  void operator()(grouped_positions::range scopes, grouped_positions::range records, TimeOf const& time_of,
+                  std::vector<std::uint32_t>& scope_of) {
+    open_.clear();
+    std::size_t left = scopes.size();
+    for (std::size_t i = records.size(); i-- > 0;) {
+      timestamp const moment = time_of(records[i]);
+      while (left > 0 && of_.scopes[scopes[left - 1]].time.end >= moment) open(scopes[--left]);
+      close_after(moment);
+      if (!open_.empty()) scope_of[records[i]] = open_.back().scope;
+    }
+    while (left > 0) open(scopes[--left]);
+  }
+
+ private:
+  struct open_scope {
+    timestamp begin;
+    std::uint32_t scope;
+    std::uint32_t path;
+  };
+
+  void close_after(timestamp moment) {
+    while (!open_.empty() && open_.back().begin > moment) open_.pop_back();
+  }
+
+  void open(std::uint32_t scope) {
+    scope_record const& record = of_.scopes[scope];
+    close_after(record.time.begin);
+    // A step begins a tree of its own inside whatever is open.
+    std::uint32_t const parent_path = parents_[record.path];
+    if (parent_path != path_record::no_parent) {
+      auto const parent = std::find_if(open_.rbegin(), open_.rend(), [&](open_scope const& each) { return each.path == parent_path; });
+      if (parent != open_.rend()) parent_of_[scope] = parent->scope;
+    }
+    open_.push_back({record.time.begin, scope, record.path});
+  }
+
+  profile const& of_;
+  std::vector<std::uint32_t>& parent_of_;
+  std::vector<std::uint32_t> parents_;  ///< by path
+  std::vector<open_scope> open_;
+};
+
+/// By record: the innermost scope that was open on its thread at some moment; `no_scope` outside any, and of records that are not wanted.
+/// Takes time in proportion to scopes and records, n log n if they are out of order.
+/// @param records have a position in `profile::threads`.
+/// @param is_wanted of the position of a record.
+/// @param time_of gives the moment by the position of a record: not one at which a scope of the thread begins or ends.
+/// @param parent_of becomes, by scope, the scope around it on its thread; `no_scope` for the roots of the tree.
+template <class Records, class IsWanted, class TimeOf>
+std::vector<std::uint32_t> innermost_scopes(profile const& of, thread_lanes const& lanes, Records const& records, IsWanted const& is_wanted,
+                                            TimeOf const& time_of, std::vector<std::uint32_t>& parent_of) {
+  auto const lane_of = [&](std::uint32_t record) {
+    return is_wanted(record) ? std::size_t{lanes.lane_of(records[record].thread)} : lanes.count();
+  };
+  grouped_positions const by_lane{records.size(), lanes.count(), lane_of, time_of};
+  parent_of.assign(of.scopes.size(), no_scope);
+  std::vector<std::uint32_t> scope_of(records.size(), no_scope);
+  lane_walk walk{of, parent_of};
+  for (std::size_t lane = 0; lane < lanes.count(); ++lane) walk(lanes.scopes(lane), by_lane[lane], time_of, scope_of);
+  return scope_of;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../analyze.hpp"
+#include "../summary.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+#include "gpu_summary.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+/// By path: whether it, or a path around it, has the name or is the path that is asked for.
+inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std::string_view scope) {
+  std::vector<bool> result(paths.size());
+  std::vector<std::string> whole(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {  // a parent stands before its children
+    std::string const name = shown_name(paths[i]);
+    bool const has_parent = paths[i].parent != path_record::no_parent;
+    whole[i] = has_parent ? whole[paths[i].parent] + "/" + name : name;
+    result[i] = name == scope || whole[i] == scope || (has_parent && result[paths[i].parent]);
+  }
+  return result;
+}
+
+/// @param is_wanted takes the position of a path, or `attribution::none` for what was launched outside any scope.
+template <class IsWanted>
+std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_options const& with, IsWanted is_wanted) {
+  attribution const launched = attribute(of);
+  measured_time const when = measured_time::with_kernels(of);
+  std::vector<timed_operation> wanted;
+  counted_operations{of, launched, when}.for_each([&](timed_operation const& each) {
+    if (is_wanted(each.path)) wanted.push_back(each);
+  });
+  gpu_summary result;
+  summarize_names(result, of, wanted, with.kernel_classes);
+  return std::move(result.kernels);
+}
+
+}  // namespace detail
+
+/// The kernels that were launched in some scopes or in scopes inside them, over the measured steps in which kernels were collected: by
+/// total time, longest first. Each kernel counts once, also where a scope lies in another of its name. Shares are of the time of these
+/// kernels.
+/// Takes as long as `analyze`. Without kernels, collected or launched, there are no rows.
+/// @param of what was recorded.
+/// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
+///   "step/forward".
+/// @param with the classes of kernels.
+[[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& of, std::string_view scope,
+                                                                  analyze_options const& with = {}) {
+  std::vector<bool> const is_inside = detail::paths_inside(of.paths, scope);
+  return detail::kernels_launched_in(of, with, [&](std::uint32_t path) { return path != attribution::none && is_inside[path]; });
+}
+
+/// The same for kernels that were launched outside any scope of the launching thread, such as by the threads of autograd, or whose
+/// launch was not recorded.
+[[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& of, analyze_options const& with = {}) {
+  return detail::kernels_launched_in(of, with, [](std::uint32_t path) { return path == attribution::none; });
+}
+
+}  // namespace profkit

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <unordered_map>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+
+namespace profkit::detail {
+
+/// From the first start to the last end of what was launched in each scope. A scope holds what is done for it on other threads, in scopes
+/// that lie in it. Of what a CUDA graph ran, in the scopes in which it was captured, each launch of the graph is as good as a scope there;
+/// and so is each launch of a thread outside scopes.
+class operation_spans {
+ public:
+  operation_spans(profile const& of, attribution const& launched) : of_{of}, launched_{launched}, of_scope_(of.scopes.size()) {
+    parents_.reserve(of.paths.size());
+    for (path_record const& path : of.paths) parents_.push_back(path.parent);
+    find_scopes_of_others();
+  }
+
+  void add(timed_operation const& operation) {
+    interval const& time = operation.time;
+    std::uint32_t path = operation.path;
+    // A span holds those of the scopes inside: where one does not grow, those around it do not, either.
+    if (operation.scope != attribution::none) {
+      if (is_of_other_.empty() || !is_of_other_[operation.scope]) {
+        of_scope_[operation.scope].add(time);  // those around it get it in the end
+        return;
+      }
+      std::uint32_t outermost = operation.scope;
+      for (std::uint32_t scope = outermost; scope != attribution::none; scope = launched_.parent_of[scope]) {
+        if (!of_scope_[scope].add(time)) return;
+        outermost = scope;
+      }
+      path = parents_[of_.scopes[outermost].path];
+    }
+    std::uint32_t const launched_in = launched_.scope_of[operation.record];
+    for (; path != path_record::no_parent; path = parents_[path]) {
+      if (!span_of(operation.record, launched_in, path).add(time)) return;
+    }
+  }
+
+  /// To be called when all operations were added.
+  void complete() {
+    for (std::uint32_t scope = 0; scope < of_scope_.size(); ++scope) {
+      if (of_scope_[scope].is_empty()) continue;
+      interval const span{of_scope_[scope].begin, of_scope_[scope].end};
+      for (std::uint32_t outer = launched_.parent_of[scope]; outer != attribution::none; outer = launched_.parent_of[outer]) {
+        if (!of_scope_[outer].add(span) || outer > scope) break;  // what comes later hands on what it has itself
+      }
+    }
+  }
+
+  /// @param visit takes a path and a span.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (std::size_t i = 0; i < of_scope_.size(); ++i) {
+      if (!of_scope_[i].is_empty()) visit(of_.scopes[i].path, of_scope_[i]);
+    }
+    for (auto const& [key, span] : of_launch_) visit(static_cast<std::uint32_t>(key >> 32U), span);
+  }
+
+ private:
+  /// Finds the scopes that lie, at the bottom of their thread, in a scope that is not on it.
+  void find_scopes_of_others() {
+    auto const count = static_cast<std::uint32_t>(of_.scopes.size());
+    auto const begins_elsewhere = [&](std::uint32_t scope) {
+      return launched_.parent_of[scope] == attribution::none && parents_[of_.scopes[scope].path] != path_record::no_parent;
+    };
+    std::uint32_t any = 0;
+    while (any < count && !begins_elsewhere(any)) ++any;
+    if (any == count) return;
+    is_of_other_.resize(count);
+    for (std::uint32_t scope = count; scope-- > 0;) {
+      std::uint32_t outer = launched_.parent_of[scope];
+      if (outer != attribution::none && outer > scope) {  // usual: inner scopes end first
+        is_of_other_[scope] = is_of_other_[outer];
+        continue;
+      }
+      std::uint32_t outermost = scope;
+      for (; outer != attribution::none; outer = launched_.parent_of[outer]) outermost = outer;
+      is_of_other_[scope] = begins_elsewhere(outermost);
+    }
+  }
+
+  operation_span& span_of(std::uint32_t operation, std::uint32_t launched_in, std::uint32_t path) {
+    std::uint32_t scope = around_launch(launched_in, path);
+    if (scope == attribution::none) scope = open_at(launch_moment(of_, launched_, operation), path);
+    return scope != attribution::none ? of_scope_[scope] : of_launch_[std::uint64_t{path} << 32U | launched_.launch_of[operation]];
+  }
+
+  /// The scope with the path that was open on the launching thread, such as the step in which a graph was launched.
+  [[nodiscard]] std::uint32_t around_launch(std::uint32_t scope, std::uint32_t path) const {
+    while (scope != attribution::none && of_.scopes[scope].path != path) scope = launched_.parent_of[scope];
+    return scope;
+  }
+
+  /// The scope with the path that was open on any thread, such as the one that waits for this work.
+  [[nodiscard]] std::uint32_t open_at(timestamp moment, std::uint32_t path) {
+    if (by_path_.empty()) sort_scopes();
+    std::vector<std::uint32_t> const& scopes = by_path_[path];
+    auto const after = std::upper_bound(scopes.begin(), scopes.end(), moment,
+                                        [&](timestamp at, std::uint32_t scope) { return at < of_.scopes[scope].time.begin; });
+    bool const is_open = after != scopes.begin() && moment <= of_.scopes[*std::prev(after)].time.end;
+    return is_open ? *std::prev(after) : attribution::none;
+  }
+
+  void sort_scopes() {
+    by_path_.resize(of_.paths.size());
+    for (std::uint32_t i = 0; i < of_.scopes.size(); ++i) by_path_[of_.scopes[i].path].push_back(i);
+    for (std::vector<std::uint32_t>& scopes : by_path_) {
+      std::sort(scopes.begin(), scopes.end(),
+                [&](std::uint32_t a, std::uint32_t b) { return of_.scopes[a].time.begin < of_.scopes[b].time.begin; });
+    }
+  }
+
+  profile const& of_;
+  attribution const& launched_;
+  std::vector<std::uint32_t> parents_;  ///< by path
+  std::vector<bool> is_of_other_;       ///< by scope: it lies in one of another thread; empty if none does
+  std::vector<operation_span> of_scope_;
+  std::unordered_map<std::uint64_t, operation_span> of_launch_;  ///< by path and launch
+  std::vector<std::vector<std::uint32_t>> by_path_;              ///< scopes by their beginnings; once they are needed
+};
+
+}  // namespace profkit::detail

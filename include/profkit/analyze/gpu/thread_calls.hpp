@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "../time/thread_lanes.hpp"
+#include "api_call_kind.hpp"
+#include "attribution.hpp"
+
+namespace profkit::detail {
+
+/// Two launching calls of a thread follow each other closely if at most this lies between the end of one and the beginning of the next:
+/// then the host does nothing but launch. Longer pauses are the program's own computing.
+///
+/// Between two launches lies the framework's work for the next operation (dispatch, allocation, the runtime above the driver's call).
+/// Measured: in the four LibTorch runs of tests/data without a CUDA graph (H200, busy host, 708 to 2,328 pauses each), 97.4 to 99.7 % of
+/// the pauses inside the steps are at most this long, and their medians are 7 to 13 us.
+inline constexpr std::chrono::microseconds max_launch_pause{50};
+
+/// A call that can hold the host up.
+struct blocking_call {
+  interval time;
+  idle_cause cause;
+};
+
+/// The API calls of one thread of the system that explain why a device idles.
+struct thread_calls {
+  std::vector<blocking_call> blocking;  ///< in the order in which they ended
+  std::vector<interval> launching;      ///< launching calls, with short pauses between them; in the order of time, disjoint
+
+  /// Whether a launching call was recorded.
+  [[nodiscard]] bool has_launches() const noexcept { return !launching.empty(); }
+};
+
+/// Joins what overlaps or lies at most `max_launch_pause` apart.
+inline void join_launches(std::vector<interval>& calls) {
+  std::sort(calls.begin(), calls.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+  std::size_t joined = 0;
+  for (interval const& call : calls) {
+    if (joined > 0 && call.begin - calls[joined - 1].end <= max_launch_pause) {
+      calls[joined - 1].end = std::max(calls[joined - 1].end, call.end);
+    } else {
+      calls[joined++] = call;
+    }
+  }
+  calls.resize(joined);
+}
+
+/// By lane of `thread_lanes`. A launching call enqueues work: by its name, or because it is known to have launched an operation. Calls that
+/// copy are launching calls, too, but a moment in one has the cause `copy`.
+inline std::vector<thread_calls> calls_by_lane(profile const& of, attribution const& launched) {
+  std::vector<api_call_kind> kinds;
+  for (std::string const& name : of.api_names) kinds.push_back(kind_of_api_call(name));
+  std::vector<bool> launches(of.api_calls.size());
+  for (std::uint32_t const call : launched.launch_of) {
+    if (call != attribution::none) launches[call] = true;
+  }
+  std::vector<thread_calls> result(launched.lanes.count());
+  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
+    api_call_record const& call = of.api_calls[i];
+    thread_calls& to = result[launched.lanes.lane_of(call.thread)];
+    api_call_kind const kind = kinds[call.name];
+    if (kind == api_call_kind::synchronisation) {
+      to.blocking.push_back({call.time, idle_cause::synchronisation});
+      continue;
+    }
+    if (kind == api_call_kind::copy) to.blocking.push_back({call.time, idle_cause::copy});
+    if (kind != api_call_kind::other || launches[i]) to.launching.push_back(call.time);
+  }
+  for (thread_calls& each : result) {
+    std::stable_sort(each.blocking.begin(), each.blocking.end(),
+                     [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
+    join_launches(each.launching);
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

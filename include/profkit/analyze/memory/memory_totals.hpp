@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "memory_changes.hpp"
+
+namespace profkit::detail {
+
+/// All that an allocator has given, at every moment. Less than nothing where more was released than was seen to be given.
+class memory_totals {
+ public:
+  /// @param changes in the order of time.
+  memory_totals(std::uint64_t at_start, std::vector<memory_change> const& changes)
+      : changes_{changes}, count_{changes.size() + 1}, highest_(2 * count_) {
+    // Behind the totals themselves; in front of them, at position i, the higher one of those at 2 i and 2 i + 1.
+    std::uint64_t total = at_start;
+    highest_[count_] = static_cast<std::int64_t>(total);
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      total += changes[i].difference();
+      highest_[count_ + i + 1] = static_cast<std::int64_t>(total);
+    }
+    for (std::size_t i = count_; i-- > 1;) highest_[i] = std::max(highest_[2 * i], highest_[2 * i + 1]);
+  }
+
+  /// Before what changed at the moment.
+  [[nodiscard]] std::int64_t before(timestamp moment) { return highest_[count_ + changes_until(moment, false)]; }
+
+  /// After what changed at the moment.
+  [[nodiscard]] std::int64_t after(timestamp moment) { return highest_[count_ + changes_until(moment, true)]; }
+
+  /// The highest from before the interval's begin to its end, both included. Takes logarithmic time, less close to the interval before.
+  [[nodiscard]] std::int64_t highest_in(interval const& time) {
+    std::size_t last = count_ + changes_until(time.end, true) + 1;
+    std::size_t first = count_ + changes_until(time.begin, false);
+    std::int64_t result = std::numeric_limits<std::int64_t>::min();
+    for (; first < last; first /= 2, last /= 2) {
+      if (first % 2 != 0) result = std::max(result, highest_[first++]);
+      if (last % 2 != 0) result = std::max(result, highest_[--last]);
+    }
+    return result;
+  }
+
+ private:
+  /// How many changes came before the moment, those at the moment with them or not. Looks around the last answer in growing steps: scopes
+  /// that ended one after the other lie close to each other.
+  [[nodiscard]] std::size_t changes_until(timestamp moment, bool is_included) {
+    auto const is_before = [&](memory_change const& change) { return is_included ? change.time <= moment : change.time < moment; };
+    std::size_t low = near_;
+    std::size_t high = near_;
+    std::size_t step = 1;
+    if (low > 0 && !is_before(changes_[low - 1])) {
+      for (; low > 0 && !is_before(changes_[low - 1]); step *= 2) {
+        high = low - 1;
+        low -= std::min(low, step);
+      }
+    } else {
+      for (; high < changes_.size() && is_before(changes_[high]); step *= 2) {
+        low = high + 1;
+        high += std::min(changes_.size() - high, step);
+      }
+    }
+    auto const at = [&](std::size_t position) { return changes_.begin() + static_cast<std::ptrdiff_t>(position); };
+    near_ = static_cast<std::size_t>(std::partition_point(at(low), at(high), is_before) - changes_.begin());
+    return near_;
+  }
+
+  std::vector<memory_change> const& changes_;
+  std::size_t count_;                  ///< of totals: before the first change, and after each
+  std::vector<std::int64_t> highest_;  ///< a segment tree
+  std::size_t near_ = 0;
+};
+
+}  // namespace profkit::detail

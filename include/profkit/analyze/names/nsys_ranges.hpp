@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "nsys_kernel_name.hpp"
+#include "nsys_statistics.hpp"
+
+namespace profkit {
+
+/// All ranges of one name in which operations were launched. A range's projection goes from the first start to the last end of them.
+struct nsys_projection_row {
+  std::string range;
+  nsys_statistics projected;     ///< nanoseconds; `count` is the number of ranges
+  std::int64_t range_time = 0;   ///< nanoseconds on the host
+  std::uint64_t operations = 0;  ///< operations of one graph launch count once
+  std::uint64_t levels = 0;      ///< sum over the ranges of the number of ranges around each
+  std::uint64_t children = 0;    ///< ranges directly inside in which operations were launched
+};
+
+/// All runs of one kernel launched by one thread in ranges of one name.
+struct nsys_range_kernel_row {
+  std::optional<std::string> range;     ///< none: launched outside any range
+  std::optional<std::uint64_t> thread;  ///< of the system; none: the launch was not recorded
+  std::string kernel;
+  std::uint64_t ranges = 0;
+  std::uint64_t kernels = 0;
+  nsys_statistics time;  ///< nanoseconds; a kernel in two nested ranges of the name is there twice
+};
+
+namespace detail {
+
+/// As Nsight Systems shows the range of a scope. It knows ranges by their names alone, so steps and scopes named `step` are one.
+inline std::string nsys_range_name(path_record const& of) {
+  return "profkit:" + (of.index ? of.name + "_" + std::to_string(*of.index) : of.name);
+}
+
+/// Which scope contains which in time on one thread of the system. Unlike in the tree of scopes, a step is inside what was open around
+/// the loop.
+struct scope_nesting {
+  std::vector<std::uint32_t> around;  ///< by scope: the innermost one that contains it, or `attribution::none`
+  std::vector<std::uint32_t> order;   ///< all scopes, each after the one around it
+
+  explicit scope_nesting(profile const& of) : around(of.scopes.size(), attribution::none) {
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> lanes;
+    for (std::size_t i = 0; i < of.scopes.size(); ++i) {
+      lanes[of.threads[of.scopes[i].thread].system_id].push_back(static_cast<std::uint32_t>(i));
+    }
+    order.reserve(of.scopes.size());
+    auto const ends_before = [&](std::uint32_t a, std::uint32_t b) { return of.scopes[a].time.end < of.scopes[b].time.end; };
+    std::vector<std::uint32_t> open;
+    for (auto& entry : lanes) {
+      std::vector<std::uint32_t>& lane = entry.second;
+      if (!std::is_sorted(lane.begin(), lane.end(), ends_before)) std::stable_sort(lane.begin(), lane.end(), ends_before);
+      open.clear();
+      for (auto scope = lane.rbegin(); scope != lane.rend(); ++scope) {
+        while (!open.empty() && of.scopes[open.back()].time.begin > of.scopes[*scope].time.begin) open.pop_back();
+        if (!open.empty()) around[*scope] = open.back();
+        open.push_back(*scope);
+        order.push_back(*scope);
+      }
+    }
+  }
+};
+
+/// What the summaries by range share: which scopes and operations count, and how they lie in each other.
+struct nsys_view {
+  profile const& of;
+  attribution const& launched;
+  scope_nesting nesting;
+  std::vector<bool> scope_counts;
+  std::vector<bool> operation_counts;
+  std::vector<std::uint32_t> name_of_path;
+  text_numbers range_names;
+
+  nsys_view(profile const& whole, attribution const& found, measured_time const& when) : of{whole}, launched{found}, nesting{whole} {
+    for (scope_record const& scope : of.scopes) scope_counts.push_back(when.contains(scope.time.begin));
+    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) operation_counts.push_back(when.contains(launch_moment(of, launched, i)));
+    for (path_record const& path : of.paths) name_of_path.push_back(range_names(nsys_range_name(path)));
+  }
+
+  [[nodiscard]] std::uint32_t name_of(std::uint32_t scope) const { return name_of_path[of.scopes[scope].path]; }
+};
+
+inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) {
+  struct projection {
+    timestamp first = timestamp::max();
+    timestamp last = timestamp::min();
+    std::uint32_t launches = 0;
+    std::uint32_t children = 0;
+    std::uint32_t level = 0;
+  };
+  std::vector<projection> projections(view.of.scopes.size());
+  std::vector<bool> is_counted(view.of.api_calls.size());
+  for (std::size_t i = 0; i < view.of.gpu_operations.size(); ++i) {
+    if (!view.operation_counts[i] || view.launched.scope_of[i] == attribution::none) continue;
+    projection& innermost = projections[view.launched.scope_of[i]];
+    innermost.first = std::min(innermost.first, view.of.gpu_operations[i].time.begin);
+    innermost.last = std::max(innermost.last, view.of.gpu_operations[i].time.end);
+    if (!is_counted[view.launched.launch_of[i]]) ++innermost.launches;
+    is_counted[view.launched.launch_of[i]] = true;
+  }
+  for (std::uint32_t const scope : view.nesting.order) {
+    if (view.nesting.around[scope] != attribution::none) projections[scope].level = projections[view.nesting.around[scope]].level + 1;
+  }
+  for (auto scope = view.nesting.order.rbegin(); scope != view.nesting.order.rend(); ++scope) {
+    projection const& inner = projections[*scope];
+    if (inner.launches == 0 || view.nesting.around[*scope] == attribution::none) continue;
+    projection& outer = projections[view.nesting.around[*scope]];
+    outer.first = std::min(outer.first, inner.first);
+    outer.last = std::max(outer.last, inner.last);
+    outer.launches += inner.launches;
+    ++outer.children;
+  }
+
+  std::vector<nsys_projection_row> by_name(view.range_names.texts().size());
+  std::vector<std::vector<std::int64_t>> samples(by_name.size());
+  for (std::size_t scope = 0; scope < projections.size(); ++scope) {
+    projection const& each = projections[scope];
+    if (each.launches == 0 || !view.scope_counts[scope]) continue;
+    std::uint32_t const name = view.name_of(static_cast<std::uint32_t>(scope));
+    samples[name].push_back((each.last - each.first).count());
+    by_name[name].range_time += view.of.scopes[scope].time.duration().count();
+    by_name[name].operations += each.launches;
+    by_name[name].levels += each.level;
+    by_name[name].children += each.children;
+  }
+  std::vector<nsys_projection_row> result;
+  for (std::size_t name = 0; name < by_name.size(); ++name) {
+    if (samples[name].empty()) continue;
+    by_name[name].range = view.range_names.texts()[name];
+    by_name[name].projected = nsys_statistics_of(samples[name]);
+    result.push_back(std::move(by_name[name]));
+  }
+  std::sort(result.begin(), result.end(), [](nsys_projection_row const& a, nsys_projection_row const& b) {
+    return a.projected.total != b.projected.total ? a.projected.total > b.projected.total : a.range < b.range;
+  });
+  return result;
+}
+
+/// Collects the kernels of each range name, thread and kernel name.
+class range_kernel_groups {
+ public:
+  explicit range_kernel_groups(nsys_view const& view) : view_{view} {
+    for (gpu_name_record const& each : view.of.gpu_names) kernel_of_.push_back(kernels_(nsys_kernel_name(each)));
+    for (thread_record const& each : view.of.threads) {
+      thread_of_.push_back(numbers_.try_emplace(each.system_id, numbers_.size()).first->second);
+    }
+  }
+
+  /// @param operation a kernel that counts.
+  void add(std::size_t operation) {
+    std::uint32_t const launch = view_.launched.launch_of[operation];
+    std::optional<std::uint32_t> thread;
+    if (launch != attribution::none) thread = view_.of.api_calls[launch].thread;
+    bool is_in_range = false;
+    for (std::uint32_t scope = view_.launched.scope_of[operation]; scope != attribution::none; scope = view_.nesting.around[scope]) {
+      if (!view_.scope_counts[scope]) continue;
+      add(operation, thread, scope);
+      is_in_range = true;
+    }
+    if (!is_in_range) add(operation, thread, attribution::none);
+  }
+
+  [[nodiscard]] std::vector<nsys_range_kernel_row> rows() && {
+    std::vector<nsys_range_kernel_row> result;
+    for (group& each : groups_) {
+      std::sort(each.scopes.begin(), each.scopes.end());
+      each.row.ranges = static_cast<std::uint64_t>(std::unique(each.scopes.begin(), each.scopes.end()) - each.scopes.begin());
+      each.row.time = nsys_statistics_of(each.durations);
+      result.push_back(std::move(each.row));
+    }
+    std::sort(result.begin(), result.end(), [](nsys_range_kernel_row const& a, nsys_range_kernel_row const& b) {
+      return std::tie(a.range, a.thread, b.time.total, a.kernel) < std::tie(b.range, b.thread, a.time.total, b.kernel);
+    });
+    return result;
+  }
+
+ private:
+  struct group {
+    nsys_range_kernel_row row;
+    std::vector<std::uint32_t> scopes;
+    std::vector<std::int64_t> durations;
+    std::size_t last_kernel = SIZE_MAX;
+  };
+
+  void add(std::size_t operation, std::optional<std::uint32_t> thread, std::uint32_t scope) {
+    bool const is_in_range = scope != attribution::none;
+    std::uint32_t const kernel = kernel_of_[view_.of.gpu_operations[operation].name];
+    std::uint64_t key = is_in_range ? view_.name_of(scope) : view_.range_names.texts().size();
+    key = key * (numbers_.size() + 1) + (thread ? thread_of_[*thread] : numbers_.size());
+    key = key * kernels_.texts().size() + kernel;
+    auto const [entry, is_new] = group_of_.try_emplace(key, groups_.size());
+    if (is_new) {
+      nsys_range_kernel_row& row = groups_.emplace_back().row;
+      if (is_in_range) row.range = view_.range_names.texts()[view_.name_of(scope)];
+      if (thread) row.thread = view_.of.threads[*thread].system_id;
+      row.kernel = kernels_.texts()[kernel];
+    }
+    group& of = groups_[entry->second];
+    of.durations.push_back(view_.of.gpu_operations[operation].time.duration().count());
+    if (is_in_range && (of.scopes.empty() || of.scopes.back() != scope)) of.scopes.push_back(scope);
+    if (of.last_kernel != operation) ++of.row.kernels;
+    of.last_kernel = operation;
+  }
+
+  nsys_view const& view_;
+  text_numbers kernels_;
+  std::vector<std::uint32_t> kernel_of_;                      ///< by `gpu_names`
+  std::unordered_map<std::uint64_t, std::uint64_t> numbers_;  ///< of the threads of the system
+  std::vector<std::uint64_t> thread_of_;                      ///< by `threads`
+  std::unordered_map<std::uint64_t, std::size_t> group_of_;
+  std::vector<group> groups_;
+};
+
+inline std::vector<nsys_range_kernel_row> nsys_range_kernels(nsys_view const& view) {
+  range_kernel_groups groups{view};
+  for (std::size_t i = 0; i < view.of.gpu_operations.size(); ++i) {
+    if (view.operation_counts[i] && view.of.gpu_operations[i].kind == gpu_operation_kind::kernel) groups.add(i);
+  }
+  return std::move(groups).rows();
+}
+
+}  // namespace detail
+}  // namespace profkit

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../time/select_quantile.hpp"
+#include "../time/statistics.hpp"
+
+namespace profkit {
+
+/// Statistics of whole numbers (nanoseconds or bytes) as the summaries of Nsight Systems have them.
+struct nsys_statistics {
+  std::uint64_t count = 0;
+  std::int64_t total = 0;
+  double mean = 0.0;
+  double median = 0.0;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  double standard_deviation = 0.0;  ///< of the sample (divides by count - 1); 0 of a single one, as there
+};
+
+/// One row of a summary by name.
+struct nsys_row {
+  std::string name;
+  nsys_statistics samples;
+};
+
+namespace detail {
+
+/// @param samples not empty; changes their order.
+inline nsys_statistics nsys_statistics_of(std::vector<std::int64_t>& samples) {
+  nsys_statistics result;
+  running_statistics spread;
+  result.count = samples.size();
+  std::uint64_t total = 0;  // modulo 2^64: the bytes of copies, and the spans of ranges, may be anything in a file that somebody made
+  for (std::int64_t const sample : samples) {
+    total += static_cast<std::uint64_t>(sample);
+    spread.add(static_cast<double>(sample));
+  }
+  result.total = static_cast<std::int64_t>(total);
+  result.mean = static_cast<double>(result.total) / static_cast<double>(result.count);
+  result.standard_deviation = spread.standard_deviation().value_or(0.0);
+  result.median = *select_quantile(samples.begin(), samples.end(), 0.5, [](std::int64_t each) { return static_cast<double>(each); });
+  auto const [least, most] = std::minmax_element(samples.begin(), samples.end());
+  result.min = *least;
+  result.max = *most;
+  return result;
+}
+
+/// Numbers texts from 0, the same text with the same number.
+class text_numbers {
+ public:
+  std::uint32_t operator()(std::string const& text) {
+    auto const [entry, is_new] = numbers_.try_emplace(text, static_cast<std::uint32_t>(texts_.size()));
+    if (is_new) texts_.push_back(text);
+    return entry->second;
+  }
+  [[nodiscard]] std::vector<std::string> const& texts() const noexcept { return texts_; }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+  std::vector<std::string> texts_;
+};
+
+/// Samples by name. Names come by the position of a record in its list, and several records may have one name.
+class nsys_groups {
+ public:
+  template <class Records, class NameOf>
+  nsys_groups(Records const& records, NameOf&& name_of) {
+    for (auto const& each : records) group_of_.push_back(names_(name_of(each)));
+    samples_.resize(names_.texts().size());
+  }
+
+  void add(std::uint32_t record, std::int64_t sample) { samples_[group_of_[record]].push_back(sample); }
+
+  /// By total, largest first; rows of one total by name.
+  [[nodiscard]] std::vector<nsys_row> rows() && {
+    std::vector<nsys_row> result;
+    for (std::size_t group = 0; group < samples_.size(); ++group) {
+      if (!samples_[group].empty()) result.push_back({names_.texts()[group], nsys_statistics_of(samples_[group])});
+    }
+    std::sort(result.begin(), result.end(), [](nsys_row const& a, nsys_row const& b) {
+      return a.samples.total != b.samples.total ? a.samples.total > b.samples.total : a.name < b.name;
+    });
+    return result;
+  }
+
+ private:
+  text_numbers names_;
+  std::vector<std::uint32_t> group_of_;
+  std::vector<std::vector<std::int64_t>> samples_;
+};
+
+}  // namespace detail
+}  // namespace profkit

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../gpu/attribution.hpp"
+#include "../time/measured_time.hpp"
+#include "nsys_kernel_name.hpp"
+#include "nsys_ranges.hpp"
+#include "nsys_statistics.hpp"
+
+namespace profkit {
+
+/// The figures of the summaries of `nsys stats`, in their order, over the measured steps; all but `ranges` over those of them in which
+/// kernels were collected. Scopes are its ranges.
+/// Source: the report scripts of Nsight Systems 2025.3.1, named behind each list.
+struct nsys_summary {
+  std::uint64_t process_id = 0;
+  std::vector<nsys_row> ranges;                      ///< nanoseconds; nvtx_pushpop_sum
+  std::optional<std::vector<nsys_row>> api;          ///< nanoseconds, n/a unless all API calls were collected; cuda_api_sum
+  std::vector<nsys_row> kernels;                     ///< nanoseconds; cuda_gpu_kern_sum
+  std::vector<nsys_row> memory_times;                ///< nanoseconds, of copies and memsets; cuda_gpu_mem_time_sum
+  std::vector<nsys_row> memory_sizes;                ///< bytes, of the same; cuda_gpu_mem_size_sum
+  std::vector<nsys_projection_row> projections;      ///< nvtx_gpu_proj_sum
+  std::vector<nsys_range_kernel_row> range_kernels;  ///< nvtx_kern_sum
+};
+
+namespace detail {
+
+/// Without the version of the function, where that has four digits: "cudaLaunchKernel_v7000".
+inline std::string nsys_api_name(std::string const& name) {
+  return name.size() >= 6 && name.compare(name.size() - 6, 2, "_v") == 0 ? name.substr(0, name.size() - 6) : name;
+}
+
+inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& when) {
+  nsys_groups calls{of.api_names, [](std::string const& name) { return name; }};
+  for (api_call_record const& call : of.api_calls) {
+    if (when.contains(middle_of(call.time))) calls.add(call.name, call.time.duration().count());
+  }
+  std::vector<nsys_row> result = std::move(calls).rows();
+  for (nsys_row& row : result) row.name = nsys_api_name(row.name);
+  return result;
+}
+
+}  // namespace detail
+
+/// Takes time in proportion to the records and their nesting, n log n if they are out of order.
+/// @param of what was recorded.
+/// @param launched `attribute(of)`.
+[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of, attribution const& launched) {
+  detail::measured_time const all{of};
+  detail::measured_time const when = detail::measured_time::with_kernels(of);
+  detail::nsys_view const view{of, launched, when};
+  detail::nsys_groups ranges{of.paths, detail::nsys_range_name};
+  detail::measured_time_cursor in{all};
+  for (scope_record const& scope : of.scopes) {
+    if (in.contains(scope.time.begin)) ranges.add(scope.path, scope.time.duration().count());
+  }
+  auto const name_of = [](gpu_name_record const& each) { return each.name; };
+  detail::nsys_groups kernels{of.gpu_names, nsys_kernel_name};
+  detail::nsys_groups memory_times{of.gpu_names, name_of};
+  detail::nsys_groups memory_sizes{of.gpu_names, name_of};
+  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    gpu_operation_record const& each = of.gpu_operations[i];
+    if (!view.operation_counts[i]) continue;
+    if (each.kind == gpu_operation_kind::kernel) {
+      kernels.add(each.name, each.time.duration().count());
+    } else {
+      memory_times.add(each.name, each.time.duration().count());
+      memory_sizes.add(each.name, static_cast<std::int64_t>(each.bytes));
+    }
+  }
+  nsys_summary result;
+  result.process_id = of.environment.process_id;
+  result.ranges = std::move(ranges).rows();
+  if (of.has_all_api_calls) result.api = detail::nsys_api(of, when);
+  result.kernels = std::move(kernels).rows();
+  // Only there do fewer instances come first among equal totals.
+  std::stable_sort(result.kernels.begin(), result.kernels.end(), [](nsys_row const& a, nsys_row const& b) {
+    return a.samples.total != b.samples.total ? a.samples.total > b.samples.total : a.samples.count < b.samples.count;
+  });
+  result.memory_times = std::move(memory_times).rows();
+  result.memory_sizes = std::move(memory_sizes).rows();
+  result.projections = detail::nsys_projections(view);
+  result.range_kernels = detail::nsys_range_kernels(view);
+  return result;
+}
+
+/// The same, with its own attribution.
+[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of) { return summarize_like_nsys(of, attribute(of)); }
+
+}  // namespace profkit

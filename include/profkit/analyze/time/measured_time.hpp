@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// Which moments count: those inside a measured step, or all of them where no step was made.
+class measured_time {
+ public:
+  explicit measured_time(profile const& of) : has_steps_{had_steps(of)} {
+    for (step_record const& step : of.steps) {
+      if (step.is_measured()) measured_.push_back(step.time);
+    }
+    sort();
+  }
+
+  /// Only in the steps in which kernels were collected, where there were steps.
+  [[nodiscard]] static measured_time with_kernels(profile const& of) {
+    measured_time result;
+    result.has_steps_ = had_steps(of);
+    for (step_record const& step : of.steps) {
+      if (step.is_measured() && step.has_kernels) result.measured_.push_back(step.time);
+    }
+    result.sort();
+    return result;
+  }
+
+  /// Inside some stretches of time instead of steps.
+  [[nodiscard]] static measured_time of_stretches(std::vector<interval> stretches) {
+    measured_time result;
+    result.has_steps_ = true;
+    result.measured_ = std::move(stretches);
+    result.sort();
+    return result;
+  }
+
+  [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
+
+  /// The measured steps in the order of time; none where no step was made.
+  [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
+
+  /// How many values `step_of` can have.
+  [[nodiscard]] std::size_t size() const noexcept { return has_steps_ ? measured_.size() : 1; }
+
+  [[nodiscard]] bool contains(timestamp moment) const { return step_of(moment).has_value(); }
+
+  /// The position of the measured step that the moment lies in, in order of time; 0 for every moment where no step was made.
+  [[nodiscard]] std::optional<std::size_t> step_of(timestamp moment) const {
+    if (!has_steps_) return 0;
+    return step_at(steps_begun_at(moment), moment);
+  }
+
+ private:
+  friend class measured_time_cursor;
+
+  measured_time() = default;
+
+  /// Steps that an exception left are in no list.
+  static bool had_steps(profile const& of) { return !of.steps.empty() || of.quality.abandoned_steps > 0; }
+
+  void sort() {
+    std::sort(measured_.begin(), measured_.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+  }
+
+  [[nodiscard]] std::size_t steps_begun_at(timestamp moment) const {
+    auto const after =
+        std::upper_bound(measured_.begin(), measured_.end(), moment, [](timestamp at, interval const& step) { return at < step.begin; });
+    return static_cast<std::size_t>(std::distance(measured_.begin(), after));
+  }
+
+  [[nodiscard]] std::optional<std::size_t> step_at(std::size_t begun, timestamp moment) const {
+    if (begun == 0) return std::nullopt;
+    interval const& step = measured_[begun - 1];
+    if (moment < step.end || moment == step.begin) return begun - 1;
+    return std::nullopt;
+  }
+
+  bool has_steps_ = false;
+  std::vector<interval> measured_;
+};
+
+/// The same for many moments that lie mostly in the step of the moment before.
+class measured_time_cursor {
+ public:
+  explicit measured_time_cursor(measured_time const& in) : in_{in} {
+    if (!in.has_steps_) {
+      begin_ = timestamp::min();
+      end_ = timestamp::max();
+    }
+  }
+
+  [[nodiscard]] bool contains(timestamp moment) { return step_of(moment).has_value(); }
+
+  [[nodiscard]] std::optional<std::size_t> step_of(timestamp moment) {
+    if (begin_ <= moment && moment < end_) return step_;
+    return look_for(moment);
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> look_for(timestamp moment) {
+    std::optional<std::size_t> const step = in_.step_of(moment);
+    if (step && in_.has_steps_) {
+      step_ = *step;
+      begin_ = in_.measured_[step_].begin;
+      end_ = in_.measured_[step_].end;
+      // Where steps overlap, a moment is in the last that has begun.
+      if (step_ + 1 < in_.measured_.size()) end_ = std::min(end_, in_.measured_[step_ + 1].begin);
+    }
+    return step;
+  }
+
+  measured_time const& in_;
+  timestamp begin_ = timestamp::max();  ///< from here
+  timestamp end_ = timestamp::min();    ///< to here the moments are in `step_`
+  std::size_t step_ = 0;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/gpu_idle.hpp"
+#include "../gpu/gpu_work.hpp"
+#include "../summary.hpp"
+#include "durations.hpp"
+#include "measured_time.hpp"
+#include "path_tree.hpp"
+#include "statistics.hpp"
+#include "time_per_step.hpp"
+
+namespace profkit::detail {
+
+/// The rows of the tree and those by name, built from the paths that have scopes in the measured time.
+class scope_rows {
+ public:
+  /// @param gpu null where kernels were not collected.
+  /// @param idle null there, too, and without steps.
+  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, time_per_step const& steps, gpu_work* gpu,
+             gpu_idle const* idle)
+      : of_{of},
+        tree_{tree},
+        steps_{steps},
+        gpu_{gpu},
+        idle_{idle},
+        host_(of.paths.size()),
+        gpu_events_(of.paths.size()),
+        is_wanted_(of.paths.size()) {
+    measured_time_cursor in{when};
+    for (scope_record const& scope : of.scopes) {
+      if (in.contains(scope.time.begin)) host_[scope.path].add(to_ms(scope.time.duration()).count());
+    }
+    for (gpu_scope_record const& scope : of.gpu_scopes) {
+      if (in.contains(scope.begin)) gpu_events_[scope.path].add(to_ms(scope.duration).count());
+    }
+    for (std::size_t path = of.paths.size(); path-- > 0;) {
+      if (host_[path].count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
+      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[of.paths[path].parent] = true;
+    }
+  }
+
+  /// Parents before their children. A parent without a scope in the measured time (it was open all along) is a row with count 0.
+  [[nodiscard]] std::vector<scope_summary> by_path(milliseconds steps_total) const {
+    std::vector<std::size_t> rows_of(of_.paths.size());
+    std::vector<scope_summary> rows;
+    for (std::uint32_t const path : tree_.depth_first()) {
+      if (!is_wanted_[path]) continue;
+      rows_of[path] = rows.size();
+      scope_summary row = row_of(path);
+      if (steps_total.count() > 0.0 && row.host.count > 0) row.share_of_steps = row.host.total / steps_total;
+      if (tree_.has_parent(path)) {
+        row.parent = rows_of[of_.paths[path].parent];
+        scope_summary& parent = rows[*row.parent];
+        row.path = parent.path + "/" + row.name;
+        row.depth = parent.depth + 1;
+        parent.host_self -= row.host.total;
+        if (parent.host.total.count() > 0.0) row.share_of_parent = row.host.total / parent.host.total;
+      }
+      rows.push_back(std::move(row));
+    }
+    constexpr milliseconds rounding{1e-6};  // of sums of floating-point numbers
+    for (scope_summary& row : rows) {
+      if (row.host_self < milliseconds{} && row.host_self > -rounding) row.host_self = milliseconds{};
+    }
+    return rows;
+  }
+
+  [[nodiscard]] std::vector<scope_name_summary> by_name() const {
+    std::vector<scope_name_summary> rows;
+    for (std::size_t const i : names()) {
+      path_tree::name_group const& group = tree_.names()[i];
+      std::uint64_t count = 0;
+      for (std::uint32_t const path : group.paths) count += host_[path].count();
+      running_statistics host;
+      for (std::uint32_t const path : group.outermost) host.add(host_[path]);
+      rows.push_back({group.name, summarize(host), {}, {}});
+      rows.back().host.count = count;
+      if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
+      if (idle_ != nullptr) rows.back().gpu_idle = idle_->of_name(group);
+    }
+    return rows;
+  }
+
+  /// Of the rows of `by_path`.
+  [[nodiscard]] std::vector<std::uint32_t> paths() const {
+    std::vector<std::uint32_t> result;
+    for (std::uint32_t const path : tree_.depth_first()) {
+      if (is_wanted_[path]) result.push_back(path);
+    }
+    return result;
+  }
+
+  /// Positions in `path_tree::names` of the rows of `by_name`.
+  [[nodiscard]] std::vector<std::size_t> names() const {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < tree_.names().size(); ++i) {
+      if (is_wanted(tree_.names()[i])) result.push_back(i);
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] bool is_wanted(path_tree::name_group const& group) const {
+    return std::any_of(group.paths.begin(), group.paths.end(), [&](std::uint32_t path) { return is_wanted_[path]; });
+  }
+
+  [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
+    path_record const& record = of_.paths[path];
+    scope_summary row;
+    row.name = shown_name(record);
+    row.path = row.name;
+    row.source = record.file + ":" + std::to_string(record.line);
+    row.host = summarize(host_[path]);
+    row.host_self = row.host.total;
+    if (gpu_events_[path].count() > 0) row.gpu_events = summarize(gpu_events_[path]);
+    if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
+    if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
+    row.per_step = steps_.of_path(path);
+    return row;
+  }
+
+  profile const& of_;
+  path_tree const& tree_;
+  time_per_step const& steps_;
+  gpu_work* gpu_;
+  gpu_idle const* idle_;
+  std::vector<running_statistics> host_;  ///< by path, milliseconds
+  std::vector<running_statistics> gpu_events_;
+  std::vector<bool> is_wanted_;
+};
+
+}  // namespace profkit::detail

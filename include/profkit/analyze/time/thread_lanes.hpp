@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "grouped_positions.hpp"
+
+namespace profkit::detail {
+
+/// The scopes of each thread of the system, in the order in which they ended. Several threads of the profile may be the same one: a log is
+/// used again, and so is the system's number.
+class thread_lanes {
+ public:
+  thread_lanes() = default;
+
+  explicit thread_lanes(profile const& of) {
+    std::unordered_map<std::uint64_t, std::uint32_t> known;  // by the system's number
+    for (thread_record const& thread : of.threads) {
+      lane_of_.push_back(known.try_emplace(thread.system_id, static_cast<std::uint32_t>(known.size())).first->second);
+    }
+    count_ = known.size();
+    scopes_ = grouped_positions{of.scopes.size(), count_, [&](std::uint32_t scope) { return lane_of_[of.scopes[scope].thread]; },
+                                [&](std::uint32_t scope) { return of.scopes[scope].time.end; }};
+  }
+
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+  /// @param thread position in `profile::threads`.
+  [[nodiscard]] std::uint32_t lane_of(std::uint32_t thread) const { return lane_of_[thread]; }
+
+  /// Positions in `profile::scopes`.
+  [[nodiscard]] grouped_positions::range scopes(std::size_t lane) const { return scopes_[lane]; }
+
+ private:
+  std::vector<std::uint32_t> lane_of_;  ///< by thread
+  std::size_t count_ = 0;
+  grouped_positions scopes_;
+};
+
+}  // namespace profkit::detail

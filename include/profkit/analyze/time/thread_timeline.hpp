@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/thread_calls.hpp"
+#include "../summary.hpp"
+#include "thread_lanes.hpp"
+
+namespace profkit::detail {
+
+/// What a thread was doing at some moment.
+struct thread_state {
+  std::uint32_t scope = attribution::none;  ///< the innermost scope that was open
+  std::optional<idle_cause> call;           ///< it was in a call that waits for the device, or copies
+  bool is_launching = false;                ///< it was in a launching call, or between two that follow each other closely
+};
+
+/// The scopes and the API calls of one thread of the system.
+class thread_timeline {
+ public:
+  /// @param scopes in the order in which they ended.
+  thread_timeline(profile const& of, grouped_positions::range scopes, thread_calls const& calls)
+      : of_{of}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
+
+  [[nodiscard]] grouped_positions::range scopes() const noexcept { return scopes_; }
+
+  /// Cuts intervals where the thread's state changes, and says what it was. From the last to the first.
+  /// @param intervals in the order of time, disjoint.
+  /// @param visit takes the position of an interval, a part of it and a `thread_state`.
+  template <class Intervals, class TimeOf, class Visit>
+  void cut(Intervals const& intervals, TimeOf const& time_of, Visit const& visit) const {
+    cutting<Intervals, TimeOf, Visit>{
+        intervals, time_of, visit, launching_, intervals.size(), timestamp::max(), launching_.size(), {}}(*this);
+  }
+
+ private:
+  struct open_range {
+    timestamp begin;
+    thread_state state;
+  };
+
+  // Backwards, a range comes before those inside it, so that a stack holds the open ones.
+  template <class Intervals, class TimeOf, class Visit>
+  struct cutting {
+    Intervals const& intervals;
+    TimeOf const& time_of;
+    Visit const& visit;
+    std::vector<interval> const& launching;
+    std::size_t left;            ///< intervals that are not visited yet
+    timestamp visited_to;        ///< of the last of them: from here on it is
+    std::size_t launching_left;  ///< of `launching`: those that do not lie wholly after what is visited
+    std::vector<open_range> open;
+
+    void operator()(thread_timeline const& on) {
+      std::size_t scopes_left = on.scopes_.size();
+      std::size_t calls_left = on.calls_.size();
+      while (scopes_left + calls_left > 0) {
+        std::uint32_t const scope = scopes_left > 0 ? on.scopes_[scopes_left - 1] : attribution::none;
+        blocking_call const* const last_call = calls_left > 0 ? &on.calls_[calls_left - 1] : nullptr;
+        if (last_call == nullptr || (scope != attribution::none && on.of_.scopes[scope].time.end >= last_call->time.end)) {
+          enter(on.of_.scopes[scope].time, {scope, std::nullopt, false});
+          --scopes_left;
+        } else {
+          close_from(last_call->time.end);
+          enter(last_call->time, {state().scope, last_call->cause, false});
+          --calls_left;
+        }
+      }
+      close_from(timestamp::min());
+    }
+
+    [[nodiscard]] thread_state state() const { return open.empty() ? thread_state{} : open.back().state; }
+
+    void enter(interval const& range, thread_state const& now) {
+      close_from(range.end);
+      open.push_back({range.begin, now});
+    }
+
+    void close_from(timestamp moment) {
+      for (; !open.empty() && open.back().begin >= moment; open.pop_back()) visit_from(open.back().begin);
+      visit_from(moment);
+    }
+
+    void visit_from(timestamp moment) {
+      for (; left > 0; --left, visited_to = timestamp::max()) {
+        interval const& time = time_of(intervals[left - 1]);
+        timestamp const end = std::min(time.end, visited_to);
+        if (end <= moment) return;
+        visit_part({std::max(time.begin, moment), end});
+        if (time.begin >= moment) continue;
+        visited_to = moment;
+        return;
+      }
+    }
+
+    /// Launching does not keep to the scopes, so it cuts what they have cut.
+    void visit_part(interval part) {
+      while (part.begin < part.end) {
+        while (launching_left > 0 && launching[launching_left - 1].begin >= part.end) --launching_left;
+        interval const before = launching_left > 0 ? launching[launching_left - 1] : interval{timestamp::min(), timestamp::min()};
+        thread_state now = state();
+        now.is_launching = before.end >= part.end;
+        timestamp const from = std::max(part.begin, now.is_launching ? before.begin : before.end);
+        visit(left - 1, interval{from, part.end}, now);
+        part.end = from;
+      }
+    }
+  };
+
+  profile const& of_;
+  grouped_positions::range scopes_;
+  std::vector<blocking_call> const& calls_;
+  std::vector<interval> const& launching_;
+};
+
+}  // namespace profkit::detail

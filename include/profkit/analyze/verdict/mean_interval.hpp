@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "../time/statistics.hpp"
+#include "cosine_series.hpp"
+#include "noise_fit.hpp"
+#include "student.hpp"
+
+namespace profkit {
+
+/// Where the mean lies that more steps of the same kind would have.
+struct mean_interval {
+  double mean = 0.0;
+  double half_width = 0.0;           ///< of the 95 % interval around `mean`
+  double cautious_half_width = 0.0;  ///< the same if slow changes are probable: see `noise_models`
+  double effective = 0.0;            ///< independent values whose interval would be as wide, at most all of them
+
+  /// `half_width` over the mean; n/a where the mean is not above 0.
+  [[nodiscard]] std::optional<double> relative() const noexcept {
+    if (mean <= 0.0) return std::nullopt;
+    return half_width / mean;
+  }
+};
+
+namespace detail {
+
+/// How many independent values with this standard deviation would have an interval of this half width, at most `count`.
+inline double as_many_independent(double half_width, double deviation, double count) {
+  constexpr double share = 0.95;
+  double low = std::min(count, 1.5);
+  double high = count;
+  while (high - low > 1e-3 * high) {
+    double const middle = 0.5 * (low + high);
+    (student_quantile(share, middle - 1.0) * deviation / std::sqrt(middle) > half_width ? low : high) = middle;
+  }
+  return high;
+}
+
+/// By how much rare long values shift the interval of a mean: the third moment over 6 times the variance times n. Source: N. J. Johnson,
+/// "Modified t tests and confidence intervals for asymmetrical populations", JASA 73 (1978).
+inline double skewness_shift(std::vector<double> const& values, double mean, double deviation) {
+  double cubes = 0.0;
+  for (double const value : values) {
+    double const score = (value - mean) / deviation;
+    cubes += score * score * score;
+  }
+  auto const n = static_cast<double>(values.size());
+  return std::abs(cubes / n) * deviation / (6.0 * n);
+}
+
+}  // namespace detail
+
+/// The 95 % interval of the mean of a series, averaged over the `noise_models` by how probable the series makes each; with independent
+/// noise alone it would be Student's. It is wider by the shift that skewness causes. n/a with fewer than two values. docs/statistics.md
+/// says how often it holds the true mean.
+/// @param values in the order in which they were measured.
+[[nodiscard]] inline std::optional<mean_interval> interval_of_mean(std::vector<double> const& values) {
+  if (values.size() < 2) return std::nullopt;
+  running_statistics statistics;
+  for (double const value : values) statistics.add(value);
+  mean_interval result;
+  result.mean = *statistics.mean();
+  double const deviation = *statistics.standard_deviation();
+  if (deviation <= 1e-12 * std::abs(result.mean)) {
+    result.effective = static_cast<double>(values.size());
+    return result;
+  }
+  noise_fit const fit{values.size(), cosine_series{values}};
+  double const shift = detail::skewness_shift(values, result.mean, deviation);
+  result.half_width = fit.mean_half_width(false) + shift;
+  result.cautious_half_width = fit.mean_half_width(true) + shift;
+  result.effective = detail::as_many_independent(result.half_width, deviation, static_cast<double>(values.size()));
+  return result;
+}
+
+}  // namespace profkit

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "../time/select_quantile.hpp"
+
+namespace profkit {
+
+/// Middle and spread of values that a few wild ones do not move.
+struct median_spread {
+  double median = 0.0;
+  double mad = 0.0;  ///< median of the distances from the median, as it is: not multiplied by 1.4826
+};
+
+/// n/a without values.
+[[nodiscard]] inline std::optional<median_spread> median_and_mad(std::vector<double> values) {
+  auto const itself = [](double value) { return value; };
+  auto const median = select_quantile(values.begin(), values.end(), 0.5, itself);
+  if (!median) return std::nullopt;
+  for (double& value : values) value = std::abs(value - *median);
+  return median_spread{*median, *select_quantile(values.begin(), values.end(), 0.5, itself)};
+}
+
+/// The standard deviation of normal values with this spread: 1.4826 MAD. Where more than half of the values are equal and the MAD is 0,
+/// 1.2533 times the mean distance from the median stands for it. Source: Iglewicz and Hoaglin (see `count_outliers`).
+[[nodiscard]] inline double robust_deviation(std::vector<double> const& values, median_spread const& spread) noexcept {
+  if (spread.mad > 0.0) return spread.mad / 0.6745;
+  double const total =
+      std::accumulate(values.begin(), values.end(), 0.0, [&](double sum, double value) { return sum + std::abs(value - spread.median); });
+  return 1.2533 * total / static_cast<double>(values.size());
+}
+
+/// How many values stand out: their modified z-score 0.6745 |x - median| / MAD is above 3.5, and they are more than 1 % from the median, so
+/// that in very steady steps nothing harmless does.
+/// Source: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC Quality Press (1993).
+[[nodiscard]] inline std::uint64_t count_outliers(std::vector<double> const& values) {
+  constexpr double highest_score = 3.5;
+  constexpr double least_distance = 0.01;
+  auto const spread = median_and_mad(values);
+  if (!spread) return 0;
+  double const deviation = robust_deviation(values, *spread);
+  std::uint64_t result = 0;
+  for (double const value : values) {
+    double const distance = std::abs(value - spread->median);
+    if (distance > highest_score * deviation && distance > least_distance * std::abs(spread->median)) ++result;
+  }
+  return result;
+}
+
+}  // namespace profkit

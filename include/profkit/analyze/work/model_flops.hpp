@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "device_peaks.hpp"
+#include "scope_work.hpp"
+
+namespace profkit::detail {
+
+inline limits_summary summarize_limits(profile const& of) {
+  limits_summary result;
+  result.device = of.environment.gpu;
+  result.measured = of.measured_roofs;
+  for (measured_roof_record const& each : of.measured_roofs) {
+    auto const raise = [](std::optional<double>& to, double rate) {
+      if (rate > 0.0) to = std::max(to.value_or(0.0), rate);
+    };
+    auto const precision = static_cast<std::size_t>(each.precision);
+    if (precision > 0) raise(result.measured_rates.flops_per_second[precision], each.flops_per_second);
+    raise(result.measured_rates.bytes_per_second, each.bytes_per_second);
+  }
+  std::set<std::int32_t> devices;
+  for (gpu_operation_record const& each : of.gpu_operations) {
+    if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // of most programs one look each
+  }
+  for (gpu_step_record const& each : of.gpu_steps) devices.insert(each.device);
+  device_peaks const* const peaks = peaks_of(result.device);
+  if (devices.size() > 1) {
+    // Which of them did how much of the work is not known.
+    result.why_no_peaks = "the program used " + std::to_string(devices.size()) + " devices";
+    result.measured_rates = {};
+  } else if (result.device.empty()) {
+    result.why_no_peaks = "the device is not known";
+  } else if (peaks == nullptr) {
+    result.why_no_peaks = "no dense peaks are known of \"" + result.device + "\"";
+  } else {
+    result.peaks = peaks->rates();
+    result.source = peaks->source;
+  }
+  return result;
+}
+
+/// n/a without measured steps, and where neither the steps nor any scope said what they have to do.
+inline std::optional<model_summary> summarize_model(profile const& of, step_summary const& steps, limits_summary const& limits,
+                                                    scope_work const& work) {
+  if (!steps.step_time) return std::nullopt;
+  model_summary result;
+  double flops = 0.0;
+  for (step_record const& step : of.steps) {
+    if (step.is_measured()) flops += step.model_flops;
+  }
+  result.flops_source = "given by the program";
+  auto counted_steps = static_cast<double>(steps.host.count);
+  if (flops <= 0.0) {
+    counted_steps = static_cast<double>(work.steps());
+    std::optional<double> const backward = work.backward_flops();
+    flops = work.flops() + backward.value_or(0.0);
+    result.flops_source = !work.has_backward() ? "what the scopes said"
+                          : backward           ? "what the scopes said, and their backward work"
+                                               : "what the scopes said, without their backward work, which not all of them said";
+  }
+  if (flops <= 0.0) return std::nullopt;
+  result.flops_per_step = flops / counted_steps;
+  result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
+  result.basis = steps.step_time->basis;
+  result.precision = of.precision;
+  auto const precision = static_cast<std::size_t>(of.precision);
+  result.peak_flops_per_second = limits.peaks.flops_per_second[precision];
+  result.measured_peak_flops_per_second = limits.measured_rates.flops_per_second[precision];
+  if (result.peak_flops_per_second) result.utilization = result.flops_per_second / *result.peak_flops_per_second;
+  if (result.measured_peak_flops_per_second) result.share_of_measured = result.flops_per_second / *result.measured_peak_flops_per_second;
+  if (result.peak_flops_per_second) return result;
+  result.why_no_peak = limits.why_no_peaks;
+  if (result.why_no_peak.empty()) {
+    result.why_no_peak = precision == 0 ? "the precision is not given (PROFKIT=precision=NAME)"
+                                        : std::string{"no dense peak is known of "} + limits.device + " for " + name_of(of.precision);
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

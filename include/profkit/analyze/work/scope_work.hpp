@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "work_sums.hpp"
+
+namespace profkit::detail {
+
+/// What scopes said they have to do (`profkit::work`), by path; and for each row of a summary how fast they did it.
+///
+/// A scope that says what it does, and contains scopes that say it too, has both: it says only what they do not.
+class scope_work {
+ public:
+  /// @param when that in which kernels were collected, where they were: the rates are over the time of those.
+  scope_work(profile const& of, measured_time const& when, path_tree const& tree)
+      : of_{of},
+        tree_{tree},
+        steps_{when.steps().size()},
+        self_(of.paths.size()),
+        again_(of.paths.size()),
+        knows_again_(of.paths.size(), true) {
+    measured_time_cursor in{when};
+    for (work_record const& each : of.work) {
+      if (!in.contains(each.begin)) continue;
+      self_[each.path].add(each.work, of.precision);
+      if (each.work.backward > 0.0F) {
+        again_[each.path].add(each.work, of.precision, static_cast<double>(each.work.backward));
+      } else {
+        knows_again_[each.path] = false;
+      }
+    }
+    inclusive_ = self_;
+    for (std::size_t path = of.paths.size(); path-- > 0;) {
+      if (tree.has_parent(path)) inclusive_[of.paths[path].parent].add(inclusive_[path]);
+    }
+  }
+
+  /// Fills `work` of the rows of the tree and of those by name.
+  /// @param paths of the rows.
+  /// @param names positions in `path_tree::names`.
+  void fill(summary& into, std::vector<std::uint32_t> const& paths, std::vector<std::size_t> const& names) const {
+    std::vector<time_said> const said = find_time_said(into.scopes, paths);
+    for (std::size_t row = 0; row < into.scopes.size(); ++row) {
+      scope_summary& to = into.scopes[row];
+      auto [time, basis] = time_of(to.gpu, to.host);
+      if (!to.gpu && to.gpu_events && to.gpu_events->count == to.host.count) {
+        time = to.gpu_events->total;
+        basis = "GPU time between CUDA events";
+      }
+      to.work = summary_of(inclusive_[paths[row]], self_[paths[row]], time, basis, into.limits);
+      if (to.work) to.work->share_of_time_said = said[paths[row]].share();
+    }
+    for (std::size_t row = 0; row < into.names.size(); ++row) {
+      path_tree::name_group const& group = tree_.names()[names[row]];
+      scope_name_summary& to = into.names[row];
+      work_sums inclusive;
+      work_sums self;
+      time_said both;
+      for (std::uint32_t const path : group.outermost) {
+        inclusive.add(inclusive_[path]);
+        both.said += said[path].said;
+        both.all += said[path].all;
+      }
+      for (std::uint32_t const path : group.paths) self.add(self_[path]);
+      auto const [time, basis] = time_of(to.gpu, to.host);
+      to.work = summary_of(inclusive, self, time, basis, into.limits);
+      if (to.work) to.work->share_of_time_said = both.share();
+    }
+  }
+
+  /// Fills `work` of what was done for scopes elsewhere in the role "backward": what those said, times `work::backward`. A scope for which
+  /// nothing was done has none there. n/a where one said what it does, but not how much of that backward is.
+  /// @param paths of the rows, which are those of `into.adopted`.
+  void fill_backward(summary& into, std::vector<std::uint32_t> const& paths) {
+    std::vector<work_sums> self(of_.paths.size());
+    std::vector<bool> knows(of_.paths.size(), true);
+    for (std::size_t row = 0; row < paths.size(); ++row) {
+      if (into.adopted[row].role != "backward") continue;
+      self[paths[row]] = again_[paths[row]];
+      knows[paths[row]] = knows_again_[paths[row]];
+      has_backward_ = true;
+    }
+    std::vector<work_sums> inclusive = self;
+    for (std::size_t path = of_.paths.size(); path-- > 0;) {
+      backward_.add(self[path]);
+      knows_backward_ = knows_backward_ && knows[path];
+      if (!tree_.has_parent(path)) continue;
+      std::uint32_t const parent = of_.paths[path].parent;
+      inclusive[parent].add(inclusive[path]);
+      knows[parent] = knows[parent] && knows[path];
+    }
+    for (std::size_t row = 0; row < paths.size(); ++row) {
+      adopted_summary& to = into.adopted[row];
+      std::uint32_t const path = paths[row];
+      if (to.role != "backward" || !knows[path]) continue;
+      milliseconds const time = to.busy ? *to.busy : to.host_total;
+      to.work = summary_of(inclusive[path], self[path], time, to.busy ? gpu_basis : host_basis, into.limits);
+    }
+  }
+
+  /// Of all scopes.
+  [[nodiscard]] double flops() const {
+    double sum = 0.0;
+    for (work_sums const& each : self_) sum += each.flops();
+    return sum;
+  }
+
+  /// Of what was done for them in the role "backward", as `fill_backward` found it; n/a if that is not known of all.
+  [[nodiscard]] std::optional<double> backward_flops() const {
+    if (!knows_backward_) return std::nullopt;
+    return backward_.flops();
+  }
+  [[nodiscard]] bool has_backward() const noexcept { return has_backward_; }
+
+  /// In which the work was done.
+  [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
+
+ private:
+  static constexpr char const* gpu_basis = "GPU busy time";
+  static constexpr char const* host_basis = "host time";
+
+  /// How much of some time was spent in scopes that said what they do.
+  struct time_said {
+    milliseconds said{};
+    milliseconds all{};
+
+    [[nodiscard]] std::optional<double> share() const {
+      if (all.count() <= 0.0) return std::nullopt;
+      return std::min(1.0, said / all);  // children on other threads may be longer than their parent
+    }
+  };
+
+  static std::pair<milliseconds, char const*> time_of(std::optional<gpu_work_summary> const& gpu, duration_summary const& host) {
+    return gpu ? std::make_pair(gpu->busy, gpu_basis) : std::make_pair(host.total, host_basis);
+  }
+
+  /// By path.
+  [[nodiscard]] std::vector<time_said> find_time_said(std::vector<scope_summary> const& rows,
+                                                      std::vector<std::uint32_t> const& paths) const {
+    std::vector<time_said> result(of_.paths.size());
+    for (std::size_t row = rows.size(); row-- > 0;) {  // children before their parents
+      time_said& here = result[paths[row]];
+      here.all = rows[row].gpu ? rows[row].gpu->kernel_time : rows[row].host.total;
+      if (!self_[paths[row]].empty()) here.said = here.all;
+      if (rows[row].parent) result[paths[*rows[row].parent]].said += here.said;
+    }
+    return result;
+  }
+
+  static std::optional<work_summary> summary_of(work_sums const& inclusive, work_sums const& self, milliseconds time, char const* basis,
+                                                limits_summary const& limits) {
+    if (inclusive.empty()) return std::nullopt;
+    work_summary result;
+    result.flops = inclusive.flops();
+    result.bytes = inclusive.bytes();
+    result.self_flops = self.flops();
+    result.self_bytes = self.bytes();
+    result.precision = inclusive.precisions();
+    result.time = time;
+    result.basis = basis;
+    if (result.flops > 0.0 && result.bytes > 0.0) result.intensity = result.flops / result.bytes;
+    double const seconds = std::chrono::duration<double>{time}.count();
+    if (seconds <= 0.0) return result;
+    if (result.flops > 0.0) result.flops_per_second = result.flops / seconds;
+    if (result.bytes > 0.0) result.bytes_per_second = result.bytes / seconds;
+    result.roof = inclusive.share_of_roof(limits.peaks, time);
+    result.measured_roof = inclusive.share_of_roof(limits.measured_rates, time);
+    return result;
+  }
+
+  profile const& of_;
+  path_tree const& tree_;
+  std::size_t steps_;
+  std::vector<work_sums> self_;       ///< by path
+  std::vector<work_sums> inclusive_;  ///< by path
+  std::vector<work_sums> again_;      ///< by path: what adopting scopes have to do
+  std::vector<bool> knows_again_;     ///< by path: all of its work says what that is
+  work_sums backward_;
+  bool knows_backward_ = true;
+  bool has_backward_ = false;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "../../profile/finite.hpp"
+#include "../../profile/time.hpp"
+#include "../../profile/work.hpp"
+#include "work_summary.hpp"
+
+namespace profkit::detail {
+
+/// Work added up, apart by precision: each has a rate of its own.
+class work_sums {
+ public:
+  /// @param otherwise the precision of work that does not say one.
+  /// @param times how often it is done.
+  void add(work const& done, precision otherwise, double times = 1.0) {
+    precision const of = done.precision == precision::unknown ? otherwise : done.precision;
+    flops_[static_cast<std::size_t>(of)] += counted(done.flops) * times;
+    bytes_ += counted(done.bytes) * times;
+  }
+
+  void add(work_sums const& other) {
+    for (std::size_t i = 0; i < precision_count; ++i) flops_[i] += other.flops_[i];
+    bytes_ += other.bytes_;
+  }
+
+  [[nodiscard]] double flops() const {
+    double sum = 0.0;
+    for (double const each : flops_) sum += each;
+    return sum;
+  }
+  [[nodiscard]] double bytes() const noexcept { return bytes_; }
+  [[nodiscard]] bool empty() const { return flops() == 0.0 && bytes_ == 0.0; }
+
+  /// Such as "fp32 + bf16"; empty where none is known.
+  [[nodiscard]] std::string precisions() const {
+    if (flops_[0] == flops()) return {};
+    std::string result;
+    for (std::size_t i = precision_count; i-- > 0;) {
+      if (flops_[i] > 0.0) result.insert(0, std::string{precision_names[i]} + (result.empty() ? "" : " + "));
+    }
+    return result;
+  }
+
+  /// The roofline model (Williams, Waterman and Patterson 2009), written with times: computing and moving may overlap, so the least time is
+  /// the longer of both, and the share of the roof is that over the time taken. With one precision that is the rate reached over the lower
+  /// of peak and intensity times bandwidth. n/a if a rate is needed that is not known.
+  [[nodiscard]] std::optional<roof_share> share_of_roof(device_rates const& most, milliseconds taken) const {
+    double const seconds = std::chrono::duration<double>{taken}.count();
+    if (empty() || seconds <= 0.0) return std::nullopt;
+    double computing = 0.0;
+    for (std::size_t i = 0; i < precision_count; ++i) {
+      if (flops_[i] == 0.0) continue;
+      if (!most.flops_per_second[i]) return std::nullopt;
+      computing += flops_[i] / *most.flops_per_second[i];
+    }
+    if (bytes_ > 0.0 && !most.bytes_per_second) return std::nullopt;
+    double const moving = bytes_ > 0.0 ? bytes_ / *most.bytes_per_second : 0.0;
+    return roof_share{std::max(computing, moving) / seconds, moving > computing ? work_bound::memory : work_bound::compute};
+  }
+
+ private:
+  /// A count that is no count counts nothing.
+  static double counted(double value) { return amount_or_zero(value); }
+
+  std::array<double, precision_count> flops_{};
+  double bytes_ = 0.0;
+};
+
+}  // namespace profkit::detail

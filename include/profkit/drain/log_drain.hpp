@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../record/calendar_clock.hpp"
+#include "../record/clock.hpp"
+#include "../record/recorder.hpp"
+#include "../record/step.hpp"
+#include "../record/thread_registry.hpp"
+#include "log_reader.hpp"
+#include "step_queue.hpp"
+
+namespace profkit::detail {
+
+/// Makes records of the logs of all threads and of the steps, by one clock whose lines it draws. It starts with what is recorded after its
+/// construction; what earlier sessions left is skipped.
+///
+/// `begin_step`, `end_step` and `duration` belong to the thread of the steps; all else to one thread at a time, which may be another.
+class log_drain {
+ public:
+  /// A shorter line between clock anchors would carry their jitter into durations.
+  static constexpr std::chrono::nanoseconds shortest_interval = std::chrono::milliseconds{10};
+
+  /// @param clock_flag 0 or `use_monotonic_clock`.
+  explicit log_drain(std::uint32_t clock_flag) : clock_flag_{clock_flag}, start_{anchor()}, clock_{start_} {}
+
+  /// A step is about to begin.
+  void begin_step() { steps_.begin(); }
+
+  /// It comes into the profile with the next drain, unless it was abandoned.
+  void end_step(raw_step const& done) { steps_.end(done); }
+
+  /// How long so many ticks last.
+  [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
+    if (auto const known = steps_.duration(ticks)) return *known;
+    clock_line since_start{start_};
+    since_start.advance(anchor());
+    return since_start.duration(ticks);
+  }
+
+  /// Whether the next line of the clock would be long enough.
+  [[nodiscard]] bool is_due() const noexcept {
+    return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= shortest_interval.count();
+  }
+
+  /// Moves what was recorded up to now into the profile.
+  /// @param last the session ends: take all that there is, whatever `goes_on` returns.
+  /// @param goes_on called every 4,096 events, about 200 us. It may let others use the profile meanwhile. If it returns false, the drain
+  /// ends there, and the next one takes the rest.
+  /// @return how many slots were read.
+  template <class Pause>
+  std::uint64_t drain(profile& into, bool last, Pause&& goes_on) {
+    calendar_.look();
+    clock_.advance(anchor());
+    take_steps();
+    std::uint64_t slots = 0;
+    bool const is_whole = reader_.drain(into, clock_, last, slots, goes_on);
+    if (!last) keep_spare_logs();
+    if (!is_whole) return slots;
+    into.steps.insert(into.steps.end(), steps_to_add_.begin(), steps_to_add_.end());
+    steps_to_add_.clear();
+    return slots;
+  }
+
+  /// How many have begun and not ended, as far as it has drained.
+  [[nodiscard]] std::uint64_t open_scopes() const { return reader_.open_scopes(); }
+
+  /// From the beginning to the latest drain.
+  [[nodiscard]] interval time() const noexcept {
+    return {timestamp{std::chrono::nanoseconds{start_.ns}}, timestamp{std::chrono::nanoseconds{clock_.newest().ns}}};
+  }
+
+  [[nodiscard]] clock_line const& clock() const noexcept { return clock_; }
+  [[nodiscard]] calendar_clock& calendar() noexcept { return calendar_; }
+
+ private:
+  void take_steps() {
+    for (auto const& [each, begin] : steps_.advance(clock_)) {
+      interval const time{begin.value_or(clock_.convert(each.begin_ticks)), clock_.convert(each.end_ticks)};
+      steps_to_add_.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
+    }
+  }
+
+  [[nodiscard]] clock_anchor anchor() const noexcept {
+    clock_anchor result = read_anchor(clock_flag_);
+    result.ns += calendar_.offset_ns();
+    return result;
+  }
+
+  log_reader reader_;
+  std::uint32_t clock_flag_;
+  calendar_clock calendar_;
+  clock_anchor start_;
+  clock_line clock_;
+  step_queue steps_;
+  std::vector<step_record> steps_to_add_;  ///< when the scopes in them are drained
+};
+
+}  // namespace profkit::detail

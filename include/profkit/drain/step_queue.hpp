@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../profile/time.hpp"
+#include "../record/clock.hpp"
+#include "../record/step.hpp"
+
+namespace profkit::detail {
+
+/// Finished steps, on their way from the thread that makes them to the thread that drains. Neither waits for the other longer than a few
+/// instructions take.
+///
+/// The logs are drained while a step runs, too. So the clock's line at the end of a long step is not the line on which its beginning lies,
+/// and by which the scopes at its beginning were converted. The queue keeps the lines since the open step began.
+class step_queue {
+ public:
+  struct finished_step {
+    raw_step step;
+    std::optional<timestamp> begin;  ///< none: by the next line of the clock
+  };
+
+  /// A step is about to begin.
+  void begin() {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    lines_.clear();
+    is_open_ = true;
+  }
+
+  /// The step has ended. An abandoned step is dropped.
+  void end(raw_step const& done) {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    is_open_ = false;
+    if (!done.is_abandoned) finished_.push_back({done, begin_of(done.begin_ticks)});
+  }
+
+  /// The clock has moved on to its next line. @return the steps that have ended since the last call.
+  [[nodiscard]] std::vector<finished_step> advance(clock_line const& line) {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    if (is_open_ && lines_.size() < max_lines) lines_.push_back(line);
+    newest_ = line;
+    return std::exchange(finished_, {});
+  }
+
+  /// How long so many ticks last, by the newest line; nothing before the first.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> duration(std::uint64_t ticks) const {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    return newest_ ? std::optional{newest_->duration(ticks)} : std::nullopt;
+  }
+
+ private:
+  /// The first ones are enough: a step begins soon after `begin`.
+  static constexpr std::size_t max_lines = 8;
+
+  [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t ticks) const noexcept {
+    for (clock_line const& line : lines_) {
+      if (ticks <= line.newest().ticks) return line.convert(ticks);
+    }
+    return std::nullopt;
+  }
+
+  std::mutex mutable mutex_;
+  std::vector<clock_line> lines_;  ///< since the open step began
+  std::optional<clock_line> newest_;
+  std::vector<finished_step> finished_;
+  bool is_open_ = false;
+};
+
+}  // namespace profkit::detail

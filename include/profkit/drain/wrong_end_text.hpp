@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../record/recorder.hpp"
+#include "../record/wrong_end.hpp"
+
+namespace profkit::detail {
+
+/// "load (a.cpp:40)"
+[[nodiscard]] inline std::string text_of(site const* where) {
+  if (where == nullptr) return "a scope";
+  return std::string{where->name} + " (" + where->file + ":" + std::to_string(where->line) + ")";
+}
+
+[[nodiscard]] inline std::string text_of(wrong_end const& of) {
+  std::string text = text_of(of.where);
+  switch (of.kind) {
+    case wrong_end_kind::on_another_thread:
+      text += " ended on another thread than it began";
+      return of.other == nullptr ? text : text + ", inside " + text_of(of.other);
+    case wrong_end_kind::after_another:
+      text += " ended when a scope around it had ended before";
+      return of.other == nullptr ? text : text + ", inside " + text_of(of.other);
+    case wrong_end_kind::never:
+      return text + " had not ended when " + text_of(of.other) + " ended around it";
+  }
+  return text;
+}
+
+/// What was counted since the session began.
+[[nodiscard]] inline std::vector<wrong_end_record> known_wrong_ends() {
+  std::vector<wrong_end_record> result;
+  for (wrong_end const& each : recorder.wrong_ends.entries) {
+    if (__atomic_load_n(&each.state, __ATOMIC_ACQUIRE) == 2)
+      result.push_back({text_of(each), __atomic_load_n(&each.count, __ATOMIC_RELAXED)});
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "../profile/profile.hpp"
+#include "../record/recorder.hpp"
+
+namespace profkit::detail {
+
+[[nodiscard]] inline char const* why_not_shared() noexcept {
+  return "the library has a recorder of its own: leave profkit's symbols out of its version script and of --exclude-libs";
+}
+
+/// A line of the report for each library whose scopes are not in it.
+inline void describe_other_recorders(profile& into) {
+  for (other_recorder* each = __atomic_load_n(&recorder.others, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
+    std::string const path = each->library == nullptr ? "a library" : each->library;
+    into.collectors.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared(), {}});
+  }
+}
+
+}  // namespace profkit::detail

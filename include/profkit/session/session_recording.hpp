@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "../collect/collector_list.hpp"
+#include "../drain/log_drain.hpp"
+#include "../profile/profile.hpp"
+#include "../record/recorder.hpp"
+#include "console.hpp"
+#include "other_recorders.hpp"
+#include "session_journal.hpp"
+
+namespace profkit::detail {
+
+/// @return locked, unless the mutex was held all that time.
+template <class Mutex>
+std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds longest) {
+  std::unique_lock<Mutex> lock{mutex, std::try_to_lock};
+  if (lock.owns_lock()) return lock;
+  auto const deadline = std::chrono::steady_clock::now() + longest;
+  bool const is_short = longest < std::chrono::milliseconds{1};
+  while (!lock.try_lock() && std::chrono::steady_clock::now() < deadline) {
+    is_short ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds{100});
+  }
+  return lock;
+}
+
+/// What a running session records: its profile, and the logs and collectors that fill it. The thread of the steps and the session's own
+/// thread work on it. Two locks keep them apart, and neither makes a step wait long:
+///
+/// * The content lock guards the profile and how far the logs are read. The session's thread holds it while it drains, with a gap every
+///   4,096 events. The thread of the steps tries to get it for at most 50 us; what it wanted to do is done after a later step.
+/// * The call lock guards the collectors and what belongs to the thread of the steps. That thread holds it from the beginning to the end
+///   of each call of the session. The session's thread only tries to get it, and holds it while it drains the collectors one by one.
+///
+/// Finished steps pass from one thread to the other through `step_queue`.
+class session_recording {
+ public:
+  using call_lock = std::unique_lock<std::recursive_mutex>;
+
+  /// How long the session's thread waits until it looks for news. Where much is recorded, or
+  /// anything with a journal, it looks again 10 ms after it began to.
+  static constexpr std::chrono::milliseconds idle_period{25};
+
+  /// From here on the logs are read. Before, there is a profile and there are collectors.
+  /// @param clock_flag 0 or `use_monotonic_clock`.
+  /// @param journal borrowed; null: there is none.
+  void start(std::uint32_t clock_flag, session_journal* journal) {
+    logs_.emplace(clock_flag);
+    journal_ = journal;
+  }
+
+  [[nodiscard]] std::recursive_mutex& call_mutex() noexcept { return call_mutex_; }
+
+  // The thread of the steps, with the call lock.
+
+  /// To be called before the readings of the collectors.
+  void expect_step() { logs_->begin_step(); }
+
+  void begin_step(step_record const& step) noexcept {
+    collectors_.for_each([&](collector& each) { each.prepare_step(step); });
+    collectors_.for_each([&](collector& each) { each.before_step(step); });
+  }
+
+  void end_step(raw_step const& done) {
+    step_record const step{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels, done.is_excluded};
+    collectors_.for_each([&](collector& each) { each.after_step(step); });
+    if (done.is_abandoned) abandon_step();
+    logs_->end_step(done);
+  }
+
+  void abandon_step() noexcept { abandoned_steps_.fetch_add(1, std::memory_order_relaxed); }
+
+  void add_bookkeeping(std::uint64_t ticks) noexcept { bookkeeping_ticks_.fetch_add(ticks, std::memory_order_relaxed); }
+
+  /// How long so many ticks last.
+  [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const { return logs_->duration(ticks); }
+
+  /// Drains what can only be drained on this thread, if the profile is free within 50 us and the last time is 10 ms ago.
+  void drain_between_steps() {
+    bool const has_side_logs = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE) != nullptr;
+    if ((!has_side_logs && !collectors_.need_thread_of_steps()) || !is_due_between_steps()) return;
+    auto const content = lock_content_within(max_wait);
+    if (content.owns_lock()) drain_here();
+  }
+
+  /// Where the session has no thread: does all that the thread would do, for about a millisecond.
+  void drain_without_thread() {
+    if (!is_due_between_steps()) return;
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{1};
+    static_cast<void>(round([deadline] { return std::chrono::steady_clock::now() > deadline; }));
+    auto const content = lock_content();
+    drain_here();
+  }
+
+  /// Drains all collectors now.
+  void drain_collectors() {
+    auto const content = lock_content();
+    collectors_.for_each([&](collector& each) { each.drain(content_, false); });
+  }
+
+  /// Of the running session; with the content lock.
+  [[nodiscard]] calendar_clock& calendar() noexcept { return logs_->calendar(); }
+
+  /// Takes a collector. @param start called with it and the profile.
+  template <class Start>
+  void take(std::unique_ptr<collector> taken, Start&& start) {
+    auto const content = lock_content();
+    start(collectors_.add(std::move(taken)), content_);
+  }
+
+  /// In the child of a `fork`, which has no part in the session.
+  collector& keep(std::unique_ptr<collector> taken) { return collectors_.add(std::move(taken)); }
+
+  /// Changes the profile while the session runs.
+  template <class Change>
+  void edit(Change&& change) {
+    auto const content = lock_content();
+    change(content_);
+  }
+
+  [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
+
+  /// The profile: before the first `round`, after `finish`, and at any time `gpu_steps`, which only this thread changes.
+  [[nodiscard]] profile& content() noexcept { return content_; }
+
+  /// Why the session has no journal though one is wanted. The report says so.
+  void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
+
+  /// Why the session has no thread. The report says so.
+  void has_no_thread(std::string reason) { no_thread_ = std::move(reason); }
+
+  /// Fills `profile::collectors`, when nobody drains.
+  void describe_collectors() {
+    collectors_.describe(content_);
+    describe_other_recorders(content_);
+    if (!no_thread_.empty()) content_.collectors.push_back({"draining", "between steps only", no_thread_, {}});
+    if (!no_journal_.empty()) content_.collectors.push_back({"journal", "not written", no_journal_, collector_kind::journal});
+    if (journal_ == nullptr) return;
+    std::string const& failure = journal_->failure();
+    bool const is_written = failure.empty();
+    content_.collectors.push_back(
+        {"journal", is_written ? "written" : "not written", is_written ? journal_->file() : failure, collector_kind::journal});
+  }
+
+  /// The session ends, and its thread has: drains the rest, which may wait for a GPU, and stops the collectors.
+  void finish(std::optional<stop_record> const& stop) {
+    auto const content = lock_content();
+    static_cast<void>(logs_->drain(content_, true, [] { return true; }));
+    describe();
+    if (journal_ != nullptr) {  // in case the program is killed while a collector waits
+      journal_->append(content_, false);
+      journal_->write();
+    }
+    drain_side_logs(true);
+    collectors_.for_each([&](collector& each) { each.drain(content_, true); });
+    collectors_.for_each([](collector& each) { each.stop(); });
+    content_.stop = stop;
+    describe();
+    if (journal_ == nullptr) return;
+    journal_->append(content_, true);
+    journal_->write();
+    describe();  // whether that was written
+    journal_->close();
+  }
+
+  // The session's thread, or the thread of the steps where there is none.
+
+  /// Drains logs and collectors, and writes the journal.
+  /// @param is_interrupted asked every 4,096 events; if it says so, what is left is drained by the next round.
+  /// @return how long it is worth while to wait until the next round.
+  template <class Interrupted>
+  std::chrono::nanoseconds round(Interrupted&& is_interrupted) noexcept {
+    auto const begin = std::chrono::steady_clock::now();
+    std::uint64_t slots = 0;
+    try {
+      std::unique_lock<std::recursive_mutex> content{content_mutex_};
+      auto const goes_on = [&] {
+        make_way(content);
+        return !is_interrupted();
+      };
+      if (logs_->is_due()) slots = logs_->drain(content_, false, goes_on);
+      call_lock const calls{call_mutex_, std::try_to_lock};
+      if (calls.owns_lock()) collectors_.drain_in_step(content_, journal_ != nullptr);
+      if (journal_ != nullptr) append_to_journal(calls.owns_lock());
+    } catch (std::exception const& failure) {  // no memory; the next round goes on where this one stopped
+      if (!std::exchange(has_told_failure_, true)) {
+        warn("what was recorded cannot be read: ", failure.what());
+      }
+    }
+    if (journal_ != nullptr) journal_->write();
+    constexpr std::uint64_t many_slots = std::uint64_t{1} << 15U;
+    if (slots < (journal_ != nullptr ? 1 : many_slots)) return idle_period;
+    std::chrono::nanoseconds const until_due = log_drain::shortest_interval + std::chrono::microseconds{100};
+    return std::max<std::chrono::nanoseconds>(until_due - (std::chrono::steady_clock::now() - begin), std::chrono::nanoseconds{0});
+  }
+
+ private:
+  static constexpr std::chrono::microseconds max_wait{50};
+  static constexpr std::chrono::microseconds max_gap{1000};
+
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_content() {
+    waiting_.fetch_add(1);
+    std::unique_lock<std::recursive_mutex> lock{content_mutex_};
+    waiting_.fetch_sub(1);
+    return lock;
+  }
+
+  /// Not locked if the other thread held it all the time.
+  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_content_within(std::chrono::nanoseconds longest) {
+    waiting_.fetch_add(1);
+    auto lock = lock_within(content_mutex_, longest);
+    waiting_.fetch_sub(1);
+    return lock;
+  }
+
+  /// Lets a thread that waits for the profile have it. A mutex alone would not: the thread that unlocks and locks at once wins.
+  void make_way(std::unique_lock<std::recursive_mutex>& content) {
+    if (waiting_.load() == 0) return;
+    content.unlock();
+    auto const deadline = std::chrono::steady_clock::now() + max_gap;
+    while (waiting_.load() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    content.lock();
+  }
+
+  [[nodiscard]] bool is_due_between_steps() noexcept {
+    auto const now = std::chrono::steady_clock::now();
+    if (now - last_between_steps_ < log_drain::shortest_interval) return false;
+    last_between_steps_ = now;
+    return true;
+  }
+
+  void drain_here() {
+    drain_side_logs(false);
+    collectors_.for_each([&](collector& each) {
+      if (!each.drains_in_step()) each.drain(content_, false);
+    });
+  }
+
+  void drain_side_logs(bool last) {
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
+      side->drain(content_, last);
+    }
+  }
+
+  /// @param with_collectors with the call lock, which guards what collectors say of themselves.
+  void append_to_journal(bool with_collectors) {
+    describe_session();
+    if (with_collectors) describe_collectors();
+    std::uint64_t& open = content_.quality.open_scopes;
+    std::uint64_t const left_open = open;
+    open += logs_->open_scopes();  // for whoever reads it if this is the last that is written
+    journal_->append(content_, false);
+    open = left_open;
+  }
+
+  void describe() {
+    describe_session();
+    describe_collectors();
+  }
+
+  void describe_session() {
+    content_.time = logs_->time();
+    content_.quality.clock_changes = logs_->calendar().changes();
+    content_.quality.clock_change = logs_->calendar().change();
+    content_.quality.bookkeeping = logs_->clock().duration(bookkeeping_ticks_.load(std::memory_order_relaxed));
+    content_.quality.abandoned_steps = abandoned_steps_.load(std::memory_order_relaxed);
+  }
+
+  std::recursive_mutex call_mutex_;     ///< recursive: a collector may ask the session for more, such as another collector
+  std::recursive_mutex content_mutex_;  ///< taken after `call_mutex_`, or that one only tried
+  std::atomic<int> waiting_{0};         ///< for `content_mutex_`
+  profile content_;
+  std::optional<log_drain> logs_;
+  collector_list collectors_;
+  session_journal* journal_ = nullptr;
+  std::string no_journal_;
+  std::string no_thread_;
+  std::atomic<std::uint64_t> bookkeeping_ticks_{0};
+  std::atomic<std::uint64_t> abandoned_steps_{0};
+  std::chrono::steady_clock::time_point last_between_steps_ = std::chrono::steady_clock::now();
+  bool has_told_failure_ = false;
+};
+
+}  // namespace profkit::detail
