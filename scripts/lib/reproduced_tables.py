@@ -30,21 +30,17 @@ PAGES = [
 ]
 # Files that are kept as they are.
 FILES = [
-    ("t1/sweep.csv", "t01_steps.csv"),
-    ("t3/sweep.csv", "t03_matrix.csv"),
-    ("t5/attention.csv", "t05_attention.csv"),
     ("t9/cost.md", "t09_cost.md"),
     ("t13/nsys.md", "t13_nsys.md"),
-    ("t10-small-512-fwd-fp32/memory_timeline.svg", "t10_memory_forward.svg"),
     ("t10-small-512-train-fp32/memory_timeline.svg", "t10_memory_train.svg"),
 ] + [(f"t7-small-512-fwd-fp32/{name}.csv", f"t07_{name}.csv") for name in
-     ("nvtx_pushpop_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "nvtx_kern_sum", "nvtx_gpu_proj_sum")]
+     ("nvtx_pushpop_sum", "cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "nvtx_gpu_proj_sum")]
 # Of runs that have all tables, a page shows only these.
 SECTIONS = {
     "t02_sections": ("T1", "T2", "T6"),
     "t08_layers": ("T1", "T8"),
     "precisions": ("T1", "Types of"),
-    "sdpa_backends": ("T1", "Types of"),
+    "sdpa_backends": ("T1",),
 }
 
 
