@@ -202,8 +202,16 @@ endif()
 include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
 if(profkit_has_cuda)
   # The same on a real device, where there is one; built everywhere, as host code of nvcc.
-  profkit_add_unit_tests(gpu SOURCES gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu
-                                     gpu/gpu_idle_causes.test.cu gpu/gpu_run_ahead.test.cu LIBRARIES profkit::cupti)
+  set(gpu_tests gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu gpu/gpu_idle_causes.test.cu
+                gpu/gpu_run_ahead.test.cu)
+  if(CMAKE_UNITY_BUILD) # CMake compiles CUDA files together from 3.31 on only
+    list(TRANSFORM gpu_tests REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/\\1\"")
+    list(JOIN gpu_tests "\n" gpu_tests)
+    set(together "${CMAKE_CURRENT_BINARY_DIR}/gpu_tests.cu")
+    file(CONFIGURE OUTPUT "${together}" CONTENT "${gpu_tests}\n" @ONLY)
+    set(gpu_tests "${together}")
+  endif()
+  profkit_add_unit_tests(gpu SOURCES ${gpu_tests} LIBRARIES profkit::cupti)
   profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
   target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
   target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)

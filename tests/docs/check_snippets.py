@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-PAGES = ["README.md", "docs/*.md", "examples/*/README.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/*.md", "examples/*/README.md"]
 SOURCES = {
     "cpp": ["examples/**/*.[ch]pp", "examples/**/*.cu", "tests/docs/*.cpp"],
     "cmake": ["tests/packaging/**/CMakeLists.txt", "examples/**/CMakeLists.txt"],
@@ -30,7 +30,7 @@ def main():
                for language, patterns in SOURCES.items()}
     blocks = failures = 0
     for page in sorted(path for pattern in PAGES for path in root.glob(pattern)):
-        for match in re.finditer(r"^```(\w+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for match in re.finditer(r"^ *```(\w+)\n(.*?)^ *```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
             language, text = match.groups()
             if language not in sources:
                 continue

@@ -23,13 +23,11 @@ namespace {
 
 constexpr std::size_t unit_bytes = 16;
 
-__global__ void nothing() {}
-
-struct device_memory {
-  device_memory() { check(cudaMalloc(&bytes, 2 * half)); }
-  ~device_memory() { cudaFree(bytes); }
-  device_memory(device_memory const&) = delete;
-  device_memory& operator=(device_memory const&) = delete;
+struct two_halves {
+  two_halves() { check(cudaMalloc(&bytes, 2 * half)); }
+  ~two_halves() { cudaFree(bytes); }
+  two_halves(two_halves const&) = delete;
+  two_halves& operator=(two_halves const&) = delete;
   static constexpr std::size_t half = 4096;
   char* bytes = nullptr;
 };
@@ -65,19 +63,19 @@ struct fixture {
   void work(unsigned number) const {
     nothing<<<number, 1, 0, on.handle>>>();
     check(cudaGetLastError());
-    check(cudaMemcpyAsync(memory.bytes, memory.bytes + device_memory::half, unit_bytes * number, cudaMemcpyDeviceToDevice, on.handle));
+    check(cudaMemcpyAsync(memory.bytes, memory.bytes + two_halves::half, unit_bytes * number, cudaMemcpyDeviceToDevice, on.handle));
     check(cudaMemsetAsync(memory.bytes, 0, unit_bytes * number, on.handle));
   }
 
   void begin_capture() const { check(cudaStreamBeginCapture(on.handle, cudaStreamCaptureModeThreadLocal)); }
   void end_capture(graph& into) const { check(cudaStreamEndCapture(on.handle, &into.handle)); }
 
-  device_memory memory;
+  two_halves memory;
   stream on;
 };
 
 /// Adds a kernel, a copy and a memset to a graph, without a stream. @return the last of them.
-cudaGraphNode_t build(graph& into, device_memory const& memory, unsigned number) {
+cudaGraphNode_t build(graph& into, two_halves const& memory, unsigned number) {
   cudaGraphNode_t kernel = nullptr;
   cudaGraphNode_t copy = nullptr;
   cudaGraphNode_t set = nullptr;
@@ -88,7 +86,7 @@ cudaGraphNode_t build(graph& into, device_memory const& memory, unsigned number)
   run.blockDim = dim3{1, 1, 1};
   run.kernelParams = no_arguments;
   check(cudaGraphAddKernelNode(&kernel, into.handle, nullptr, 0, &run));
-  check(cudaGraphAddMemcpyNode1D(&copy, into.handle, &kernel, 1, memory.bytes, memory.bytes + device_memory::half, unit_bytes * number,
+  check(cudaGraphAddMemcpyNode1D(&copy, into.handle, &kernel, 1, memory.bytes, memory.bytes + two_halves::half, unit_bytes * number,
                                  cudaMemcpyDeviceToDevice));
   cudaMemsetParams zeros{};
   zeros.dst = memory.bytes;

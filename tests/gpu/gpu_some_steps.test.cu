@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::uint64_t launches_a_step = 50;
 
-__global__ void nothing() {}
-
 profkit::options every_third(std::uint64_t measured) {
   profkit::options result = plain_options(2, measured);
   result.kernels_every = 3;

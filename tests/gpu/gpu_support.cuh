@@ -11,6 +11,8 @@ inline void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error{cudaGetErrorString(status)};
 }
 
+static __global__ void nothing() {}
+
 /// Keeps one multiprocessor busy for so long.
 static __global__ void busy(std::uint64_t ns) {
   std::uint64_t begin = 0;
