@@ -7,6 +7,10 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 to=${1:-$root/.dependencies}
 catch2=${CATCH2:-$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/profkit/catch2-* | tail -n 1)}
 
+if [ $# -gt 0 ] && [ -e "$to" ]; then
+  echo "error: $to exists; name a folder that does not" >&2
+  exit 1
+fi
 rm -rf "$to"
 mkdir -p "$to/usr"
 for package in libfmt-dev libfmt9 libcli11-dev libprotozero-dev nlohmann-json3-dev; do

@@ -113,6 +113,7 @@ need_foreign_packages() {
   local catch2_there=$cache/catch2-$catch2_version-aarch64
   [ -d "$catch2_there" ] || logged "building Catch2 $catch2_version for aarch64, once" "$logs/catch2-aarch64.log" build_catch2 "$archive" "$catch2_there" \
     "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" || return 0
+  rm -rf "$cache/aarch64"
   CATCH2=$catch2_there "$root/scripts/pack_dependencies.sh" "$cache/aarch64" >"$logs/aarch64.log" 2>&1 || return 0
   foreign=$cache/aarch64
 }

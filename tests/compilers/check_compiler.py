@@ -146,7 +146,7 @@ def main():
     parser.add_argument("--system", action="append", default=[])
     parser.add_argument("--code", type=pathlib.Path)
     given = parser.parse_args()
-    given.tests, given.work = given.tests.resolve(), given.work.resolve()
+    given.tests, given.work = given.tests.resolve(), given.work.resolve() / "check_compiler"  # a folder of its own: it is emptied
     if shutil.which(given.compiler) is None:
         print(f"skipped: there is no {given.compiler} on this machine (scripts/test.sh installs it on Debian)")
         return 77

@@ -3,7 +3,7 @@
 # Makes the package of packaging/conan and builds its test_package with it. No remote is asked, so fmt is the distribution's.
 #   usage: conan.sh SOURCE_DIR WORK_DIR CONAN
 set -euo pipefail
-source=$1 work=$2 conan=$3
+source=$1 work=$2/conan conan=$3
 rm -rf "$work"
 mkdir -p "$work"
 export CONAN_HOME=$work/home

@@ -4,7 +4,7 @@
 #   usage: pkg_config.sh PREFIX WORK_DIR VERSION COMPILER CODE      CODE: the code of reports as a compiled library
 # Exit code 77: this machine has no pkg-config.
 set -euo pipefail
-prefix=$1 work=$2 version=$3 compiler=$4 code=$5
+prefix=$1 work=$2/moved_tree version=$3 compiler=$4 code=$5
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
