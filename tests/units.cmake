@@ -243,6 +243,7 @@ function(profkit_add_example_test name label output)
                                                   PASS_REGULAR_EXPRESSION "${output}")
 endfunction()
 
+profkit_add_example_test(train cpu "network::activate +3 ")
 profkit_add_example_test(threads cpu "render \\(tile\\) +12 ")
 profkit_add_example_test(memory_source cpu "frame arena used +3 +8\\.0 +8\\.0 +8\\.0 +8\\.0  measured steps")
 profkit_add_example_test(read_profile cpu "4 measured steps\nstep +32\\.464 ms" "${CMAKE_CURRENT_SOURCE_DIR}/data/tiny-128-train-bf16.profile")
