@@ -38,6 +38,8 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_names.hpp
     profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/summary.hpp
+    profkit/analyze/summary_fields.hpp
+    profkit/analyze/summary_layout.hpp
     profkit/analyze/time/adopted_scopes.hpp
     profkit/analyze/time/bucket_order.hpp
     profkit/analyze/time/durations.hpp
@@ -89,6 +91,7 @@ set(PROFKIT_HEADERS
     profkit/profile/check_records.hpp
     profkit/profile/checksum.hpp
     profkit/profile/copy_direction.hpp
+    profkit/profile/described.hpp
     profkit/profile/earlier_formats.hpp
     profkit/profile/error.hpp
     profkit/profile/finite.hpp
@@ -152,6 +155,7 @@ set(PROFKIT_HEADERS
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp
     profkit/report/shown_text.hpp
+    profkit/report/summary_file.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
     profkit/report/trace_content.hpp

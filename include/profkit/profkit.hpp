@@ -17,4 +17,5 @@
 #ifndef PROFKIT_CODE_ELSEWHERE
 #include "analyze/analyze.hpp"
 #include "profile/save_load.hpp"
+#include "report/summary_file.hpp"
 #endif

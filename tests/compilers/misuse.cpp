@@ -1,11 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What must not compile, one MISUSE each. Without any it compiles, so that what is refused is the misuse.
+#include <profkit/profile/described.hpp>
 #include <profkit/scope.hpp>
+
+struct described_values {
+  int first = 0;
+  int second = 0;
+#if defined(MEMBER_NOT_DESCRIBED)
+  int third = 0;
+#endif
+};
+
+namespace profkit::detail {
+constexpr auto describe(described_type<described_values>) {
+#if defined(MEMBER_DESCRIBED_TWICE)
+  return std::tuple{field{"first", &described_values::first}, field{"second", &described_values::first}};
+#else
+  return std::tuple{field{"first", &described_values::first}, field{"second", &described_values::second}};
+#endif
+}
+}  // namespace profkit::detail
+
+struct ignoring_archive {
+  void operator()(int) const {}
+};
 
 void misuse();
 
 void misuse() {
+  described_values values;
+  ignoring_archive archive;
+  profkit::detail::fields(archive, values);
   static profkit::site site{"misuse", __FILE__, __LINE__};
   profkit::scope scope{site};
 #if defined(COPY)

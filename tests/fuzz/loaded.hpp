@@ -42,10 +42,11 @@ class memory_file {
 /// While it lives, an allocation that a file of this size cannot need is a finding: a length in it was believed.
 class allocation_limit {
  public:
-  explicit allocation_limit(std::size_t file_bytes) {
+  /// @param for_a_byte empty texts take 32 bytes, 8 in the file; lists double as they grow.
+  explicit allocation_limit(std::size_t file_bytes, std::size_t for_a_byte = 16) {
     static bool const is_installed = __sanitizer_install_malloc_and_free_hooks(&check, &ignore) != 0;
     require(is_installed, "allocations can be watched");
-    most() = least + file_bytes * most_for_a_byte;
+    most() = least + file_bytes * for_a_byte;
   }
   allocation_limit(allocation_limit const&) = delete;
   allocation_limit& operator=(allocation_limit const&) = delete;
@@ -53,7 +54,6 @@ class allocation_limit {
 
  private:
   static constexpr std::size_t least = std::size_t{1} << 17U;  // files are read in pieces
-  static constexpr std::size_t most_for_a_byte = 16;           // empty texts take 32 bytes, 8 in the file; lists double as they grow
 
   static std::size_t& most() noexcept {
     static std::size_t bytes = std::numeric_limits<std::size_t>::max();

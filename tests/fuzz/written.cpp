@@ -11,6 +11,13 @@
 
 std::string printed(profkit::profile const& of) { return profkit::detail::report_code<void>::text(profkit::analyze(of), false); }
 
+std::string printed(profkit::summary const& of) {
+  std::string result = profkit::detail::report_code<void>::text(of, false) + profkit::report_json(of);
+  result += profkit::scope_table(of).to_csv() + profkit::step_table(of).to_csv() + profkit::scope_memory_table(of).to_csv();
+  if (of.gpu) result += profkit::kernel_table(*of.gpu).to_csv();
+  return result;
+}
+
 std::vector<profkit::named_csv> written(profkit::profile const& of) {
   constexpr std::uint64_t trace_steps = 3;
   profkit::summary const what = profkit::analyze(of);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/analyze/summary.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/nsys_csv.hpp>
 
@@ -11,6 +12,9 @@
 
 /// What `profkit report` prints.
 std::string printed(profkit::profile const& of);
+
+/// All that is made of a summary alone, one text behind the other.
+std::string printed(profkit::summary const& of);
 
 /// Everything else that is written of a profile, by the names of the files.
 std::vector<profkit::named_csv> written(profkit::profile const& of);

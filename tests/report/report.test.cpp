@@ -171,7 +171,7 @@ TEST_CASE("a report removes what an earlier one has left in its folder, and noth
   std::set<std::string> names;
   for (auto const& each : std::filesystem::recursive_directory_iterator{directory}) names.insert(each.path().lexically_relative(directory));
   CHECK(names == std::set<std::string>{"kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv", "nvtx_pushpop_sum.csv",
-                                       "report.json", "report.md", "scopes.csv", "steps.csv", "trace.json"});
+                                       "report.json", "report.md", "scopes.csv", "steps.csv", "summary.profkit", "trace.json"});
   std::filesystem::remove_all(directory);
 }
 

@@ -33,6 +33,20 @@ TEST_CASE("profkit report prints the report of a saved profile, in each format",
   CHECK(folder.run("report" + quoted(file) + " --format json").out == profkit::report_json(wanted.summary()));
 }
 
+TEST_CASE("profkit report prints the report of a summary, and says that its single events are not there", "[report_command]") {
+  temporary_folder const folder;
+  profkit::report const wanted = report_of(made_gpu_profile());
+  wanted.write((folder.path() / "out").string());
+  std::string const file = quoted(folder.path() / "out" / "summary.profkit");
+  CHECK(folder.run("report" + file).out == wanted.text());
+  CHECK(folder.run("report" + file + " --format markdown").out == wanted.markdown());
+  CHECK(folder.run("report" + file + " --format json").out == profkit::report_json(wanted.summary()));
+  temporary_folder::result const refused = folder.run("report" + file + " --out" + quoted(folder.path() / "again"));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("is a summary; --out needs a profile or a journal"));
+  CHECK_FALSE(fs::exists(folder.path() / "again"));
+}
+
 TEST_CASE("profkit report reads the journal of a session that did not end, and says so", "[report_command]") {
   temporary_folder const folder;
   fs::path const file = folder.path() / "journal";

@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <profkit/analyze/summary.hpp>
+#include <profkit/profile/error.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
+#include <profkit/report/summary_file.hpp>
 #include <string>
 
 namespace profkit_program {
@@ -25,32 +28,39 @@ struct report_arguments {
   report_format format = report_format::text;
 };
 
-std::string content_of(profkit::report const& what, report_format format) {
+std::string content_of(profkit::summary const& what, report_format format) {
   switch (format) {
     case report_format::json:
-      return profkit::report_json(what.summary());
+      return profkit::report_json(what);
     case report_format::markdown:
-      return what.markdown();
+      return profkit::report_markdown(what);
     case report_format::text:
       break;
   }
-  return what.text();
+  return profkit::report_text(what);
 }
 
 int run_report(report_arguments const& given) {
+  if (profkit::is_summary_file(given.file)) {
+    if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
+    fmt::print("{}", content_of(profkit::load_summary(given.file), given.format));
+    return 0;
+  }
   profkit::report const what{std::make_shared<profkit::profile const>(profkit::load(given.file))};
   if (!given.directory.empty()) what.write(given.directory);
-  fmt::print("{}", content_of(what, given.format));
+  fmt::print("{}", content_of(what.summary(), given.format));
   return 0;
 }
 
 }  // namespace
 
 void add_report_command(CLI::App& app, command& chosen) {
-  CLI::App& report =
-      *app.add_subcommand("report", "Prints the report of a saved profile, or of a journal, also of a program that was killed");
+  CLI::App& report = *app.add_subcommand(
+      "report", "Prints the report of a saved profile, of a summary, or of a journal, also of a program that was killed");
   auto const given = std::make_shared<report_arguments>();
-  report.add_option("FILE", given->file, "What profkit::save or PROFKIT=journal=FILE wrote")->required()->type_name("");
+  report.add_option("FILE", given->file, "What profkit::save or PROFKIT=journal=FILE wrote, or summary.profkit of a report")
+      ->required()
+      ->type_name("");
   std::map<std::string, report_format> const formats = {
       {"text", report_format::text}, {"json", report_format::json}, {"markdown", report_format::markdown}};
   report.add_option("--format", given->format, "What to print; json is that of report.json")

@@ -19,6 +19,7 @@
 #include "flat_records.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
+#include "time.hpp"
 
 namespace profkit::detail {
 
@@ -50,6 +51,7 @@ class archive_writer {
   }
   void operator()(timestamp const& value) { (*this)(std::int64_t{value.time_since_epoch().count()}); }
   void operator()(std::chrono::nanoseconds const& value) { (*this)(std::int64_t{value.count()}); }
+  void operator()(milliseconds const& value) { (*this)(value.count()); }
   template <class T>
   void operator()(std::optional<T> const& value) {
     (*this)(value.has_value());
@@ -120,7 +122,7 @@ class archive_reader {
   void operator()(bool& value) {
     std::uint8_t byte = 0;
     (*this)(byte);
-    if (byte > 1) throw error{"the profile is damaged: a truth value is " + std::to_string(byte)};
+    if (byte > 1) throw error{"the file is damaged: a truth value is " + std::to_string(byte)};
     value = byte == 1;
   }
   template <class T, std::size_t N>
@@ -130,6 +132,11 @@ class archive_reader {
   void operator()(std::string& text) { text = take(length(1)); }
   void operator()(timestamp& value) { value = timestamp{ns()}; }
   void operator()(std::chrono::nanoseconds& value) { value = ns(); }
+  void operator()(milliseconds& value) {
+    double count = 0.0;
+    (*this)(count);
+    value = milliseconds{count};
+  }
   template <class T>
   void operator()(std::optional<T>& value) {
     bool is_there = false;
@@ -143,7 +150,7 @@ class archive_reader {
     values.clear();
     if constexpr (is_flat<T>) {
       std::size_t const each = bytes_in_file<T>();
-      if (count > left() / each) throw error{"the profile is cut off"};
+      if (count > left() / each) throw error{"the file is cut off"};
       values.reserve(count);
       constexpr std::size_t most = 4096;  // at a time
       while (values.size() < count) {
@@ -173,13 +180,13 @@ class archive_reader {
   }
 
   void fetch(std::uint64_t size) {
-    if (size > left()) throw error{"the profile is cut off"};
+    if (size > left()) throw error{"the file is cut off"};
     constexpr std::uint64_t piece = std::uint64_t{1} << 20U;
     std::size_t const kept = rest_.size();
     std::size_t const wanted = static_cast<std::size_t>(std::min(std::max(size, piece) - kept, unread_));
     std::string next(kept + wanted, '\0');
     rest_.copy(&next[0], kept);
-    if (!from_.read(&next[kept], static_cast<std::streamsize>(wanted))) throw error{"the profile is cut off"};
+    if (!from_.read(&next[kept], static_cast<std::streamsize>(wanted))) throw error{"the file is cut off"};
     unread_ -= wanted;
     bytes_ = std::move(next);
     rest_ = bytes_;
@@ -191,7 +198,7 @@ class archive_reader {
   std::size_t length(std::size_t least_bytes_each) {
     std::uint64_t count = 0;
     (*this)(count);
-    if (count > left() / least_bytes_each) throw error{"the profile is cut off"};
+    if (count > left() / least_bytes_each) throw error{"the file is cut off"};
     return count;
   }
 

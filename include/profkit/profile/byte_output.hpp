@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace profkit::detail {
@@ -12,6 +13,16 @@ class byte_output {
 
  protected:
   ~byte_output() = default;
+};
+
+/// Appends to a text.
+class string_output final : public byte_output {
+ public:
+  explicit string_output(std::string& to) noexcept : to_{&to} {}
+  void write(std::string_view bytes) override { to_->append(bytes); }
+
+ private:
+  std::string* to_;
 };
 
 }  // namespace profkit::detail

@@ -66,7 +66,7 @@ struct file_enum<collector_kind> {
 template <class Enum>
 Enum enum_of(std::uint8_t byte) {
   if (byte > static_cast<std::uint8_t>(file_enum<Enum>::last)) {
-    throw error{std::string{"the profile is damaged: a "} + file_enum<Enum>::what + " is " + std::to_string(byte)};
+    throw error{std::string{"the file is damaged: a "} + file_enum<Enum>::what + " is " + std::to_string(byte)};
   }
   return static_cast<Enum>(byte);
 }

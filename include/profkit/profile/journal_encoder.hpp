@@ -20,16 +20,6 @@
 
 namespace profkit::detail {
 
-/// Appends to a text.
-class string_output final : public byte_output {
- public:
-  explicit string_output(std::string& to) noexcept : to_{&to} {}
-  void write(std::string_view bytes) override { to_->append(bytes); }
-
- private:
-  std::string* to_;
-};
-
 /// Makes the bytes of a journal, frame by frame, of one profile that grows.
 class journal_encoder {
  public:

@@ -31,6 +31,7 @@
 #include "report_code.hpp"
 #include "report_json.hpp"
 #include "shown_text.hpp"
+#include "summary_file.hpp"
 #include "tables.hpp"
 #include "trace_json.hpp"
 #include "verdict_text.hpp"
@@ -167,6 +168,7 @@ void report_code<Unused>::write(profile const& of, summary const& what, std::str
     attempt([&] { write_file(folder / name, content); });
   };
   write("report.json", report_json(what));
+  attempt([&] { save_summary(what, folder / "summary.profkit"); });
   write("report.md", text(what, true));
   write("scopes.csv", scope_table(what).to_csv());
   if (!what.allocators.empty()) write("scope_memory.csv", scope_memory_table(what).to_csv());

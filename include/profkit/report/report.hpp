@@ -19,6 +19,12 @@
 
 namespace profkit {
 
+/// @brief The tables of a summary, for a terminal: those of `report::text`, also of a summary that was loaded.
+[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::text(what, false); }
+
+/// @brief The same tables in Markdown.
+[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::text(what, true); }
+
 /// A profile and what it comes to. Cheap to copy; prints with fmt: `fmt::print("{}\n", report)`.
 class report {
  public:
@@ -32,14 +38,15 @@ class report {
   [[nodiscard]] profkit::summary const& summary() const noexcept { return *summary_; }
 
   /// Tables for a terminal.
-  [[nodiscard]] std::string text() const { return detail::report_code<void>::text(*summary_, false); }
+  [[nodiscard]] std::string text() const { return report_text(*summary_); }
 
   /// The same tables in Markdown.
-  [[nodiscard]] std::string markdown() const { return detail::report_code<void>::text(*summary_, true); }
+  [[nodiscard]] std::string markdown() const { return report_markdown(*summary_); }
 
-  /// Writes `report.json`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and `nvtx_pushpop_sum.csv`; where kernels were collected
-  /// `kernels.csv` and the other summaries of Nsight Systems, too; with `<profkit/perfetto.hpp>` in the program `trace.pftrace`. Makes the
-  /// directory if need be. Each file is there as a whole or not at all; files of an earlier report that this one does not have are removed.
+  /// Writes `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and `nvtx_pushpop_sum.csv`; where
+  /// kernels were collected `kernels.csv` and the other summaries of Nsight Systems, too; with `<profkit/perfetto.hpp>` in the program
+  /// `trace.pftrace`. Makes the directory if need be. Each file is there as a whole or not at all; files of an earlier report that this one
+  /// does not have are removed.
   /// @param directory where to.
   /// @param trace_steps how many of the last measured steps are in the traces.
   /// @throws profkit::error that names the file.

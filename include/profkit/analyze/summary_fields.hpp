@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tuple>
+
+#include "../profile/described.hpp"
+#include "../profile/flat_records.hpp"
+#include "summary.hpp"
+
+// The description of a summary: the one place that names its members for what writes, reads and compares summaries.
+//
+// A name is that of the figure in `report.json`, where it is there. "host_*": the members of this member are in the same object, their
+// names behind "host_". "/quality/x": the place from the top of the document.
+
+namespace profkit::detail {
+
+template <>
+struct file_enum<step_verdict> {
+  static constexpr step_verdict last = step_verdict::throttled;
+  static constexpr char const* what = "verdict on steps";
+};
+template <>
+struct file_enum<warmup_finding> {
+  static constexpr warmup_finding last = warmup_finding::drifting;
+  static constexpr char const* what = "finding on the warm-up";
+};
+template <>
+struct file_enum<work_bound> {
+  static constexpr work_bound last = work_bound::memory;
+  static constexpr char const* what = "bound of work";
+};
+
+constexpr auto describe(described_type<duration_summary>) {
+  using s = duration_summary;
+  return std::tuple{
+      field{"count", &s::count}, field{"total_ms", &s::total},   field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation},
+      field{"min_ms", &s::min},  field{"median_ms", &s::median}, field{"p95_ms", &s::p95},   field{"max_ms", &s::max}};
+}
+constexpr auto describe(described_type<verdict_summary>) {
+  using s = verdict_summary;
+  return std::tuple{field{"verdict", &s::verdict},
+                    field{"measured", &s::measured},
+                    field{"mad_ms", &s::mad},
+                    field{"ci95_low_ms", &s::ci95_low},
+                    field{"ci95_high_ms", &s::ci95_high},
+                    field{"relative_half_width", &s::relative_half_width},
+                    field{"cautious_half_width", &s::cautious_half_width},
+                    field{"effective_samples", &s::effective_samples},
+                    field{"outliers", &s::outliers},
+                    field{"drift", &s::drift},
+                    field{"drift_p_value", &s::drift_p_value},
+                    field{"warmup", &s::warmup},
+                    field{"warmup_finding", &s::finding},
+                    field{"steady_from", &s::steady_from},
+                    field{"change", &s::change}};
+}
+constexpr auto describe(described_type<clock_summary>) {
+  using s = clock_summary;
+  return std::tuple{
+      field{"device", &s::device},           field{"readings", &s::readings},      field{"throttled_readings", &s::throttled_readings},
+      field{"min_mhz", &s::min_mhz},         field{"mean_mhz", &s::mean_mhz},      field{"max_mhz", &s::max_mhz},
+      field{"highest_mhz", &s::highest_mhz}, field{"reason_bits", &s::reasons},    field{"mean_watt", &s::mean_watt},
+      field{"max_watt", &s::max_watt},       field{"max_celsius", &s::max_celsius}};
+}
+constexpr auto describe(described_type<gpu_period_summary>) {
+  using s = gpu_period_summary;
+  return std::tuple{field{"gpu_period_*", &s::time},
+                    field{"gpu_period_samples_ms", &s::samples},
+                    field{"gpu_period_*", &s::verdict},
+                    field{"gpu_period_host_mean_ms", &s::host_mean},
+                    field{"host_runs_ahead", &s::is_longer},
+                    field{"run_ahead_median_steps", &s::median_steps_ahead},
+                    field{"run_ahead_max_steps", &s::max_steps_ahead}};
+}
+constexpr auto describe(described_type<step_time_summary>) {
+  using s = step_time_summary;
+  return std::tuple{field{"step_time_ms", &s::mean}, field{"step_time_basis", &s::basis}, field{"step_time_verdict", &s::verdict}};
+}
+constexpr auto describe(described_type<step_summary>) {
+  using s = step_summary;
+  return std::tuple{field{"warmup", &s::warmup},
+                    field{"excluded", &s::excluded},
+                    field{"*", &s::host},
+                    field{"gpu_*", &s::gpu},
+                    field{"samples_ms", &s::host_samples},
+                    field{"gpu_samples_ms", &s::gpu_samples},
+                    field{"items", &s::items},
+                    field{"item_name", &s::item_name},
+                    field{"items_per_second", &s::items_per_second},
+                    field{"items_per_second_basis", &s::items_per_second_basis},
+                    field{"*", &s::host_verdict},
+                    field{"gpu_*", &s::gpu_verdict},
+                    field{"clocks", &s::clocks},
+                    field{"stop", &s::stop},
+                    field{"*", &s::gpu_period},
+                    field{"*", &s::step_time}};
+}
+constexpr auto describe(described_type<gpu_work_summary>) {
+  using s = gpu_work_summary;
+  return std::tuple{field{"gpu_operations", &s::operations},
+                    field{"kernels", &s::kernels},
+                    field{"gpu_kernel_ms", &s::kernel_time},
+                    field{"gpu_self_ms", &s::kernel_self},
+                    field{"gpu_busy_ms", &s::busy},
+                    field{"gpu_span_*", &s::span},
+                    field{"launch_latency_mean_us", &s::latency_mean},
+                    field{"launch_latency_p95_us", &s::latency_p95}};
+}
+constexpr auto describe(described_type<gpu_idle_summary>) {
+  using s = gpu_idle_summary;
+  return std::tuple{field{"gpu_idle_ms", &s::inclusive}, field{"gpu_idle_self_ms", &s::self}};
+}
+constexpr auto describe(described_type<per_step_figures>) {
+  using s = per_step_figures;
+  return std::tuple{field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation}, field{"autocorrelation", &s::autocorrelation}};
+}
+constexpr auto describe(described_type<scope_per_step>) {
+  using s = scope_per_step;
+  return std::tuple{field{"steps", &s::steps}, field{"host_*", &s::host}, field{"gpu_*", &s::gpu},
+                    field{"gpu_host_copies_mean_ms", &s::host_copies}, field{"gpu_steps", &s::gpu_steps}};
+}
+constexpr auto describe(described_type<kernel_per_step>) {
+  using s = kernel_per_step;
+  return std::tuple{field{"steps", &s::steps}, field{"gpu_*", &s::gpu}};
+}
+constexpr auto describe(described_type<scope_memory_summary>) {
+  using s = scope_memory_summary;
+  return std::tuple{field{"source", &s::source},
+                    field{"polled", &s::is_polled},
+                    field{"peak_bytes", &s::peak_bytes},
+                    field{"own_peak_bytes", &s::own_peak_bytes},
+                    field{"retained_bytes", &s::retained_bytes},
+                    field{"own_retained_bytes", &s::own_retained_bytes},
+                    field{"allocated_bytes", &s::allocated_bytes},
+                    field{"own_allocated_bytes", &s::own_allocated_bytes},
+                    field{"allocations", &s::allocations},
+                    field{"wide_peak_bytes", &s::wide_peak_bytes},
+                    field{"own_change_bytes", &s::own_change_bytes}};
+}
+constexpr auto describe(described_type<roof_share>) {
+  using s = roof_share;
+  return std::tuple{field{"roof_share", &s::share}, field{"bound", &s::bound}};
+}
+constexpr auto describe(described_type<work_summary>) {
+  using s = work_summary;
+  return std::tuple{field{"flops", &s::flops},
+                    field{"bytes", &s::bytes},
+                    field{"self_flops", &s::self_flops},
+                    field{"self_bytes", &s::self_bytes},
+                    field{"precision", &s::precision},
+                    field{"time_ms", &s::time},
+                    field{"basis", &s::basis},
+                    field{"tflops_per_s", &s::flops_per_second},
+                    field{"gb_per_s", &s::bytes_per_second},
+                    field{"intensity", &s::intensity},
+                    field{"*", &s::roof},
+                    field{"measured_*", &s::measured_roof},
+                    field{"share_of_time_said", &s::share_of_time_said}};
+}
+constexpr auto describe(described_type<scope_summary>) {
+  using s = scope_summary;
+  return std::tuple{field{"path", &s::path},
+                    field{"name", &s::name},
+                    field{"depth", &s::depth},
+                    field{"parent", &s::parent},
+                    field{"source", &s::source},
+                    field{"host_*", &s::host},
+                    field{"host_self_ms", &s::host_self},
+                    field{"gpu_event_*", &s::gpu_events},
+                    field{"*", &s::gpu},
+                    field{"*", &s::gpu_idle},
+                    field{"share_of_parent", &s::share_of_parent},
+                    field{"share_of_steps", &s::share_of_steps},
+                    field{"memory", &s::memory},
+                    field{"work", &s::work},
+                    field{"per_step", &s::per_step}};
+}
+constexpr auto describe(described_type<scope_name_summary>) {
+  using s = scope_name_summary;
+  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host}, field{"*", &s::gpu}, field{"*", &s::gpu_idle},
+                    field{"work", &s::work}};
+}
+constexpr auto describe(described_type<kernel_summary>) {
+  using s = kernel_summary;
+  return std::tuple{field{"name", &s::name}, field{"mangled", &s::mangled}, field{"class", &s::kernel_class},
+                    field{"*", &s::time},    field{"share", &s::share},     field{"per_step", &s::per_step}};
+}
+constexpr auto describe(described_type<kernel_class_summary>) {
+  using s = kernel_class_summary;
+  return std::tuple{field{"class", &s::name}, field{"count", &s::count}, field{"total_ms", &s::total}, field{"share", &s::share}};
+}
+constexpr auto describe(described_type<copy_summary>) {
+  using s = copy_summary;
+  return std::tuple{field{"name", &s::name}, field{"*", &s::time}, field{"bytes", &s::bytes}};
+}
+constexpr auto describe(described_type<api_summary>) {
+  using s = api_summary;
+  return std::tuple{field{"name", &s::name}, field{"*", &s::time}};
+}
+constexpr auto describe(described_type<gpu_summary>) {
+  using s = gpu_summary;
+  return std::tuple{field{"/gpu/*", &s::all},
+                    field{"/gpu/*", &s::idle},
+                    field{"/quality/unattributed_operations", &s::unattributed_operations},
+                    field{"/quality/unattributed_kernels", &s::unattributed_kernels},
+                    field{"/quality/unattributed_ms", &s::unattributed_time},
+                    field{"/quality/unknown_launches", &s::unknown_launches},
+                    field{"/quality/graph_operations", &s::operations_of_graphs},
+                    field{"/quality/unknown_graph_operations", &s::operations_of_unknown_graphs},
+                    field{"/kernels", &s::kernels},
+                    field{"/kernel_classes", &s::classes},
+                    field{"/copies", &s::copies},
+                    field{"/api", &s::api},
+                    field{"/gpu/steps", &s::steps}};
+}
+constexpr auto describe(described_type<budget_row>) {
+  using s = budget_row;
+  return std::tuple{field{"part", &s::part}, field{"gpu_busy_ms", &s::busy}, field{"gpu_idle", &s::idle}, field{"total_ms", &s::total}};
+}
+constexpr auto describe(described_type<hidden_work>) {
+  using s = hidden_work;
+  return std::tuple{field{"busy_ms", &s::busy}, field{"exposed_ms", &s::exposed}};
+}
+constexpr auto describe(described_type<starving_scope>) {
+  using s = starving_scope;
+  return std::tuple{field{"name", &s::name}, field{"total_ms", &s::total}, field{"by_cause", &s::by_cause}};
+}
+constexpr auto describe(described_type<budget_summary>) {
+  using s = budget_summary;
+  return std::tuple{field{"is_of_gpu", &s::is_of_gpu},
+                    field{"wall_ms", &s::wall},
+                    field{"gpu_busy_ms", &s::busy},
+                    field{"parts", &s::rows},
+                    field{"overlap_ms", &s::overlap},
+                    field{"copies", &s::copies},
+                    field{"communication", &s::communication},
+                    field{"starving", &s::starving},
+                    field{"steps", &s::steps},
+                    field{"has_launches", &s::has_launches}};
+}
+constexpr auto describe(described_type<adopted_summary>) {
+  using s = adopted_summary;
+  return std::tuple{field{"path", &s::path},
+                    field{"name", &s::name},
+                    field{"depth", &s::depth},
+                    field{"role", &s::role},
+                    field{"count", &s::count},
+                    field{"host_total_ms", &s::host_total},
+                    field{"own_host_total_ms", &s::own_host_total},
+                    field{"gpu_operations", &s::operations},
+                    field{"gpu_kernel_ms", &s::kernel_time},
+                    field{"gpu_busy_ms", &s::busy},
+                    field{"own_gpu_kernel_ms", &s::own_kernel_time},
+                    field{"kernel_ratio", &s::kernel_ratio},
+                    field{"work", &s::work}};
+}
+constexpr auto describe(described_type<device_rates>) {
+  using s = device_rates;
+  return std::tuple{field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second}};
+}
+constexpr auto describe(described_type<limits_summary>) {
+  using s = limits_summary;
+  return std::tuple{field{"device", &s::device},
+                    field{"source", &s::source},
+                    field{"reason", &s::why_no_peaks},
+                    field{"*", &s::peaks},
+                    field{"measured_rates", &s::measured_rates},
+                    field{"measured", &s::measured}};
+}
+constexpr auto describe(described_type<model_summary>) {
+  using s = model_summary;
+  return std::tuple{field{"flops_per_step", &s::flops_per_step},
+                    field{"flops_source", &s::flops_source},
+                    field{"tflops_per_s", &s::flops_per_second},
+                    field{"basis", &s::basis},
+                    field{"precision", &s::precision},
+                    field{"peak_tflops", &s::peak_flops_per_second},
+                    field{"mfu", &s::utilization},
+                    field{"measured_peak_tflops", &s::measured_peak_flops_per_second},
+                    field{"share_of_measured_peak", &s::share_of_measured},
+                    field{"reason", &s::why_no_peak}};
+}
+constexpr auto describe(described_type<memory_summary>) {
+  using s = memory_summary;
+  return std::tuple{field{"source", &s::source},         field{"quantity", &s::quantity},
+                    field{"samples", &s::samples},       field{"first_bytes", &s::first_bytes},
+                    field{"last_bytes", &s::last_bytes}, field{"highest_sample_bytes", &s::highest_sample_bytes},
+                    field{"peak_bytes", &s::peak_bytes}, field{"peak_over", &s::peak_note}};
+}
+constexpr auto describe(described_type<allocator_summary>) {
+  using s = allocator_summary;
+  return std::tuple{field{"source", &s::source},
+                    field{"polled", &s::is_polled},
+                    field{"first_bytes", &s::first_bytes},
+                    field{"last_bytes", &s::last_bytes},
+                    field{"highest_bytes", &s::highest_bytes},
+                    field{"outside_change_bytes", &s::outside_change_bytes},
+                    field{"between_steps_change_bytes", &s::between_steps_change_bytes},
+                    field{"unknown_releases", &s::unknown_releases},
+                    field{"reused_addresses", &s::reused_addresses}};
+}
+constexpr auto describe(described_type<counter_summary>) {
+  using s = counter_summary;
+  return std::tuple{
+      field{"name", &s::name}, field{"count", &s::count},          field{"last", &s::last}, field{"mean", &s::mean}, field{"min", &s::min},
+      field{"max", &s::max},   field{"not_finite", &s::not_finite}};
+}
+constexpr auto describe(described_type<summary>) {
+  using s = summary;
+  return std::tuple{field{"environment", &s::environment},
+                    field{"covers_steps", &s::covers_steps},
+                    field{"steps", &s::steps},
+                    field{"scopes", &s::scopes},
+                    field{"names", &s::names},
+                    field{"*", &s::gpu},
+                    field{"budget", &s::budget},
+                    field{"adopted", &s::adopted},
+                    field{"limits", &s::limits},
+                    field{"model", &s::model},
+                    field{"memory", &s::memory},
+                    field{"allocators", &s::allocators},
+                    field{"counters", &s::counters},
+                    field{"/quality/collectors", &s::collectors},
+                    field{"quality", &s::quality},
+                    field{"/quality/overhead/scopes", &s::scopes_recorded}};
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace profkit::detail {
+
+/// A member of a struct: its name in files that name their values, and where it is.
+template <class Struct, class Member>
+struct field {
+  char const* name;
+  Member Struct::*member;
+};
+template <class Struct, class Member>
+field(char const*, Member Struct::*) -> field<Struct, Member>;
+
+/// Selects a description: `describe(described_type<T>{})` returns the fields of `T`, made by `fields_of`.
+template <class T>
+struct described_type {};
+
+/// Does not compile unless `T` has exactly `Count` members: a structured binding names all of them.
+template <std::size_t Count, class T>
+constexpr void require_member_count(T const& value) {
+  static_assert(Count >= 2 && Count <= 20, "extend the list below");
+  // clang-format off
+  if constexpr (Count == 2) { auto const& [a, b] = value; static_cast<void>(a); }
+  if constexpr (Count == 3) { auto const& [a, b, c] = value; static_cast<void>(a); }
+  if constexpr (Count == 4) { auto const& [a, b, c, d] = value; static_cast<void>(a); }
+  if constexpr (Count == 5) { auto const& [a, b, c, d, e] = value; static_cast<void>(a); }
+  if constexpr (Count == 6) { auto const& [a, b, c, d, e, f] = value; static_cast<void>(a); }
+  if constexpr (Count == 7) { auto const& [a, b, c, d, e, f, g] = value; static_cast<void>(a); }
+  if constexpr (Count == 8) { auto const& [a, b, c, d, e, f, g, h] = value; static_cast<void>(a); }
+  if constexpr (Count == 9) { auto const& [a, b, c, d, e, f, g, h, i] = value; static_cast<void>(a); }
+  if constexpr (Count == 10) { auto const& [a, b, c, d, e, f, g, h, i, j] = value; static_cast<void>(a); }
+  if constexpr (Count == 11) { auto const& [a, b, c, d, e, f, g, h, i, j, k] = value; static_cast<void>(a); }
+  if constexpr (Count == 12) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l] = value; static_cast<void>(a); }
+  if constexpr (Count == 13) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; static_cast<void>(a); }
+  if constexpr (Count == 14) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n] = value; static_cast<void>(a); }
+  if constexpr (Count == 15) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] = value; static_cast<void>(a); }
+  if constexpr (Count == 16) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = value; static_cast<void>(a); }
+  if constexpr (Count == 17) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q] = value; static_cast<void>(a); }
+  if constexpr (Count == 18) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; static_cast<void>(a); }
+  if constexpr (Count == 19) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; static_cast<void>(a); }
+  if constexpr (Count == 20) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; static_cast<void>(a); }
+  // clang-format on
+}
+
+template <class First, class Second>
+constexpr bool is_same_member(First const& first, Second const& second) {
+  if constexpr (std::is_same_v<First, Second>) return first.member == second.member;
+  return false;
+}
+
+/// How many pairs of the fields are one member.
+template <class... Fields>
+constexpr std::size_t repeated_members(std::tuple<Fields...> const& fields) {
+  auto const with_all = [&](auto const& one) {
+    return std::apply([&](auto const&... each) { return (std::size_t{is_same_member(one, each)} + ...); }, fields);
+  };
+  return std::apply([&](auto const&... each) { return (with_all(each) + ...); }, fields) - sizeof...(Fields);
+}
+
+template <class T, class = void>
+inline constexpr bool is_described = false;
+template <class T>
+inline constexpr bool is_described<T, std::void_t<decltype(describe(described_type<T>{}))>> = true;
+
+/// Names the members of a described struct for an archive, in the order of the description. A member that the description lacks, or names
+/// twice, does not compile.
+template <class Archive, class T, class = std::enable_if_t<is_described<T>>>
+void fields(Archive& archive, T& value) {
+  constexpr auto all = describe(described_type<T>{});
+  static_assert(repeated_members(all) == 0, "a member is described twice");
+  static_cast<void>(&require_member_count<std::tuple_size_v<std::remove_const_t<decltype(all)>>, T>);
+  std::apply([&](auto const&... each) { (archive(value.*each.member), ...); }, all);
+}
+
+}  // namespace profkit::detail

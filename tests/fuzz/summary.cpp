@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes are the file of a summary: as they are, and with the beginning that it should have, which no fuzzer guesses.
+#include <profkit/profile/archive.hpp>
+#include <profkit/profile/byte_output.hpp>
+#include <profkit/profile/checksum.hpp>
+#include <profkit/profile/error.hpp>
+#include <profkit/report/summary_file.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "loaded.hpp"
+#include "require.hpp"
+#include "written.hpp"
+
+namespace {
+
+using namespace profkit::detail;
+
+constexpr std::size_t beginning_bytes = summary_magic.size() + 2 * sizeof(std::uint32_t);
+
+std::string with_right_beginning(std::string_view bytes) {
+  std::string_view const content = bytes.substr(std::min(beginning_bytes, bytes.size()));
+  checksum sum;
+  sum.add(content);
+  std::string result{summary_magic};
+  string_output output{result};
+  archive_writer archive{output};
+  archive(summary_layout());
+  archive(sum.value());
+  archive.flush();
+  return result.append(content);
+}
+
+std::string saved(profkit::summary const& of) {
+  std::string result;
+  string_output output{result};
+  write_summary(of, output);
+  return result;
+}
+
+void read(std::string_view bytes) {
+  static memory_file const file;
+  file.write(bytes);
+  std::optional<profkit::summary> loaded;
+  try {
+    // A row by name without figures takes 18 times as many bytes in memory as in the file; lists double as they grow.
+    allocation_limit const limit{bytes.size(), 40};
+    loaded = profkit::load_summary(file.path());
+  } catch (profkit::error const&) {
+    return;
+  }
+  require(saved(*loaded) == bytes, "a summary that was loaded is saved as the same bytes");
+  require(!printed(*loaded).empty(), "a summary that was loaded has a report");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  std::string_view const bytes{reinterpret_cast<char const*>(data), size};
+  std::string const repaired = with_right_beginning(bytes);
+  read(repaired);
+  if (repaired != bytes) read(bytes);
+  return 0;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/report.hpp>
+#include <profkit/report/report_json.hpp>
+#include <profkit/report/summary_file.hpp>
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_exception.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "../support/filled_summary.hpp"
+#include "../support/made_full_profile.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::MessageMatches;
+
+namespace {
+
+/// A file that is gone at the end of the test.
+struct summary_file {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-summary-" + std::to_string(::getpid()));
+  ~summary_file() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+  [[nodiscard]] std::string bytes() const {
+    std::ifstream file{path, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+  void write(std::string const& bytes) const { std::ofstream{path, std::ios::binary} << bytes; }
+};
+
+void check_is_refused(profkit::summary const& what, char const* why) {
+  summary_file const file;
+  profkit::save_summary(what, file.path);
+  CHECK_THROWS_MATCHES(profkit::load_summary(file.path), profkit::error, MessageMatches(ContainsSubstring(why)));
+}
+
+}  // namespace
+
+TEST_CASE("each value of a summary comes back from its file", "[summary]") {
+  profkit::summary const saved = filled_summary();
+  std::vector<std::string> const values = values_of(saved);
+  REQUIRE(values.size() > 800);
+  summary_file const file;
+  profkit::save_summary(saved, file.path);
+  CHECK(values_of(profkit::load_summary(file.path)) == values);
+  // What is n/a, empty or false stays so.
+  profkit::save_summary({}, file.path);
+  CHECK(values_of(profkit::load_summary(file.path)) == values_of({}));
+}
+
+TEST_CASE("the summary of a recorded run is the same from its file, and so is its report", "[summary]") {
+  for (char const* const name : {"small-128-train-fp32", "tiny-128-train-bf16"}) {
+    profkit::summary const saved = profkit::analyze(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"));
+    summary_file const file;
+    profkit::save_summary(saved, file.path);
+    profkit::summary const loaded = profkit::load_summary(file.path);
+    CHECK(values_of(loaded) == values_of(saved));
+    CHECK(profkit::report_json(loaded) == profkit::report_json(saved));
+  }
+}
+
+TEST_CASE("a report has the file of its summary", "[summary]") {
+  profkit::report const report{std::make_shared<profkit::profile const>(profile_with_everything())};
+  std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-summary-of-" + std::to_string(::getpid()));
+  report.write(directory);
+  CHECK(values_of(profkit::load_summary(directory / "summary.profkit")) == values_of(report.summary()));
+  std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("a summary's file that is cut off, longer or damaged anywhere is refused", "[summary]") {
+  summary_file const file;
+  profkit::save_summary(profkit::analyze(made_profile()), file.path);
+  std::string const bytes = file.bytes();
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    file.write(bytes.substr(0, length));
+    REQUIRE_THROWS_AS(profkit::load_summary(file.path), profkit::error);
+  }
+  for (std::size_t position = 0; position < bytes.size(); ++position) {
+    std::string damaged = bytes;
+    damaged[position] = static_cast<char>(damaged[position] ^ 0x10);
+    file.write(damaged);
+    REQUIRE_THROWS_AS(profkit::load_summary(file.path), profkit::error);
+  }
+  file.write(bytes + '\0');
+  CHECK_THROWS_MATCHES(profkit::load_summary(file.path), profkit::error, MessageMatches(ContainsSubstring("its checksum is wrong")));
+}
+
+TEST_CASE("what is no summary, and a summary with other members, is named", "[summary]") {
+  summary_file const file;
+  CHECK_THROWS_MATCHES(profkit::load_summary("/nowhere/summary.profkit"), profkit::error,
+                       MessageMatches(ContainsSubstring("cannot open /nowhere/summary.profkit")));
+  CHECK_THROWS_MATCHES(profkit::save_summary({}, "/nowhere/summary.profkit"), profkit::error,
+                       MessageMatches(ContainsSubstring("/nowhere/summary.profkit")));
+  profkit::save(made_profile(), file.path);
+  CHECK_THROWS_MATCHES(profkit::load_summary(file.path), profkit::error,
+                       MessageMatches(ContainsSubstring(file.path.string() + ": it is not a profkit summary")));
+  profkit::save_summary({}, file.path);
+  std::string bytes = file.bytes();
+  bytes[profkit::detail::summary_magic.size()] = static_cast<char>(bytes[profkit::detail::summary_magic.size()] + 1);
+  file.write(bytes);
+  CHECK_THROWS_MATCHES(profkit::load_summary(file.path), profkit::error,
+                       MessageMatches(ContainsSubstring("was written by another version of profkit")));
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("is not a profkit profile")));
+}
+
+TEST_CASE("a summary whose rows point outside its lists is refused", "[summary]") {
+  auto const changed = [](std::function<void(profkit::summary&)> const& change) {
+    profkit::summary result = filled_summary();
+    change(result);
+    return result;
+  };
+  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].parent = 1; }), "a scope comes before its parent");
+  check_is_refused(changed([](profkit::summary& of) { of.scopes[0].parent = 7; }), "a scope comes before its parent");
+  check_is_refused(changed([](profkit::summary& of) { of.scopes[0].parent = 0; }), "a scope comes before its parent");
+  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].depth = 4'000'000'000U; }), "a scope has another depth");
+  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].path.clear(); }), "a scope has another depth");
+  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].memory.pop_back(); }), "a scope has memory of other allocators");
+  check_is_refused(changed([](profkit::summary& of) { of.adopted[0].depth = 4'000'000'000U; }), "an adopted scope lies deeper");
+  check_is_refused(changed([](profkit::summary& of) { of.steps.host_verdict.verdict = static_cast<profkit::step_verdict>(6); }),
+                   "a verdict on steps is 6");
+}
+
+TEST_CASE("the layout of a summary is that of its members' names and types", "[summary]") {
+  std::string layout;
+  profkit::detail::layout_of<profkit::hidden_work>::add_to(layout);
+  CHECK(layout == "{busy_ms:r8exposed_ms:r8}");
+  layout.clear();
+  profkit::detail::layout_of<profkit::memory_summary>::add_to(layout);
+  CHECK(layout == "{source:squantity:ssamples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?u8peak_over:s}");
+}

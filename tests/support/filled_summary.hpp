@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/analyze/summary_fields.hpp>
+#include <profkit/profile/record_fields.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// Gives each number and text of a summary a value of its own, and each list two elements.
+class summary_filler {
+ public:
+  template <class T>
+  void operator()(T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      value = ++made_ % 2 == 0;
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      value = static_cast<T>(++made_) + (std::is_floating_point_v<T> ? static_cast<T>(0.25) : T{});
+    } else if constexpr (std::is_enum_v<T>) {
+      value = profkit::detail::file_enum<T>::last;
+    } else {
+      using profkit::detail::fields;
+      fields(*this, value);
+    }
+  }
+  void operator()(std::string& text) { text = "text " + std::to_string(++made_); }
+  void operator()(std::chrono::nanoseconds& value) { value = std::chrono::nanoseconds{++made_}; }
+  void operator()(profkit::milliseconds& value) { value = profkit::milliseconds{static_cast<double>(++made_) + 0.5}; }
+  template <class T>
+  void operator()(std::optional<T>& value) {
+    (*this)(value.emplace());
+  }
+  template <class T>
+  void operator()(std::vector<T>& values) {
+    values.resize(2);
+    for (T& each : values) (*this)(each);
+  }
+  template <class T, std::size_t Count>
+  void operator()(std::array<T, Count>& values) {
+    for (T& each : values) (*this)(each);
+  }
+
+  [[nodiscard]] static constexpr std::uint32_t format() { return profkit::detail::profile_format; }
+
+ private:
+  int made_ = 0;
+};
+
+/// A summary in which each member has a value of its own, and positions fit.
+inline profkit::summary filled_summary() {
+  profkit::summary result;
+  summary_filler fill;
+  fill(result);
+  for (std::size_t i = 0; i < result.scopes.size(); ++i) {
+    result.scopes[i].depth = static_cast<std::uint32_t>(i);
+    result.scopes[i].parent = i == 0 ? std::nullopt : std::optional{i - 1};
+  }
+  for (profkit::adopted_summary& each : result.adopted) each.depth = 1;
+  return result;
+}
+
+/// All values of a summary, one after the other, as texts.
+class summary_values {
+ public:
+  template <class T>
+  void operator()(T& value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      put(value == value ? std::to_string(value) : "not a number");
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      put(std::to_string(value));
+    } else if constexpr (std::is_enum_v<T>) {
+      put(std::to_string(static_cast<int>(value)));
+    } else {
+      using profkit::detail::fields;
+      fields(*this, value);
+    }
+  }
+  void operator()(std::string& text) { put(text); }
+  void operator()(std::chrono::nanoseconds& value) { put(std::to_string(value.count())); }
+  void operator()(profkit::milliseconds& value) { put(std::to_string(value.count())); }
+  template <class T>
+  void operator()(std::optional<T>& value) {
+    put(value ? "a value" : "n/a");
+    if (value) (*this)(*value);
+  }
+  template <class T>
+  void operator()(std::vector<T>& values) {
+    put(std::to_string(values.size()) + " elements");
+    for (T& each : values) (*this)(each);
+  }
+  template <class T, std::size_t Count>
+  void operator()(std::array<T, Count>& values) {
+    for (T& each : values) (*this)(each);
+  }
+
+  [[nodiscard]] static constexpr std::uint32_t format() { return profkit::detail::profile_format; }
+  [[nodiscard]] std::vector<std::string> const& values() const { return values_; }
+
+ private:
+  void put(std::string text) { values_.push_back(std::move(text)); }
+
+  std::vector<std::string> values_;
+};
+
+inline std::vector<std::string> values_of(profkit::summary what) {
+  summary_values values;
+  values(what);
+  return values.values();
+}
