@@ -9,6 +9,7 @@ set(PROFKIT_HEADERS
     profkit/session.hpp
     profkit/version.hpp
     profkit/analyze/analyze.hpp
+    profkit/analyze/check_summary.hpp
     profkit/analyze/gpu/api_call_kind.hpp
     profkit/analyze/gpu/attribution.hpp
     profkit/analyze/gpu/counted_operations.hpp

@@ -135,6 +135,25 @@ TEST_CASE("a summary whose rows point outside its lists is refused", "[summary]"
                    "a verdict on steps is 6");
 }
 
+TEST_CASE("a summary that lacks one of two figures which are known together is refused", "[summary]") {
+  auto const check = [](char const* why, std::function<void(profkit::step_summary&)> const& change) {
+    profkit::summary damaged = filled_summary();
+    change(damaged.steps);
+    check_is_refused(damaged, why);
+  };
+  check("GPU steps without a verdict", [](profkit::step_summary& of) { of.gpu_verdict.reset(); });
+  check("an interval of the mean with one end", [](profkit::step_summary& of) { of.host_verdict.ci95_low.reset(); });
+  check("an interval of the mean without its samples", [](profkit::step_summary& of) { of.gpu_verdict->effective_samples.reset(); });
+  check("a drift without its probability", [](profkit::step_summary& of) { of.gpu_period->verdict.drift_p_value.reset(); });
+  check("a steady part without its begin", [](profkit::step_summary& of) {
+    of.host_verdict.finding = profkit::warmup_finding::enough;
+    of.host_verdict.steady_from.reset();
+  });
+  check("a mean power without the highest", [](profkit::step_summary& of) { of.clocks[1].max_watt.reset(); });
+  check("a host that runs ahead by an unknown number of steps",
+        [](profkit::step_summary& of) { of.gpu_period->median_steps_ahead.reset(); });
+}
+
 TEST_CASE("the layout of a summary is that of its members' names and types", "[summary]") {
   std::string layout;
   profkit::detail::layout_of<profkit::hidden_work>::add_to(layout);

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "../analyze/check_summary.hpp"
 #include "../analyze/summary.hpp"
 #include "../analyze/summary_fields.hpp"
 #include "../analyze/summary_layout.hpp"
@@ -43,23 +44,6 @@ inline void write_summary(summary const& what, byte_output& to) {
   to.write(content);
 }
 
-/// @throws profkit::error if the positions in a summary are not those of its own lists, on which its tables rely.
-inline void check_positions(summary const& read) {
-  auto const require = [](bool is_right, char const* what) {
-    if (!is_right) throw error{std::string{"the summary is damaged: "} + what};
-  };
-  for (std::size_t i = 0; i < read.scopes.size(); ++i) {
-    scope_summary const& row = read.scopes[i];
-    require(!row.parent || *row.parent < i, "a scope comes before its parent");
-    std::uint32_t const depth = row.parent ? read.scopes[*row.parent].depth + 1 : 0;
-    require(row.depth == depth && depth <= row.path.size(), "a scope has another depth than its place in the tree");
-    require(row.memory.empty() || row.memory.size() == read.allocators.size(), "a scope has memory of other allocators");
-  }
-  for (adopted_summary const& row : read.adopted) {
-    require(row.depth <= row.path.size(), "an adopted scope lies deeper than its path says");
-  }
-}
-
 /// @return the checksum of what the stream has from here to its end.
 inline std::uint32_t checksum_of_rest(std::istream& from) {
   checksum sum;
@@ -89,7 +73,7 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
   summary result;
   archive(result);
   if (!archive.at_end()) throw error{"the summary is damaged: it goes on behind its end"};
-  check_positions(result);
+  summary_check{}(result);
   return result;
 }
 

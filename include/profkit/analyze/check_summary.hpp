@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "../profile/error.hpp"
+#include "summary.hpp"
+
+namespace profkit::detail {
+
+/// Refuses a summary from a file on whose members tables could not rely: positions outside its lists, and figures that are known together
+/// and of which one is missing.
+class summary_check {
+ public:
+  /// @throws profkit::error that says what is wrong.
+  void operator()(summary const& read) const {
+    for (std::size_t i = 0; i < read.scopes.size(); ++i) check_row(read, i);
+    for (adopted_summary const& row : read.adopted) {
+      require(row.depth <= row.path.size(), "an adopted scope lies deeper than its path says");
+    }
+    check_steps(read.steps);
+  }
+
+ private:
+  static void require(bool is_right, char const* what) {
+    if (!is_right) throw error{std::string{"the summary is damaged: "} + what};
+  }
+
+  static void check_row(summary const& read, std::size_t position) {
+    scope_summary const& row = read.scopes[position];
+    require(!row.parent || *row.parent < position, "a scope comes before its parent");
+    std::uint32_t const depth = row.parent ? read.scopes[*row.parent].depth + 1 : 0;
+    // The text of a path is longer than it is deep, so no text is much longer than the file.
+    require(row.depth == depth && depth <= row.path.size(), "a scope has another depth than its place in the tree");
+    require(row.memory.empty() || row.memory.size() == read.allocators.size(), "a scope has memory of other allocators");
+  }
+
+  static void check_steps(step_summary const& steps) {
+    require(steps.gpu.has_value() == steps.gpu_verdict.has_value(), "GPU steps without a verdict");
+    check_verdict(steps.host_verdict);
+    if (steps.gpu_verdict) check_verdict(*steps.gpu_verdict);
+    for (clock_summary const& each : steps.clocks) {
+      require(each.mean_watt.has_value() == each.max_watt.has_value(), "a mean power without the highest");
+    }
+    if (!steps.gpu_period) return;
+    check_verdict(steps.gpu_period->verdict);
+    require(steps.gpu_period->median_steps_ahead.has_value() == steps.gpu_period->max_steps_ahead.has_value(),
+            "a host that runs ahead by an unknown number of steps");
+  }
+
+  static void check_verdict(verdict_summary const& verdict) {
+    require(verdict.ci95_low.has_value() == verdict.ci95_high.has_value(), "an interval of the mean with one end");
+    require(!verdict.relative_half_width || verdict.effective_samples, "an interval of the mean without its samples");
+    require(!verdict.drift || verdict.drift_p_value, "a drift without its probability");
+    bool const has_steady_part = verdict.finding != warmup_finding::unknown && verdict.finding != warmup_finding::drifting;
+    require(verdict.steady_from || (!has_steady_part && verdict.verdict != step_verdict::still_warming), "a steady part without its begin");
+  }
+};
+
+}  // namespace profkit::detail
