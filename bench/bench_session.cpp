@@ -25,8 +25,8 @@ profkit::options options_of(std::uint64_t log_bytes) {
 
 undrained::undrained(std::uint64_t log_bytes) {
   profkit::options const options = options_of(log_bytes);
-  profkit::profile unused;
-  profkit::detail::start_recording(options.most_records, options.log_slots_per_thread, unused);
+  profkit::profile_builder unused;
+  profkit::detail::start_recording(options.log_slots_per_thread, unused);
   __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording, __ATOMIC_RELEASE);
 }
 
@@ -61,7 +61,7 @@ std::uint64_t log_position() {
 void forget_recorded() {
   static std::mutex one_reader;
   std::lock_guard<std::mutex> const lock{one_reader};
-  profkit::detail::log_reader const skips_what_was_recorded;
+  profkit::detail::skip_logs();
 }
 
 }  // namespace bench

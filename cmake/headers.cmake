@@ -83,8 +83,13 @@ set(PROFKIT_HEADERS
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_library.hpp
     profkit/collect/nvtx.hpp
+    profkit/collect/scope_node_paths.hpp
+    profkit/drain/event_records.hpp
     profkit/drain/log_drain.hpp
+    profkit/drain/log_events.hpp
     profkit/drain/log_reader.hpp
+    profkit/drain/recent_sites.hpp
+    profkit/drain/scope_paths.hpp
     profkit/drain/step_queue.hpp
     profkit/drain/wrong_end_text.hpp
     profkit/profile/archive.hpp
@@ -100,8 +105,12 @@ set(PROFKIT_HEADERS
     profkit/profile/journal_encoder.hpp
     profkit/profile/journal_format.hpp
     profkit/profile/journal_reader.hpp
+    profkit/profile/launch_numbers.hpp
+    profkit/profile/name_positions.hpp
     profkit/profile/new_file.hpp
+    profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
+    profkit/profile/profile_builder.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/time.hpp
@@ -119,8 +128,6 @@ set(PROFKIT_HEADERS
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
     profkit/record/own_thread.hpp
-    profkit/record/path_finder.hpp
-    profkit/record/record_room.hpp
     profkit/record/recorder.hpp
     profkit/record/scope.hpp
     profkit/record/scope_listener.hpp

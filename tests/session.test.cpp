@@ -29,10 +29,10 @@ class diary final : public profkit::collector {
  public:
   explicit diary(std::vector<std::string>& entries) : entries_{&entries} {}
   [[nodiscard]] std::string_view name() const noexcept override { return "diary"; }
-  void start(profkit::profile&) override { entries_->push_back("start"); }
+  void start(profkit::profile_builder&) override { entries_->push_back("start"); }
   void before_step(profkit::step_record const& step) override { entries_->push_back("before " + std::to_string(step.index)); }
   void after_step(profkit::step_record const& step) override { entries_->push_back("after " + std::to_string(step.index)); }
-  void drain(profkit::profile&, bool last) override {
+  void drain(profkit::profile_builder&, bool last) override {
     if (last) entries_->push_back("last drain");
   }
   void stop() override { entries_->push_back("stop"); }
@@ -59,10 +59,10 @@ class broken final : public profkit::collector {
  public:
   explicit broken(std::string where, int& calls) : where_{std::move(where)}, calls_{&calls} {}
   [[nodiscard]] std::string_view name() const noexcept override { return "broken"; }
-  void start(profkit::profile&) override { fail_in("start"); }
+  void start(profkit::profile_builder&) override { fail_in("start"); }
   void before_step(profkit::step_record const&) override { fail_in("before"); }
   void after_step(profkit::step_record const&) override { fail_in("after"); }
-  void drain(profkit::profile&, bool) override { fail_in("drain"); }
+  void drain(profkit::profile_builder&, bool) override { fail_in("drain"); }
 
  private:
   void fail_in(char const* where) {
@@ -364,7 +364,7 @@ class round_counter final : public profkit::collector {
  public:
   explicit round_counter(std::atomic<int>& rounds) : rounds_{&rounds} {}
   [[nodiscard]] std::string_view name() const noexcept override { return "rounds"; }
-  void drain_in_step(profkit::profile&) override { ++*rounds_; }
+  void drain_in_step(profkit::profile_builder&) override { ++*rounds_; }
   [[nodiscard]] bool drains_in_step() const noexcept override { return true; }
 
  private:
@@ -464,7 +464,7 @@ TEST_CASE("a collector that cannot be drained in steps is drained between them",
   class between final : public profkit::collector {
    public:
     [[nodiscard]] std::string_view name() const noexcept override { return "between"; }
-    void drain(profkit::profile&, bool last) override {
+    void drain(profkit::profile_builder&, bool last) override {
       if (!last) ++*drained_;
     }
     explicit between(int& drained) : drained_{&drained} {}

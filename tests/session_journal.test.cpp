@@ -61,7 +61,7 @@ class restless final : public profkit::collector {
  public:
   restless(std::atomic<int>& drained, std::atomic<int>& flushed) : drained_{&drained}, flushed_{&flushed} {}
   [[nodiscard]] std::string_view name() const noexcept override { return "restless"; }
-  void drain_in_step(profkit::profile&) override {
+  void drain_in_step(profkit::profile_builder&) override {
     if (++*drained_ % 2 == 1) throw std::runtime_error{"never mind"};
   }
   void flush() override { ++*flushed_; }

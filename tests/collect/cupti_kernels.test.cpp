@@ -254,7 +254,7 @@ TEST_CASE("starting and stopping twice does nothing more", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{plain_options()};
   auto& collector = session.collect(profkit::cupti_kernels());
-  profkit::profile ignored;
+  profkit::profile_builder ignored;
   collector.start(ignored);
   fake.kernel("_Z1av", 1, 100, 200);
   CHECK(session.report().profile().gpu_operations.size() == 1);

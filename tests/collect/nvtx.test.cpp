@@ -52,10 +52,10 @@ std::string push_of_step(int number) { return "push step in profkit payload " + 
 class with_scopes final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "with scopes"; }
-  void start(profkit::profile&) override { PROF_SCOPE("reading"); }
+  void start(profkit::profile_builder&) override { PROF_SCOPE("reading"); }
   void before_step(profkit::step_record const&) override { PROF_SCOPE("reading"); }
   void after_step(profkit::step_record const&) override {}
-  void drain(profkit::profile&, bool last) override {
+  void drain(profkit::profile_builder&, bool last) override {
     if (last) PROF_SCOPE("last reading");
   }
 };

@@ -210,7 +210,7 @@ void release_to_arena(void* memory) {
 class recorded_arena : public profkit::collector {
  public:
   std::string_view name() const noexcept override { return "arena"; }
-  void start(profkit::profile& into) override { into.allocators.push_back({"arena", bytes_in_arena(), false}); }
+  void start(profkit::profile_builder& into) override { into.position_of(profkit::allocator_record{"arena", bytes_in_arena(), false}); }
 };
 
 class polled_arena : public profkit::memory_source {

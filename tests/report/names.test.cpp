@@ -63,7 +63,7 @@ std::vector<profkit::site>& hostile_sites() {
 class hostile_collector final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return hostile_names()[4]; }
-  void start(profkit::profile&) override { throw std::runtime_error{"it broke\nin two lines: \xff"}; }
+  void start(profkit::profile_builder&) override { throw std::runtime_error{"it broke\nin two lines: \xff"}; }
 };
 
 /// Scopes, work, adopted scopes, counters, allocations, an item and a collector with such names.

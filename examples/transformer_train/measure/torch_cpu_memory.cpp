@@ -81,8 +81,8 @@ torch_cpu_memory::torch_cpu_memory() = default;
 torch_cpu_memory::~torch_cpu_memory() = default;
 torch_cpu_memory::torch_cpu_memory(torch_cpu_memory&&) noexcept = default;
 
-void torch_cpu_memory::start(profkit::profile& into) {
-  into.allocators.push_back({std::string{source_name}, 0, false});
+void torch_cpu_memory::start(profkit::profile_builder& into) {
+  into.position_of(profkit::allocator_record{std::string{source_name}, 0, false});
   reporting_ = std::make_unique<reporting>();
 }
 

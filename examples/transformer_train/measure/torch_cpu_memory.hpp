@@ -25,7 +25,7 @@ class torch_cpu_memory final : public profkit::memory_source {
   torch_cpu_memory& operator=(torch_cpu_memory const&) = delete;
 
   [[nodiscard]] std::string_view name() const noexcept override { return source_name; }
-  void start(profkit::profile& into) override;
+  void start(profkit::profile_builder& into) override;
   [[nodiscard]] std::vector<profkit::memory_reading> read() override;
   void reset_peak() override;
   void stop() override;

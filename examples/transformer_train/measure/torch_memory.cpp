@@ -69,12 +69,12 @@ std::uint64_t allocated_bytes() noexcept {
 
 }  // namespace
 
-void torch_memory::start(profkit::profile& into) {
+void torch_memory::start(profkit::profile_builder& into) {
   if (!by_scope_) return;
   has_to_be_polled_ = !is_tracked();
   if (has_to_be_polled_) return;
   auto const requested = static_cast<std::uint64_t>(all_of(allocator::getDeviceStats(device).requested_bytes).current);
-  into.allocators.push_back({std::string{source_name}, requested, false});
+  into.position_of(profkit::allocator_record{std::string{source_name}, requested, false});
 }
 
 std::vector<profkit::memory_reading> torch_memory::read() {

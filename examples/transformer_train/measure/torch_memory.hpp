@@ -21,7 +21,7 @@ class torch_memory final : public profkit::memory_source {
   explicit torch_memory(bool by_scope = false) : by_scope_{by_scope} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return source_name; }
-  void start(profkit::profile& into) override;
+  void start(profkit::profile_builder& into) override;
   [[nodiscard]] std::vector<profkit::memory_reading> read() override;
   void reset_peak() override;
   [[nodiscard]] profkit::polled_allocator at_scopes() const noexcept override;

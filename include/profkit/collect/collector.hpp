@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 
 namespace profkit {
@@ -36,10 +36,10 @@ class collector {
   /// Called before `start`, for a collector whose source gives times of CLOCK_REALTIME. The clock lives as long as the session runs; to be
   /// used in the functions below only.
   virtual void use_clock(detail::calendar_clock& clock) { static_cast<void>(clock); }
-  /// Called once, when the session takes the collector. May fill `profile::environment`.
-  virtual void start(profile& into) { static_cast<void>(into); }
+  /// Called once, when the session takes the collector. May fill `profile_builder::environment`.
+  virtual void start(profile_builder& into) { static_cast<void>(into); }
   /// Called after `start` if `PROFKIT=memory=scopes`.
-  virtual void poll_at_scopes(profile& into) { static_cast<void>(into); }
+  virtual void poll_at_scopes(profile_builder& into) { static_cast<void>(into); }
   /// Called before a step begins, and before the `before_step` of any collector: for what takes time, on the host or on a device.
   virtual void prepare_step(step_record const& step) { static_cast<void>(step); }
   /// Called before a step begins.
@@ -48,14 +48,14 @@ class collector {
   virtual void after_step(step_record const& step) { static_cast<void>(step); }
   /// Moves what is complete into the profile. Called between steps, at most every 10 ms, and with `last` when the session ends. Must be
   /// quick, as the next step waits for it: ask for a bounded number of things unless it is the `last` time.
-  virtual void drain(profile& into, bool last) {
+  virtual void drain(profile_builder& into, bool last) {
     static_cast<void>(into);
     static_cast<void>(last);
   }
   /// Called every 10 to 25 ms on the session's own thread, inside steps too. Moves what is complete into the profile, but adds nothing to
   /// `profile::gpu_steps`. Has to be quick, as a step that begins or ends meanwhile waits, and must not count on a current device. What it
   /// throws is dropped.
-  virtual void drain_in_step(profile& into) { static_cast<void>(into); }
+  virtual void drain_in_step(profile_builder& into) { static_cast<void>(into); }
   /// Called only with `PROFKIT=journal=FILE`, after `drain_in_step` on the same thread: to ask the outside party for what it holds back, so
   /// that the journal has it soon. What it throws is dropped.
   virtual void flush() {}

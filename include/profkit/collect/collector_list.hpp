@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "collector.hpp"
 
 namespace profkit::detail {
@@ -42,7 +42,7 @@ class collector_list {
 
   /// On the session's own thread. What a collector throws, its next `drain` will throw again, and be heard.
   /// @param flushes whether to call `collector::flush`, too.
-  void drain_in_step(profile& into, bool flushes) noexcept {
+  void drain_in_step(profile_builder& into, bool flushes) noexcept {
     for (auto const& each : all_) {
       try {
         if (!each->status().works) continue;
@@ -64,12 +64,14 @@ class collector_list {
     return std::any_of(all_.begin(), all_.end(), [](auto const& each) { return each->status().works && each->times_steps(); });
   }
 
-  void describe(profile& into) const {
-    into.collectors.clear();
+  /// The outcome of each.
+  [[nodiscard]] std::vector<collector_record> describe() const {
+    std::vector<collector_record> result;
     for (auto const& each : all_) {
       collector_status const& status = each->status();
-      into.collectors.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason, each->kind()});
+      result.push_back({std::string{each->name()}, status.works ? "collected" : "not collected", status.reason, each->kind()});
     }
+    return result;
   }
 
  private:

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "../profile/profile.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_error.hpp"
@@ -31,8 +30,8 @@ class gpu_clocks final : public collector {
   void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
 
   /// @throws profkit::error if there is no usable device, no NVML, or the device does not say what its clocks run at.
-  void start(profile& into) override {
-    device_ = detail::describe_cuda(into.environment);
+  void start(profile_builder& into) override {
+    device_ = detail::describe_cuda(into.environment());
     char bus_id[32] = {};
     detail::cuda_check(detail::cuda.device_get_pci_bus_id(bus_id, static_cast<int>(sizeof bus_id), device_), "cudaDeviceGetPCIBusId");
     nvml_ = std::make_unique<detail::nvml_library>();
@@ -55,14 +54,14 @@ class gpu_clocks final : public collector {
     next_reading_ = end + std::max<std::chrono::steady_clock::duration>(shortest_interval, 100 * (end - now));
   }
 
-  void drain(profile& into, bool last) override {
+  void drain(profile_builder& into, bool last) override {
     bool const is_recent = last_step_ && std::chrono::steady_clock::now() - last_step_->end < shortest_interval;
     if (last && is_recent && !last_step_->warmup) records_.push_back(read(last_step_->index));
     drain_in_step(into);
   }
 
-  void drain_in_step(profile& into) override {
-    into.device_clocks.insert(into.device_clocks.end(), records_.begin(), records_.end());
+  void drain_in_step(profile_builder& into) override {
+    for (device_clock_record const& each : records_) into.add(each);
     records_.clear();
   }
 

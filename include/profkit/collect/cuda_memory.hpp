@@ -21,7 +21,7 @@ class cuda_memory final : public memory_source {
   [[nodiscard]] std::string_view name() const noexcept override { return "cuda device"; }
 
   /// @throws profkit::error if there is no usable device.
-  void start(profile& into) override { detail::describe_cuda(into.environment); }
+  void start(profile_builder& into) override { detail::describe_cuda(into.environment()); }
 
   /// @throws profkit::error if the device cannot be asked.
   [[nodiscard]] std::vector<memory_reading> read() override {

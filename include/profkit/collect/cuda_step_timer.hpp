@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "../profile/profile.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cuda_event_pair.hpp"
@@ -31,8 +30,8 @@ class cuda_step_timer final : public collector {
   [[nodiscard]] bool times_steps() const noexcept override { return true; }
 
   /// @throws profkit::error if there is no usable device.
-  void start(profile& into) override {
-    device_ = detail::describe_cuda(into.environment);
+  void start(profile_builder& into) override {
+    device_ = detail::describe_cuda(into.environment());
     for (std::size_t i = 0; i < pairs_at_start; ++i) free_.emplace_back();
   }
 
@@ -56,17 +55,17 @@ class cuda_step_timer final : public collector {
     open_.reset();
   }
 
-  void drain(profile& into, bool last) override {
+  void drain(profile_builder& into, bool last) override {
     poll();
     if (last) {
       detail::poll_at_end([this] {
         poll();
         return !pending_.empty();
       });
-      into.quality.unread_gpu_times += untimed_;
+      into.count(&quality_record::unread_gpu_times, untimed_);
       untimed_ = 0;
     }
-    into.gpu_steps.insert(into.gpu_steps.end(), records_.begin(), records_.end());
+    for (gpu_step_record const& each : records_) into.add(each);
     records_.clear();
   }
 

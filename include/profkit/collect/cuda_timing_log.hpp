@@ -9,8 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../profile/profile.hpp"
-#include "../record/record_room.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/recorder.hpp"
 #include "cuda_event_pair.hpp"
 
@@ -66,7 +65,7 @@ static_assert(std::is_trivially_destructible_v<gpu_timing_state>, "GPU scopes ma
 
 inline gpu_timing_state gpu_timings{};
 
-inline void drain_gpu_timings(profile& into, bool last);
+inline void drain_gpu_timings(profile_builder& into, bool last);
 inline void reset_gpu_timings();
 
 /// The first GPU scope of the process makes the session drain these logs, too.
@@ -161,7 +160,7 @@ inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept 
 }
 
 /// @return whether the session is done with it.
-inline bool read_gpu_timing(gpu_timing& timing, profile& into, record_room& room) {
+inline bool read_gpu_timing(gpu_timing& timing, profile_builder& into) {
   if (timing.session != recorder.session) return true;  // of a session that has ended
   if (!timing.resolved) return false;                   // its scope is still in the log of its thread
   if (timing.path == path_record::no_parent) return true;
@@ -169,10 +168,9 @@ inline bool read_gpu_timing(gpu_timing& timing, profile& into, record_room& room
   auto const state = timing.is_timed ? timing.events.query(duration) : cuda_event_pair::state::failed;
   if (state == cuda_event_pair::state::pending) return false;
   if (state == cuda_event_pair::state::ready) {
-    if (room.take())
-      into.gpu_scopes.push_back({timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, duration});
+    into.add(gpu_scope_record{timing.path, timestamp{std::chrono::nanoseconds{timing.begin_ns}}, timing.device, duration});
   } else {
-    ++into.quality.untimed_gpu_scopes;
+    into.count(&quality_record::untimed_gpu_scopes);
   }
   return true;
 }
@@ -215,18 +213,17 @@ std::uint64_t count_pending_gpu_timings(Condition&& condition) {
 /// Asks at most for twice as many as have been finished since the last time, and some more: so draining between steps takes no longer than
 /// a share of what making the scopes took, however far the device is behind.
 /// @param is_last ask for all.
-inline void read_gpu_timings(profile& into, bool is_last) {
+inline void read_gpu_timings(profile_builder& into, bool is_last) {
   constexpr std::uint64_t some = 16;
   std::uint64_t const finished = take_finished_gpu_timings();
   if (has_unseen_cuda_error()) return;
   relaxed_capture_mode const relaxed;
-  record_room room{into};
   std::uint64_t left = is_last ? count_pending_gpu_timings([](gpu_timing const&) { return true; }) : 2 * finished + some;
   gpu_timing* const newest = gpu_timings.newest_pending;
   for (bool was_newest = false; left > 0 && !was_newest && gpu_timings.pending != nullptr; --left) {
     gpu_timing& each = take_oldest_pending_gpu_timing();
     was_newest = &each == newest;
-    if (read_gpu_timing(each, into, room)) {
+    if (read_gpu_timing(each, into)) {
       give_back_gpu_timing(each);
     } else {
       add_pending_gpu_timing(each);
@@ -235,7 +232,7 @@ inline void read_gpu_timings(profile& into, bool is_last) {
 }
 
 /// Never blocks, except that it waits up to 5 seconds for the device if the session ends.
-inline void drain_gpu_timings(profile& into, bool last) {
+inline void drain_gpu_timings(profile_builder& into, bool last) {
   read_gpu_timings(into, last);
   if (!last) return;
   poll_at_end([&into] {
@@ -243,8 +240,9 @@ inline void drain_gpu_timings(profile& into, bool last) {
     // Those that are not resolved were finished just now, after the logs were drained: they come too late.
     return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
   });
-  into.quality.unread_gpu_times += count_pending_gpu_timings([](gpu_timing const& timing) { return timing.session == recorder.session; });
-  into.quality.untimed_gpu_scopes += __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED);
+  into.count(&quality_record::unread_gpu_times,
+             count_pending_gpu_timings([](gpu_timing const& timing) { return timing.session == recorder.session; }));
+  into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
 }
 
 inline void reset_gpu_timings() { __atomic_store_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED); }

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "../profile/profile.hpp"
-#include "../record/path_finder.hpp"
-#include "../record/record_room.hpp"
+#include "../profile/profile_builder.hpp"
 #include "collector.hpp"
 #include "cuda_environment.hpp"
 #include "cupti_placement.hpp"
 #include "cupti_tracing.hpp"
+#include "scope_node_paths.hpp"
 
 namespace profkit {
 
@@ -56,12 +51,12 @@ class cupti_kernels final : public collector {
   }
 
   /// @throws profkit::error that says why kernels cannot be collected: no driver, no libcupti, one that is too old, another tool, ...
-  void start(profile& into) override {
+  void start(profile_builder& into) override {
     if (tracing_) return;
     auto tracing = std::make_unique<detail::cupti_tracing>(options_.all_api_calls);
-    if (into.environment.gpu.empty()) static_cast<void>(detail::describe_cuda(into.environment));
-    into.has_all_api_calls = options_.all_api_calls;
-    into.allocators.push_back({detail::cupti_allocations::name, detail::used_device_memory(), false});
+    if (into.environment().gpu.empty()) static_cast<void>(detail::describe_cuda(into.environment()));
+    into.set(&profile::has_all_api_calls, options_.all_api_calls);
+    into.position_of(allocator_record{detail::cupti_allocations::name, detail::used_device_memory(), false});
     tracing_ = std::move(tracing);
   }
 
@@ -69,16 +64,16 @@ class cupti_kernels final : public collector {
     if (tracing_) tracing_->record(step.has_kernels);
   }
 
-  void drain(profile& into, bool last) override {
+  void drain(profile_builder& into, bool last) override {
     if (!tracing_) return;
     if (last) tracing_->finish();
     take_batch(into);
     if (!last) return;
-    into.quality.dropped_operations += tracing_->dropped();
+    into.count(&quality_record::dropped_operations, tracing_->dropped());
     take_graph_nodes(into);
   }
 
-  void drain_in_step(profile& into) override {
+  void drain_in_step(profile_builder& into) override {
     if (!tracing_) return;
     take_batch(into);
     take_graph_nodes(into);
@@ -94,70 +89,50 @@ class cupti_kernels final : public collector {
   void stop() override { tracing_.reset(); }
 
  private:
-  void take_batch(profile& into) {
+  void take_batch(profile_builder& into) {
     detail::cupti_batch batch = tracing_->take();
-    detail::record_room room{into};
-    append(into.gpu_names, batch.new_gpu_names);
-    append(into.api_names, batch.new_api_names);
-    room.append(into.gpu_operations, batch.operations);
+    for (gpu_name_record& name : batch.new_gpu_names) gpu_names_.push_back(into.position_of(std::move(name)));
+    for (std::string const& name : batch.new_api_names) api_names_.push_back(into.position_of_api_name(name));
     clock_->look();
-    for (api_call_record& call : batch.calls) {
+    std::uint64_t invalid = batch.invalid;
+    for (api_call_record& call : batch.calls) {  // before the operations, which are placed by their launches
+      call.correlation = into.extended_correlation(static_cast<std::uint32_t>(call.correlation));
+      call.name = api_names_[call.name];
       call.thread = thread_of(call.thread, into);
       placement_->place(call);
+      invalid += add_if_valid(call, into);
     }
-    into.quality.invalid_operations += batch.invalid + drop_invalid(batch.calls, 0);
-    room.append(into.api_calls, batch.calls);
-    std::size_t const first_new = unwrapped_operations_;
-    for (; unwrapped_operations_ < into.gpu_operations.size(); ++unwrapped_operations_) unwrap(into.gpu_operations[unwrapped_operations_]);
-    for (; unwrapped_calls_ < into.api_calls.size(); ++unwrapped_calls_) unwrap(into.api_calls[unwrapped_calls_]);
-    for (std::size_t i = first_new; i < into.gpu_operations.size(); ++i) placement_->place(into.gpu_operations[i], into.api_calls);
-    into.quality.invalid_operations += drop_invalid(into.gpu_operations, first_new);
-    unwrapped_operations_ = into.gpu_operations.size();
-    into.quality.uncertain_operations = placement_->uncertain();
+    for (gpu_operation_record& operation : batch.operations) {
+      operation.correlation = into.extended_correlation(static_cast<std::uint32_t>(operation.correlation));
+      operation.name = gpu_names_[operation.name];
+      placement_->place(operation, into);
+      invalid += add_if_valid(operation, into);
+    }
+    into.count(&quality_record::invalid_operations, invalid);
   }
 
-  /// From a position on, drops what ends before it begins. @return how many.
+  /// @return 1 if the record ends before it begins.
   template <class Record>
-  static std::uint64_t drop_invalid(std::vector<Record>& records, std::size_t first) {
-    auto const end = std::remove_if(records.begin() + static_cast<std::ptrdiff_t>(first), records.end(),
-                                    [](Record const& each) { return each.time.end < each.time.begin; });
-    auto const dropped = static_cast<std::uint64_t>(records.end() - end);
-    records.erase(end, records.end());
-    return dropped;
+  static std::uint64_t add_if_valid(Record const& record, profile_builder& into) {
+    if (record.time.end < record.time.begin) return 1;
+    into.add(record);
+    return 0;
   }
 
-  template <class T>
-  static void append(std::vector<T>& to, std::vector<T>& from) {
-    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-  }
-
-  void take_graph_nodes(profile& into) {
+  void take_graph_nodes(profile_builder& into) {
     auto const nodes = tracing_->graph_nodes_if_changed(seen_graph_nodes_);
     if (!nodes) return;
-    into.graph_nodes.clear();
+    std::vector<graph_node_record> records;
     for (auto const& [node, scope] : *nodes) {
-      into.graph_nodes.push_back({node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
+      records.push_back({node, scope ? paths_.path_of(*scope.node(), into) : path_record::no_parent});
     }
-  }
-
-  /// CUPTI counts launches with 32 bits. Records of one kind that follow each other are less than 2^31 launches apart.
-  template <class Record>
-  void unwrap(Record& record) {
-    auto const correlation = static_cast<std::uint32_t>(record.correlation);
-    if (newest_correlation_ == 0) newest_correlation_ = (std::uint64_t{1} << 32U) | correlation;
-    auto const distance = static_cast<std::int32_t>(correlation - static_cast<std::uint32_t>(newest_correlation_));
-    record.correlation = static_cast<std::uint64_t>(static_cast<std::int64_t>(newest_correlation_) + distance);
-    newest_correlation_ = std::max(newest_correlation_, record.correlation);
+    into.set(&profile::graph_nodes, std::move(records));
   }
 
   /// A thread that launches need not have scopes.
-  std::uint32_t thread_of(std::uint32_t system_id, profile& into) {
-    auto const [known, is_new] = threads_.try_emplace(system_id, 0);
-    if (!is_new) return known->second;
-    std::uint32_t& thread = known->second;
-    while (thread < into.threads.size() && into.threads[thread].system_id != system_id) ++thread;
-    if (thread == into.threads.size()) into.threads.push_back({system_id, name_of_thread(system_id)});
-    return thread;
+  static std::uint32_t thread_of(std::uint32_t system_id, profile_builder& into) {
+    auto const known = into.find_thread(system_id);
+    return known ? *known : into.add(thread_record{system_id, name_of_thread(system_id)});
   }
 
   /// Empty if it has ended.
@@ -172,12 +147,10 @@ class cupti_kernels final : public collector {
   detail::calendar_clock* clock_ = nullptr;
   std::optional<detail::cupti_placement> placement_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
-  detail::path_finder paths_;
-  std::uint64_t seen_graph_nodes_ = 0;  ///< changes to them
-  std::uint64_t newest_correlation_ = 0;
-  std::size_t unwrapped_operations_ = 0;  ///< of the profile's; the rest has come since
-  std::size_t unwrapped_calls_ = 0;
-  std::unordered_map<std::uint32_t, std::uint32_t> threads_;  ///< system's number -> position in `profile::threads`
+  detail::scope_node_paths paths_;
+  std::uint64_t seen_graph_nodes_ = 0;    ///< changes to them
+  std::vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
+  std::vector<std::uint32_t> api_names_;
 };
 
 }  // namespace profkit

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../profile/time.hpp"
 #include "../record/calendar_clock.hpp"
 
@@ -20,7 +20,7 @@ class cupti_placement {
  public:
   explicit cupti_placement(calendar_clock const& clock) noexcept : clock_{clock} {}
 
-  /// @param call of `profile::api_calls`; calls of a thread in the order of their ends.
+  /// @param call calls of a thread come in the order of their ends.
   void place(api_call_record& call) {
     if (clock_.changes() == 0) return place_all(call.time);
     timestamp& latest = latest_ends_[call.thread];
@@ -29,35 +29,17 @@ class cupti_placement {
     latest = end;
   }
 
-  /// @param calls with the launch of the operation, if it is known.
-  void place(gpu_operation_record& operation, std::vector<api_call_record> const& calls) {
+  /// @param known has the launch of the operation, if it is known.
+  void place(gpu_operation_record& operation, profile_builder& known) {
     if (clock_.changes() == 0) return place_all(operation.time);
     std::vector<timestamp> const begins = clock_.may_be(operation.time.begin);
-    timestamp const launch = launches_.find(operation.correlation, calls);
-    if (begins.size() > 1 && launch == timestamp{}) ++uncertain_;
-    timestamp const begin = first_from(launch - clock_error, begins);
+    std::optional<timestamp> const launch = known.launch_time(operation.correlation);
+    if (begins.size() > 1 && !launch) known.count(&quality_record::uncertain_operations);
+    timestamp const begin = first_from(launch.value_or(timestamp{}) - clock_error, begins);
     operation.time = {begin, first_from(begin, clock_.may_be(operation.time.end))};
   }
 
-  /// Operations that may have run at another moment: the launch is not known.
-  [[nodiscard]] std::uint64_t uncertain() const noexcept { return uncertain_; }
-
  private:
-  /// When what has a correlation was launched.
-  class launch_table {
-   public:
-    /// @return the epoch if it is not known.
-    timestamp find(std::uint64_t correlation, std::vector<api_call_record> const& calls) {
-      for (; known_ < calls.size(); ++known_) begins_.emplace(calls[known_].correlation, calls[known_].time.begin);
-      auto const found = begins_.find(correlation);
-      return found == begins_.end() ? timestamp{} : found->second;
-    }
-
-   private:
-    std::unordered_map<std::uint64_t, timestamp> begins_;
-    std::size_t known_ = 0;
-  };
-
   /// How much earlier than its launch an operation may seem to begin: CUPTI's times are interpolated.
   static constexpr std::chrono::nanoseconds clock_error{calendar_clock::min_change_ns};
 
@@ -78,9 +60,7 @@ class cupti_placement {
   }
 
   calendar_clock const& clock_;
-  launch_table launches_;
   std::unordered_map<std::uint32_t, timestamp> latest_ends_;  ///< of the calls of each thread
-  std::uint64_t uncertain_ = 0;
 };
 
 }  // namespace profkit::detail

@@ -28,9 +28,10 @@ inline std::string demangle(char const* mangled) {
   return status == 0 && text ? text.get() : mangled;
 }
 
-/// What the records of some buffers say. Positions are those of the tables in `cupti_record_reader`; correlations have 32 bits.
+/// What the records of some buffers say. `name` of a record is a number of `cupti_record_reader`, not a position in the profile;
+/// correlations have 32 bits.
 struct cupti_batch {
-  std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their positions
+  std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their numbers
   std::vector<std::string> new_api_names;
   std::vector<gpu_operation_record> operations;  ///< times are of CLOCK_REALTIME, here and in `calls`
   std::vector<api_call_record> calls;            ///< `thread` is what the system calls it
@@ -82,7 +83,7 @@ class cupti_record_reader {
         if (!has_time(set, operation, into)) return;
         operation.kind = gpu_operation_kind::set;
         operation.bytes = set.bytes;
-        operation.name = position_of_name("[CUDA memset]", into);
+        operation.name = number_of_name("[CUDA memset]", into);
         into.operations.push_back(operation);
         return;
       }
@@ -121,7 +122,7 @@ class cupti_record_reader {
     if (!has_time(copy, operation, into)) return;
     operation.kind = gpu_operation_kind::copy;
     operation.bytes = copy.bytes;
-    operation.name = position_of_copy(direction_of(copy.copyKind), into);
+    operation.name = number_of_copy(direction_of(copy.copyKind), into);
     into.operations.push_back(operation);
   }
 
@@ -129,7 +130,7 @@ class cupti_record_reader {
     auto const& call = reinterpret_cast<CUpti_ActivityAPI const&>(record);
     if (!has_time(call, into)) return;
     into.calls.push_back(
-        {{time_of(call.start), time_of(call.end)}, call.correlationId, position_of_call(domain, call.cbid, into), call.threadId});
+        {{time_of(call.start), time_of(call.end)}, call.correlationId, number_of_call(domain, call.cbid, into), call.threadId});
   }
 
   /// The text belongs to CUPTI and may go with its module, so it is compared and not only its address.
@@ -146,7 +147,7 @@ class cupti_record_reader {
     return recent = known->second;
   }
 
-  std::uint32_t position_of_name(char const* name, cupti_batch& into) {
+  std::uint32_t number_of_name(char const* name, cupti_batch& into) {
     auto const [known, is_new] = names_.try_emplace(name, static_cast<std::uint32_t>(mangled_names_.size()));
     if (is_new) {
       mangled_names_.push_back(&known->first);
@@ -159,14 +160,14 @@ class cupti_record_reader {
     return kind < copy_directions ? static_cast<copy_direction>(kind) : copy_direction::unknown;
   }
 
-  std::uint32_t position_of_copy(copy_direction direction, cupti_batch& into) {
+  std::uint32_t number_of_copy(copy_direction direction, cupti_batch& into) {
     std::size_t const known = into.new_gpu_names.size();
-    std::uint32_t const position = position_of_name(copy_names[static_cast<std::size_t>(direction)], into);
+    std::uint32_t const number = number_of_name(copy_names[static_cast<std::size_t>(direction)], into);
     if (into.new_gpu_names.size() > known) into.new_gpu_names.back().direction = direction;
-    return position;
+    return number;
   }
 
-  std::uint32_t position_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, cupti_batch& into) {
+  std::uint32_t number_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, cupti_batch& into) {
     std::uint64_t const key = (static_cast<std::uint64_t>(domain) << 32U) | id;
     auto const [known, is_new] = calls_.try_emplace(key, static_cast<std::uint32_t>(calls_.size()));
     if (is_new) {
@@ -190,9 +191,9 @@ class cupti_record_reader {
   static constexpr std::size_t recent_size = 256;
 
   cupti_library const& cupti_;
-  std::unordered_map<std::string, std::uint32_t> names_;  ///< mangled -> position in `profile::gpu_names`
-  std::vector<std::string const*> mangled_names_;         ///< keys of `names_`, by position
-  std::uint32_t recent_[recent_size] = {};                ///< by address of the text: positions to try first
+  std::unordered_map<std::string, std::uint32_t> names_;  ///< mangled -> number
+  std::vector<std::string const*> mangled_names_;         ///< keys of `names_`, by number
+  std::uint32_t recent_[recent_size] = {};                ///< by address of the text: numbers to try first
   std::unordered_map<std::uint64_t, std::uint32_t> calls_;
 };
 

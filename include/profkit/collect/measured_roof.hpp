@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "../profile/profile.hpp"
 #include "collector.hpp"
 
 namespace profkit {
@@ -21,9 +20,9 @@ class measured_roof final : public collector {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "measured roof"; }
 
-  void start(profile& into) override {
+  void start(profile_builder& into) override {
     if (roofs_.empty()) fail("nothing was measured");
-    into.measured_roofs.insert(into.measured_roofs.end(), roofs_.begin(), roofs_.end());
+    for (measured_roof_record& each : roofs_) into.add(std::move(each));
   }
 
  private:

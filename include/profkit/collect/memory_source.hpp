@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,10 +31,10 @@ class memory_source : public collector {
   /// often, or says itself what comes and goes (`record_allocation`).
   [[nodiscard]] virtual polled_allocator at_scopes() const noexcept { return {}; }
 
-  void poll_at_scopes(profile& into) final {
+  void poll_at_scopes(profile_builder& into) final {
     polled_allocator const asked = at_scopes();
     if (asked.level == nullptr) return;
-    into.allocators.push_back({asked.source->name, asked.level(), true});
+    into.position_of(allocator_record{asked.source->name, asked.level(), true});
     if (!detail::start_polling(asked)) {
       fail("too many memory sources are to be read at scopes; at most " + std::to_string(detail::most_polled_allocators) + " can be");
     }
@@ -54,12 +53,12 @@ class memory_source : public collector {
     }
   }
 
-  void drain(profile& into, bool) final {
-    into.memory.insert(into.memory.end(), std::make_move_iterator(records_.begin()), std::make_move_iterator(records_.end()));
+  void drain(profile_builder& into, bool) final {
+    for (memory_record& each : records_) into.add(std::move(each));
     records_.clear();
   }
 
-  void drain_in_step(profile& into) final { drain(into, false); }
+  void drain_in_step(profile_builder& into) final { drain(into, false); }
   [[nodiscard]] bool drains_in_step() const noexcept final { return true; }
 
  private:

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
@@ -25,8 +25,10 @@ class log_drain {
   /// A shorter line between clock anchors would carry their jitter into durations.
   static constexpr std::chrono::nanoseconds shortest_interval = std::chrono::milliseconds{10};
 
+  /// @param into borrowed.
   /// @param clock_flag 0 or `use_monotonic_clock`.
-  explicit log_drain(std::uint32_t clock_flag) : clock_flag_{clock_flag}, start_{anchor()}, clock_{start_} {}
+  log_drain(profile_builder& into, std::uint32_t clock_flag)
+      : into_{into}, reader_{into}, clock_flag_{clock_flag}, start_{anchor()}, clock_{start_} {}
 
   /// A step is about to begin.
   void begin_step() { steps_.begin(); }
@@ -53,15 +55,15 @@ class log_drain {
   /// ends there, and the next one takes the rest.
   /// @return how many slots were read.
   template <class Pause>
-  std::uint64_t drain(profile& into, bool last, Pause&& goes_on) {
+  std::uint64_t drain(bool last, Pause&& goes_on) {
     calendar_.look();
     clock_.advance(anchor());
     take_steps();
     std::uint64_t slots = 0;
-    bool const is_whole = reader_.drain(into, clock_, last, slots, goes_on);
+    bool const is_whole = reader_.drain(clock_, last, slots, goes_on);
     if (!last) keep_spare_logs();
     if (!is_whole) return slots;
-    into.steps.insert(into.steps.end(), steps_to_add_.begin(), steps_to_add_.end());
+    for (step_record const& step : steps_to_add_) into_.add(step);
     steps_to_add_.clear();
     return slots;
   }
@@ -91,6 +93,7 @@ class log_drain {
     return result;
   }
 
+  profile_builder& into_;
   log_reader reader_;
   std::uint32_t clock_flag_;
   calendar_clock calendar_;

@@ -10,7 +10,7 @@
 
 namespace profkit {
 
-struct profile;
+class profile_builder;
 
 namespace detail {
 
@@ -28,7 +28,7 @@ static_assert(flags_for_end < one_deeper && (flags_for_end & is_deep) == 0);
 /// Something that records beside the logs and is drained with them.
 struct side_log {
   /// Moves what is complete into the profile. `last`: the session ends, take what can be had within a short wait.
-  void (*drain)(profile& into, bool last);
+  void (*drain)(profile_builder& into, bool last);
   /// Forgets what earlier sessions left.
   void (*reset)();
   side_log* next = nullptr;
@@ -70,8 +70,6 @@ struct recorder_state {
   void const* owner;       ///< the running session
 
   wrong_end_list wrong_ends;
-
-  std::uint64_t most_records;  ///< bound of the running session's profile, see `record_room`
 };
 
 /// What each thread has of its own.
@@ -82,14 +80,14 @@ struct this_thread_state {
 };
 
 // The name carries the layout: libraries built with another layout get a recorder of their own instead of a corrupt one.
-inline namespace layout_7 {
+inline namespace layout_8 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-}  // namespace layout_7
+}  // namespace layout_8
 
 /// Of `recorder`, as the dynamic linker knows it.
-inline constexpr char const* recorder_symbol = "_ZN7profkit6detail8layout_78recorderE";
+inline constexpr char const* recorder_symbol = "_ZN7profkit6detail8layout_88recorderE";
 
 /// Where the state of each thread lies, from its thread pointer: in the static TLS block of the module that made the first session, so it
 /// is the same for all threads and all modules. They find it by this number, for an executable that exports a symbol of thread-local

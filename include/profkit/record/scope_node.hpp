@@ -57,11 +57,11 @@ struct scope_node_table {
   }
 };
 
-inline namespace layout_7 {
+inline namespace layout_8 {
 
 __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
-}  // namespace layout_7
+}  // namespace layout_8
 
 /// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, there is no room for it, or a
 /// signal handler that interrupted the recorder asks.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "../profile/profile.hpp"
 #include "../record/recorder.hpp"
@@ -13,10 +14,10 @@ namespace profkit::detail {
 }
 
 /// A line of the report for each library whose scopes are not in it.
-inline void describe_other_recorders(profile& into) {
+inline void describe_other_recorders(std::vector<collector_record>& into) {
   for (other_recorder* each = __atomic_load_n(&recorder.others, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
     std::string const path = each->library == nullptr ? "a library" : each->library;
-    into.collectors.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared(), {}});
+    into.push_back({"scopes of " + path.substr(path.rfind('/') + 1), "not collected", why_not_shared(), {}});
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_registry.hpp"
@@ -13,21 +13,19 @@
 namespace profkit::detail {
 
 /// Makes the recorder ready for a session, whose thread calls it: logs, hooks and clock. Nothing is recorded yet.
-/// @param max_records bound of the profile.
 /// @param log_slots bound of a thread's log.
 /// @param into gets what is known of clock and cost.
 /// @return 0 or `use_monotonic_clock`.
-inline std::uint32_t start_recording(std::uint64_t max_records, std::uint64_t log_slots, profile& into) noexcept {
+inline std::uint32_t start_recording(std::uint64_t log_slots, profile_builder& into) noexcept {
   watch_forks();
-  recorder.most_records = max_records;
   install_logs(log_slots);
   install_unusual_scopes();
   bool const has_counter = counter_is_invariant();
   std::uint32_t const clock_flag = has_counter ? 0 : use_monotonic_clock;
-  into.quality.clock = has_counter ? "time-stamp counter" : "CLOCK_MONOTONIC";
+  into.set(&quality_record::clock, has_counter ? "time-stamp counter" : "CLOCK_MONOTONIC");
   warm_up_log_of_this_thread();
   keep_spare_logs();
-  into.quality.cost_of_1000_scopes = measure_cost_of_1000_scopes(clock_flag);
+  into.set(&quality_record::cost_of_1000_scopes, measure_cost_of_1000_scopes(clock_flag));
   __atomic_fetch_add(&recorder.session, 1, __ATOMIC_RELAXED);
   for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
     side->reset();

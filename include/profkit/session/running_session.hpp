@@ -23,7 +23,7 @@
 #include "../options.hpp"
 #include "../profile/error.hpp"
 #include "../profile/finite.hpp"
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/memory_poll.hpp"
 #include "../record/step.hpp"
 #include "../report/report.hpp"
@@ -45,13 +45,14 @@ template <class Unused>
 class running_session final : public session_core, private ends_with_process {
  public:
   explicit running_session(options wanted) : options_{std::move(wanted)} {
-    recording_.content().item_name = options_.item_name;
-    recording_.content().precision = options_.precision;
+    recording_.content().set(&profile::item_name, options_.item_name);
+    recording_.content().set(&profile::precision, options_.precision);
     if (options_.wanted_interval) stop_rule_.emplace(*options_.wanted_interval, options_.warmup_steps, options_.most_steps);
     if (options_.enabled) {
       start();
     } else {
-      recording_.content().quality.not_recorded = "profkit is off (PROFKIT=off, a PROFKIT that is not valid, or options::enabled)";
+      recording_.content().set(&quality_record::not_recorded,
+                               "profkit is off (PROFKIT=off, a PROFKIT that is not valid, or options::enabled)");
     }
   }
 
@@ -105,7 +106,7 @@ class running_session final : public session_core, private ends_with_process {
       return;
     }
     call const inside{*this};
-    recording_.take(std::move(taken), [&](collector& latest, profile& content) {
+    recording_.take(std::move(taken), [&](collector& latest, profile_builder& content) {
       if (!options_.enabled) {
         latest.fail("profkit is off");
       } else if (!is_running()) {
@@ -206,9 +207,10 @@ class running_session final : public session_core, private ends_with_process {
       __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
       throw;
     }
-    profile& content = recording_.content();
-    clock_flag_ = start_recording(options_.most_records, options_.log_slots_per_thread, content);
-    content.environment = describe_host();
+    profile_builder& content = recording_.content();
+    content.bound_records(options_.most_records);
+    clock_flag_ = start_recording(options_.log_slots_per_thread, content);
+    content.environment() = describe_host();
     recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr);
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     start_thread();
@@ -312,7 +314,7 @@ class running_session final : public session_core, private ends_with_process {
     if (report_) return *report_;
     stop();
     recording_.describe_collectors();
-    report_.emplace(std::make_shared<profile const>(std::move(recording_.content())));
+    report_.emplace(std::make_shared<profile const>(recording_.content().take()));
     return *report_;
   }
 
@@ -323,7 +325,7 @@ class running_session final : public session_core, private ends_with_process {
     stop_polling();
     __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
     static_cast<void>(thread_.stop(max_wait_at_end));
-    recording_.content().environment.host_speed = host_speed_;
+    recording_.content().environment().host_speed = host_speed_;
     recording_.finish(stop_rule_ ? std::optional{stop_rule_->result()} : std::nullopt);
     if (options_.report_on_signals) session_signals::remove();
     __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
@@ -334,16 +336,16 @@ class running_session final : public session_core, private ends_with_process {
     bool const has_gpu = recording_.times_steps();
     stop_rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
     // Of the profile they look at GPU step times alone, which no other thread adds to.
-    if (has_gpu) gpu_lag_.limit(done.index, recording_.content(), [this] { recording_.drain_collectors(); });
+    if (has_gpu) gpu_lag_.limit(done.index, recording_.content().so_far(), [this] { recording_.drain_collectors(); });
     milliseconds const tick = milliseconds{recording_.duration(1'000'000'000)} / 1e9;
-    has_enough_ = stop_rule_->look(recording_.content(), has_gpu, tick);
+    has_enough_ = stop_rule_->look(recording_.content().so_far(), has_gpu, tick);
   }
 
   /// Before the first measured step.
   void probe_host() {
     if (host_speed_) return;
     host_probe_.begin(host_speed_);
-    if (host_speed_) recording_.edit([this](profile& content) { content.environment.host_speed = host_speed_; });
+    if (host_speed_) recording_.edit([this](profile_builder& content) { content.environment().host_speed = host_speed_; });
   }
 
   /// A collector of the program may be at work.

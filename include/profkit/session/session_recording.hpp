@@ -12,10 +12,11 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "../collect/collector_list.hpp"
 #include "../drain/log_drain.hpp"
-#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/recorder.hpp"
 #include "console.hpp"
 #include "other_recorders.hpp"
@@ -57,7 +58,7 @@ class session_recording {
   /// @param clock_flag 0 or `use_monotonic_clock`.
   /// @param journal borrowed; null: there is none.
   void start(std::uint32_t clock_flag, session_journal* journal) {
-    logs_.emplace(clock_flag);
+    logs_.emplace(content_, clock_flag);
     journal_ = journal;
   }
 
@@ -133,7 +134,7 @@ class session_recording {
   [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
 
   /// The profile: before the first `round`, after `finish`, and at any time `gpu_steps`, which only this thread changes.
-  [[nodiscard]] profile& content() noexcept { return content_; }
+  [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
   /// Why the session has no journal though one is wanted. The report says so.
   void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
@@ -143,33 +144,35 @@ class session_recording {
 
   /// Fills `profile::collectors`, when nobody drains.
   void describe_collectors() {
-    collectors_.describe(content_);
-    describe_other_recorders(content_);
-    if (!no_thread_.empty()) content_.collectors.push_back({"draining", "between steps only", no_thread_, {}});
-    if (!no_journal_.empty()) content_.collectors.push_back({"journal", "not written", no_journal_, collector_kind::journal});
-    if (journal_ == nullptr) return;
-    std::string const& failure = journal_->failure();
-    bool const is_written = failure.empty();
-    content_.collectors.push_back(
-        {"journal", is_written ? "written" : "not written", is_written ? journal_->file() : failure, collector_kind::journal});
+    std::vector<collector_record> outcomes = collectors_.describe();
+    describe_other_recorders(outcomes);
+    if (!no_thread_.empty()) outcomes.push_back({"draining", "between steps only", no_thread_, {}});
+    if (!no_journal_.empty()) outcomes.push_back({"journal", "not written", no_journal_, collector_kind::journal});
+    if (journal_ != nullptr) {
+      std::string const& failure = journal_->failure();
+      bool const is_written = failure.empty();
+      outcomes.push_back(
+          {"journal", is_written ? "written" : "not written", is_written ? journal_->file() : failure, collector_kind::journal});
+    }
+    content_.set(&profile::collectors, std::move(outcomes));
   }
 
   /// The session ends, and its thread has: drains the rest, which may wait for a GPU, and stops the collectors.
   void finish(std::optional<stop_record> const& stop) {
     auto const content = lock_content();
-    static_cast<void>(logs_->drain(content_, true, [] { return true; }));
+    static_cast<void>(logs_->drain(true, [] { return true; }));
     describe();
     if (journal_ != nullptr) {  // in case the program is killed while a collector waits
-      journal_->append(content_, false);
+      journal_->append(content_.so_far(), false);
       journal_->write();
     }
     drain_side_logs(true);
     collectors_.for_each([&](collector& each) { each.drain(content_, true); });
     collectors_.for_each([](collector& each) { each.stop(); });
-    content_.stop = stop;
+    content_.set(&profile::stop, stop);
     describe();
     if (journal_ == nullptr) return;
-    journal_->append(content_, true);
+    journal_->append(content_.so_far(), true);
     journal_->write();
     describe();  // whether that was written
     journal_->close();
@@ -190,7 +193,7 @@ class session_recording {
         make_way(content);
         return !is_interrupted();
       };
-      if (logs_->is_due()) slots = logs_->drain(content_, false, goes_on);
+      if (logs_->is_due()) slots = logs_->drain(false, goes_on);
       call_lock const calls{call_mutex_, std::try_to_lock};
       if (calls.owns_lock()) collectors_.drain_in_step(content_, journal_ != nullptr);
       if (journal_ != nullptr) append_to_journal(calls.owns_lock());
@@ -258,11 +261,10 @@ class session_recording {
   void append_to_journal(bool with_collectors) {
     describe_session();
     if (with_collectors) describe_collectors();
-    std::uint64_t& open = content_.quality.open_scopes;
-    std::uint64_t const left_open = open;
-    open += logs_->open_scopes();  // for whoever reads it if this is the last that is written
-    journal_->append(content_, false);
-    open = left_open;
+    std::uint64_t const left_open = content_.so_far().quality.open_scopes;
+    content_.count(&quality_record::open_scopes, logs_->open_scopes());  // for whoever reads it if this is the last that is written
+    journal_->append(content_.so_far(), false);
+    content_.set(&quality_record::open_scopes, left_open);
   }
 
   void describe() {
@@ -271,17 +273,17 @@ class session_recording {
   }
 
   void describe_session() {
-    content_.time = logs_->time();
-    content_.quality.clock_changes = logs_->calendar().changes();
-    content_.quality.clock_change = logs_->calendar().change();
-    content_.quality.bookkeeping = logs_->clock().duration(bookkeeping_ticks_.load(std::memory_order_relaxed));
-    content_.quality.abandoned_steps = abandoned_steps_.load(std::memory_order_relaxed);
+    content_.set(&profile::time, logs_->time());
+    content_.set(&quality_record::clock_changes, logs_->calendar().changes());
+    content_.set(&quality_record::clock_change, logs_->calendar().change());
+    content_.set(&quality_record::bookkeeping, logs_->clock().duration(bookkeeping_ticks_.load(std::memory_order_relaxed)));
+    content_.set(&quality_record::abandoned_steps, abandoned_steps_.load(std::memory_order_relaxed));
   }
 
   std::recursive_mutex call_mutex_;     ///< recursive: a collector may ask the session for more, such as another collector
   std::recursive_mutex content_mutex_;  ///< taken after `call_mutex_`, or that one only tried
   std::atomic<int> waiting_{0};         ///< for `content_mutex_`
-  profile content_;
+  profile_builder content_;
   std::optional<log_drain> logs_;
   collector_list collectors_;
   session_journal* journal_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/record/path_finder.hpp>
+#include <profkit/profile/path_table.hpp>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -9,11 +9,11 @@
 
 #include "../support/profile_of.hpp"
 
-using profkit::detail::path_finder;
+using profkit::detail::path_table;
 
 namespace {
 
-constexpr std::size_t most = path_finder::most_paths;
+constexpr std::size_t most = path_table::max_paths;
 
 void recurse(int depth) {
   PROF_SCOPE("a name that is as long as names of functions with their namespaces and the types of their parameters are");
@@ -67,7 +67,7 @@ TEST_CASE("scopes that are nested so deep that their paths have no room are coun
   CHECK(profile.quality.rowless_scopes > 1000);
   CHECK(profile.scopes.size() + profile.quality.rowless_scopes == depth + 2);
   CHECK(profile.paths.size() == profile.scopes.size());
-  CHECK(text_of(profile) < path_finder::most_long_text + 200'000);
+  CHECK(text_of(profile) < path_table::max_long_bytes + 200'000);
   CHECK(count_scopes(profile, "step/beside") == 1);
   // What is recorded is nested as it was.
   for (std::size_t i = 1; i + 2 < profile.scopes.size(); ++i) {

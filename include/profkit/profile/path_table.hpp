@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "profile.hpp"
+
+namespace profkit::detail {
+
+/// Finds a path in a list of paths, and appends it if it is new. It is the only writer of that list.
+///
+/// Each path is a row of every report, and an index that keeps growing, or deep recursion, makes paths without end. The table therefore
+/// bounds the number of paths and the length of their texts. The bounds hold for `find_or_add_if_room` alone.
+class path_table {
+ public:
+  static constexpr std::size_t max_paths = 65'536;  ///< beyond it, no path with an index is added; beyond twice as many, no path at all
+  static constexpr std::uint64_t long_path_bytes = 1024;
+  static constexpr std::uint64_t max_long_bytes = std::uint64_t{16} << 20U;  ///< of all paths longer than `long_path_bytes`
+
+  /// @return the position of the path in the list.
+  std::uint32_t find_or_add(path_record wanted, std::vector<path_record>& paths) {
+    std::size_t const hash = hash_of(wanted);
+    auto const known = find(wanted, hash, paths);
+    return known ? *known : add(std::move(wanted), hash, paths);
+  }
+
+  /// The same, or nothing if the path is new and beyond a bound. A path without an index and without a parent always has room.
+  std::optional<std::uint32_t> find_or_add_if_room(path_record wanted, std::vector<path_record>& paths) {
+    std::size_t const hash = hash_of(wanted);
+    auto const known = find(wanted, hash, paths);
+    if (known) return known;
+    if (!has_room(wanted)) return std::nullopt;
+    return add(std::move(wanted), hash, paths);
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::uint32_t> find(path_record const& wanted, std::size_t hash,
+                                                  std::vector<path_record> const& paths) const {
+    auto const [begin, end] = by_hash_.equal_range(hash);
+    for (auto at = begin; at != end; ++at) {
+      path_record const& each = paths[at->second];
+      if (each.parent == wanted.parent && each.index == wanted.index && each.name == wanted.name &&
+          each.adopted_from == wanted.adopted_from && each.role == wanted.role && each.is_step == wanted.is_step)
+        return at->second;
+    }
+    return std::nullopt;
+  }
+
+  std::uint32_t add(path_record wanted, std::size_t hash, std::vector<path_record>& paths) {
+    auto const position = static_cast<std::uint32_t>(paths.size());
+    std::uint64_t const length = length_of(wanted);
+    paths.push_back(std::move(wanted));
+    lengths_.push_back(length);
+    by_hash_.emplace(hash, position);
+    if (length > long_path_bytes) long_bytes_ += length;
+    return position;
+  }
+
+  /// As text, with the paths around it.
+  [[nodiscard]] std::uint64_t length_of(path_record const& path) const {
+    std::uint64_t const around = path.parent == path_record::no_parent ? 0 : lengths_[path.parent] + 1;
+    return around + path.name.size() + (path.index ? 1 + std::to_string(*path.index).size() : 0);
+  }
+
+  [[nodiscard]] bool has_room(path_record const& wanted) const {
+    if (wanted.parent == path_record::no_parent && !wanted.index) return true;
+    if (lengths_.size() >= (wanted.index ? max_paths : 2 * max_paths)) return false;
+    return length_of(wanted) <= long_path_bytes || long_bytes_ < max_long_bytes;
+  }
+
+  static std::size_t hash_of(path_record const& path) {
+    std::size_t hash = std::hash<std::string>{}(path.name);
+    hash = hash * 0x9e3779b97f4a7c15U + path.parent;
+    hash = hash * 0x9e3779b97f4a7c15U + static_cast<std::size_t>(path.index.value_or(-1));
+    return hash ^ hash >> 32U;
+  }
+
+  std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
+  std::vector<std::uint64_t> lengths_;  ///< of each path, as text
+  std::uint64_t long_bytes_ = 0;        ///< sum of the lengths above `long_path_bytes`
+};
+
+}  // namespace profkit::detail

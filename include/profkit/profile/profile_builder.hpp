@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "launch_numbers.hpp"
+#include "name_positions.hpp"
+#include "path_table.hpp"
+#include "profile.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+/// Whether a member of a profile may be replaced as a whole: all but the lists that only grow.
+template <class Member>
+inline constexpr bool is_replaceable = true;
+template <class Record>
+inline constexpr bool is_replaceable<std::vector<Record>> =
+    std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
+
+}  // namespace detail
+
+/// The only writer of a profile while a session records. The session reads the logs into it and hands it to its collectors.
+///
+/// * Tables (paths, threads, names, allocators): `position_of` gives the position of an entry and appends it if it is new. Positions stay
+///   valid; tables only grow.
+/// * Records refer to positions. `add` appends one. Nothing that was added is changed or removed.
+/// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations and
+///   work. Beyond it, `add` counts the record in `quality_record::unkept_records` and drops it.
+/// * `count` and `set` are for the values of which a profile has one.
+///
+/// Not thread-safe: a session lets one thread use it at a time.
+class profile_builder {
+ public:
+  profile_builder() = default;
+  profile_builder(profile_builder const&) = delete;
+  profile_builder& operator=(profile_builder const&) = delete;
+  ~profile_builder() = default;
+
+  /// Sets the record budget; without it there is no bound. To be called before the first record is added.
+  void bound_records(std::uint64_t max_records) noexcept { records_left_ = max_records; }
+
+  /// What has been added.
+  [[nodiscard]] profile const& so_far() const noexcept { return made_; }
+
+  /// Gives the profile away. Nothing may be added after that.
+  [[nodiscard]] profile take() noexcept { return std::move(made_); }
+
+  // Tables.
+
+  /// Position in `profile::paths`. Entries are the same if all but `file` and `line` are equal.
+  std::uint32_t position_of(path_record path) { return paths_.find_or_add(std::move(path), made_.paths); }
+
+  /// The same, but nothing if the path is new and the table of paths is full: see `detail::path_table`.
+  std::optional<std::uint32_t> position_if_room(path_record path) { return paths_.find_or_add_if_room(std::move(path), made_.paths); }
+
+  /// Appends an entry to `profile::threads`, also if there is one with the same system number.
+  /// @return its position.
+  std::uint32_t add(thread_record thread) {
+    auto const position = static_cast<std::uint32_t>(made_.threads.size());
+    threads_.try_emplace(thread.system_id, position);
+    made_.threads.push_back(std::move(thread));
+    return position;
+  }
+
+  /// Position of the first entry of `profile::threads` with this system number; nothing if there is none.
+  [[nodiscard]] std::optional<std::uint32_t> find_thread(std::uint64_t system_id) const {
+    auto const known = threads_.find(system_id);
+    return known == threads_.end() ? std::nullopt : std::optional{known->second};
+  }
+
+  /// Position in `profile::gpu_names`. Entries are the same if their mangled names are equal, or their names where neither has one.
+  std::uint32_t position_of(gpu_name_record name) {
+    auto const [position, is_new] = gpu_names_.find_or_add(name.mangled.empty() ? name.name : name.mangled, made_.gpu_names.size());
+    if (is_new) made_.gpu_names.push_back(std::move(name));
+    return position;
+  }
+
+  /// Position in `profile::api_names`.
+  std::uint32_t position_of_api_name(std::string_view name) { return position_of(name, api_names_, made_.api_names); }
+
+  /// Position in `profile::counter_names`.
+  std::uint32_t position_of_counter(std::string_view name) { return position_of(name, counter_names_, made_.counter_names); }
+
+  /// Position in `profile::allocators`. Entries are the same if their names are equal; the first one stays as it is.
+  std::uint16_t position_of(allocator_record allocator) {
+    auto const [position, is_new] = allocators_.find_or_add(allocator.name, made_.allocators.size());
+    if (is_new) made_.allocators.push_back(std::move(allocator));
+    return static_cast<std::uint16_t>(position);
+  }
+
+  /// A 64-bit correlation for `api_call_record` and `gpu_operation_record`, of one with 32 bits, which starts again from 0 after 2^32
+  /// launches. Two that are asked for one after the other must be less than 2^31 launches apart.
+  [[nodiscard]] std::uint64_t extended_correlation(std::uint32_t correlation) noexcept { return launches_.extend(correlation); }
+
+  /// When the call with this 64-bit correlation began; nothing if it has not been added. The first call looks at all API calls.
+  [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) { return launches_.begin_of(correlation, made_.api_calls); }
+
+  // Records within the budget. @return whether the record was kept.
+
+  bool add(scope_record const& scope) { return add_within_budget(scope, made_.scopes); }                          ///< a scope
+  bool add(gpu_scope_record const& scope) { return add_within_budget(scope, made_.gpu_scopes); }                  ///< GPU time of a scope
+  bool add(gpu_operation_record const& operation) { return add_within_budget(operation, made_.gpu_operations); }  ///< a GPU operation
+  bool add(api_call_record const& call) { return add_within_budget(call, made_.api_calls); }                      ///< an API call
+  bool add(counter_record const& sample) { return add_within_budget(sample, made_.counters); }                    ///< a sample of a counter
+  bool add(allocation_record const& change) { return add_within_budget(change, made_.allocations); }              ///< memory came or went
+  bool add(work_record const& work) { return add_within_budget(work, made_.work); }                               ///< work of a scope
+
+  // Records that are always kept: some for each step.
+
+  void add(step_record const& step) { made_.steps.push_back(step); }                        ///< a step
+  void add(gpu_step_record const& step) { made_.gpu_steps.push_back(step); }                ///< GPU time of a step
+  void add(memory_record reading) { made_.memory.push_back(std::move(reading)); }           ///< a reading of a memory source
+  void add(device_clock_record const& reading) { made_.device_clocks.push_back(reading); }  ///< a reading of a device's clocks
+  void add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }  ///< what a device was seen to reach
+
+  // Values of which a profile has one.
+
+  /// Where the program runs. A collector fills in what no other one has found out before.
+  [[nodiscard]] environment_record& environment() noexcept { return made_.environment; }
+
+  /// Adds to a counter of `profile::quality`, such as `&quality_record::dropped_operations`.
+  void count(std::uint64_t quality_record::*what, std::uint64_t many = 1) noexcept { made_.quality.*what += many; }
+
+  /// Replaces a value of `profile::quality`.
+  template <class T, class Value>
+  void set(T quality_record::*what, Value&& value) {
+    made_.quality.*what = std::forward<Value>(value);
+  }
+
+  /// Replaces a value of the profile, such as `&profile::item_name`, or one of the two short lists that are known as a whole:
+  /// `&profile::collectors` and `&profile::graph_nodes`.
+  template <class T, class Value>
+  void set(T profile::*what, Value&& value) {
+    static_assert(detail::is_replaceable<T>, "tables and records only grow: use position_of and add");
+    made_.*what = std::forward<Value>(value);
+  }
+
+ private:
+  template <class Record>
+  bool add_within_budget(Record const& record, std::vector<Record>& to) {
+    if (__builtin_expect(records_left_ == 0, 0)) {
+      ++made_.quality.unkept_records;
+      return false;
+    }
+    if (to.size() == to.capacity()) make_room(to);
+    to.push_back(record);
+    --records_left_;
+    return true;
+  }
+
+  /// A list of many records grows fourfold: memory that is not written takes an address and no page, while a copy of the list takes both.
+  /// Without so much address space it grows as any vector.
+  template <class Record>
+  static void make_room(std::vector<Record>& list) {
+    constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
+    if (list.capacity() < many) return;
+    try {
+      list.reserve(4 * list.capacity());
+    } catch (std::exception const&) {
+    }
+  }
+
+  static std::uint32_t position_of(std::string_view name, detail::name_positions& table, std::vector<std::string>& names) {
+    auto const [position, is_new] = table.find_or_add(std::string{name}, names.size());
+    if (is_new) names.emplace_back(name);
+    return position;
+  }
+
+  profile made_;
+  std::uint64_t records_left_ = ~std::uint64_t{0};
+  detail::path_table paths_;
+  std::unordered_map<std::uint64_t, std::uint32_t> threads_;  ///< by system number: the first entry
+  detail::name_positions gpu_names_;
+  detail::name_positions api_names_;
+  detail::name_positions counter_names_;
+  detail::name_positions allocators_;
+  detail::launch_numbers launches_;
+};
+
+}  // namespace profkit

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/profile/profile_builder.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace {
+
+profkit::timestamp time_at(std::int64_t ns) { return profkit::timestamp{std::chrono::nanoseconds{ns}}; }
+
+profkit::api_call_record call_with(std::uint64_t correlation, std::int64_t begin_ns) {
+  return {{time_at(begin_ns), time_at(begin_ns + 10)}, correlation, 0, 0};
+}
+
+}  // namespace
+
+TEST_CASE("a builder gives equal entries of a table one position, whoever asks", "[builder]") {
+  profkit::profile_builder builder;
+  std::uint32_t const step = builder.position_of(profkit::path_record{profkit::path_record::no_parent, "step", {}, "a.cpp", 1});
+  std::uint32_t const again = builder.position_of(profkit::path_record{profkit::path_record::no_parent, "step", {}, "b.cpp", 2});
+  CHECK(step == again);
+  profkit::path_record indexed{step, "layer", 3, "a.cpp", 4};
+  CHECK(builder.position_of(indexed) != builder.position_of(profkit::path_record{step, "layer", 4, "a.cpp", 4}));
+  CHECK(builder.position_of(indexed) == builder.position_if_room(indexed));
+  CHECK(builder.position_of(profkit::gpu_name_record{"scale(int)", "_Z5scalei"}) ==
+        builder.position_of(profkit::gpu_name_record{"scale(int)", "_Z5scalei"}));
+  CHECK(builder.position_of(profkit::gpu_name_record{"scale(int)", "_Z5scalei"}) !=
+        builder.position_of(profkit::gpu_name_record{"scale(int)", "_ZN1a5scaleEi"}));
+  CHECK(builder.position_of_api_name("cuLaunchKernel") == builder.position_of_api_name(std::string{"cuLaunchKernel"}));
+  CHECK(builder.position_of_counter("loss") == 0);
+  CHECK(builder.position_of_counter("rate") == 1);
+  profkit::profile const made = builder.take();
+  CHECK(made.paths.size() == 3);
+  CHECK(made.paths[step].file == "a.cpp");  // the first place
+  CHECK(made.gpu_names.size() == 2);
+  CHECK(made.api_names.size() == 1);
+  CHECK(made.counter_names.size() == 2);
+}
+
+TEST_CASE("an allocator that was there at the start keeps its bytes when its first piece comes", "[builder]") {
+  profkit::profile_builder builder;
+  std::uint16_t const arena = builder.position_of(profkit::allocator_record{"arena", 4096, false});
+  CHECK(builder.position_of(profkit::allocator_record{"arena", 0, false}) == arena);
+  REQUIRE(builder.so_far().allocators.size() == 1);
+  CHECK(builder.so_far().allocators[0].bytes_at_start == 4096);
+}
+
+TEST_CASE("a thread whose system number is reused has an entry of its own", "[builder]") {
+  profkit::profile_builder builder;
+  CHECK_FALSE(builder.find_thread(7));
+  std::uint32_t const first = builder.add(profkit::thread_record{7, "first"});
+  std::uint32_t const second = builder.add(profkit::thread_record{7, "second"});
+  CHECK(first != second);
+  CHECK(builder.find_thread(7) == first);
+}
+
+TEST_CASE("beyond the record budget records of any kind are counted and dropped, steps are kept", "[builder]") {
+  profkit::profile_builder builder;
+  builder.bound_records(3);
+  CHECK(builder.add(profkit::scope_record{}));
+  CHECK(builder.add(profkit::gpu_operation_record{}));
+  CHECK(builder.add(call_with(1, 0)));
+  CHECK_FALSE(builder.add(profkit::scope_record{}));
+  CHECK_FALSE(builder.add(profkit::gpu_scope_record{}));
+  CHECK_FALSE(builder.add(profkit::counter_record{}));
+  CHECK_FALSE(builder.add(profkit::allocation_record{}));
+  CHECK_FALSE(builder.add(profkit::work_record{}));
+  builder.add(profkit::step_record{});
+  builder.add(profkit::gpu_step_record{});
+  profkit::profile const made = builder.take();
+  CHECK(made.quality.unkept_records == 5);
+  CHECK(made.scopes.size() == 1);
+  CHECK(made.gpu_operations.size() == 1);
+  CHECK(made.api_calls.size() == 1);
+  CHECK(made.counters.empty());
+  CHECK(made.steps.size() == 1);
+  CHECK(made.gpu_steps.size() == 1);
+}
+
+TEST_CASE("correlations go on where 32 bits start again", "[builder]") {
+  profkit::profile_builder builder;
+  std::uint64_t const last = builder.extended_correlation(0xffffffffU);
+  std::uint64_t const next = builder.extended_correlation(2);
+  CHECK(next == last + 3);
+  CHECK(builder.extended_correlation(0xfffffffeU) == last - 1);  // a record that comes late
+  CHECK(builder.extended_correlation(3) == next + 1);
+}
+
+TEST_CASE("the time of a launch is known once its call was added", "[builder]") {
+  profkit::profile_builder builder;
+  builder.add(call_with(5, 100));
+  CHECK(builder.launch_time(5) == time_at(100));
+  CHECK_FALSE(builder.launch_time(6));
+  builder.add(call_with(6, 200));
+  CHECK(builder.launch_time(6) == time_at(200));
+}
