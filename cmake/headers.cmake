@@ -113,6 +113,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile_builder.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
+    profkit/profile/sliced_copy.hpp
     profkit/profile/time.hpp
     profkit/profile/work.hpp
     profkit/profile/write_signals.hpp
@@ -174,19 +175,27 @@ set(PROFKIT_HEADERS
     profkit/report/verdict_text.hpp
     profkit/report/work_json.hpp
     profkit/report/work_table.hpp
+    profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
+    profkit/session/guarded_profile.hpp
+    profkit/session/make_session.hpp
     profkit/session/measure_loop.hpp
+    profkit/session/missing_work.hpp
     profkit/session/other_recorders.hpp
     profkit/session/overhead.hpp
+    profkit/session/own_collectors.hpp
+    profkit/session/owning_process.hpp
     profkit/session/recording_start.hpp
     profkit/session/running_session.hpp
     profkit/session/session_code.hpp
+    profkit/session/session_ending.hpp
     profkit/session/session_exit.hpp
     profkit/session/session_journal.hpp
     profkit/session/session_outputs.hpp
     profkit/session/session_recording.hpp
-    profkit/session/session_thread.hpp)
+    profkit/session/session_thread.hpp
+    profkit/session/snapshot_rounds.hpp)
 
 set(PROFKIT_PERFETTO_HEADERS
     profkit/perfetto.hpp

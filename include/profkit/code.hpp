@@ -7,7 +7,7 @@
 
 #include "report/make_report.hpp"
 #include "report/report_code.hpp"
-#include "session/running_session.hpp"
+#include "session/make_session.hpp"
 #include "session/session_code.hpp"
 
 template struct profkit::detail::report_code<void>;

@@ -13,13 +13,13 @@
 #include "session/session_code.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE
-#include "session/running_session.hpp"  // IWYU pragma: export
+#include "session/make_session.hpp"  // IWYU pragma: export
 #endif
 
 namespace profkit {
 
 /// Records from its construction to `report()` or its end. One per process at a time; steps, `collect` and `report` belong to the
-/// thread that made it, scopes to any thread.
+/// thread that made it, scopes and `snapshot` to any thread.
 ///
 /// With a tool attached that listens to NVTX, the range `measure_loop` of the domain `profkit` is open from just before the first measured
 /// step until the session stops. It is a range of the process (start/end): those of scopes nest as they do without it.
@@ -56,6 +56,18 @@ class session final : public step_loop {
   /// In the child of a `fork` it says that the session belongs to the parent, and has nothing else.
   /// @throws profkit::error if a step is open.
   profkit::report report() { return core_->report(); }
+
+  /// What has been recorded so far, as a report; the session goes on. From any thread, inside a step, too. Covers the steps that ended
+  /// before the call, with as much of their GPU work as has arrived: `quality_record::snapshot` says what is missing, and the report does.
+  /// Does not synchronise the device.
+  ///
+  /// No thread of the program is stopped. The caller waits some 20 ms until the logs are read, then copies and analyses the profile, which
+  /// takes memory and time in proportion to what was recorded: about 1 us a scope or GPU operation. Calls on several threads copy one after
+  /// the other.
+  ///
+  /// When the session has ended it is `report()`. In the child of a `fork` it has nothing.
+  /// @throws profkit::error if a collector calls it on the session's own thread.
+  profkit::report snapshot() { return core_->snapshot(); }
 
   /// Whether one more step is wanted, for loops that make their steps themselves: `while (session.wants_step())`. `warmup_steps` and
   /// `measured_steps` are; with `steps=auto`, as many as it takes to know their mean.

@@ -210,3 +210,24 @@ TEST_CASE("a failure to switch recording ends the collection with its reason, an
     CHECK(report.summary().steps.host.count == 8);
   }
 }
+
+TEST_CASE("a snapshot has the kernels of the steps before it, and counts launches whose kernels have not arrived", "[cupti][snapshot]") {
+  profkit::session session{plain_options(0, 4)};
+  session.collect(profkit::cupti_kernels());
+  for (profkit::step step : session) {
+    PROF_SCOPE("launch");
+    fake_cupti().kernel("_Z5firstv", 1, 100 + 1000 * step.index(), 200 + 1000 * step.index());
+    profkit::report const so_far = session.snapshot();
+    CHECK(so_far.profile().gpu_operations.size() == step.index() + 1);
+    CHECK(so_far.summary().steps.host.count == step.index());
+    CHECK(so_far.profile().quality.snapshot->missing_operations == 0);
+    if (step.index() > 0) {
+      REQUIRE(so_far.summary().gpu);
+      CHECK(so_far.summary().gpu->all.kernels == step.index());
+    }
+    if (step.index() < 3) continue;
+    fake_cupti().kernel("_Z4lostv", 1, 0, 0);  // whose record has no time
+    CHECK(session.snapshot().profile().quality.snapshot->missing_operations == 1);
+  }
+  CHECK(session.report().summary().gpu->all.kernels == 4);
+}

@@ -17,7 +17,7 @@ CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fm
 # Texts of reports that say what is missing or wrong.
 TEXTS = {
     "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=own cost)",
-    "include/profkit/session/session_recording.hpp": r"\"between steps only\"[^\n]*",
+    "include/profkit/session/own_collectors.hpp": r"\"between steps only\"[^\n]*",
     "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*",
     "include/profkit/session/other_recorders.hpp": r"why_not_shared\(\).*?;",
     "include/profkit/report/make_report.hpp": r"fmt::format\(\"not collected[^\n]*",

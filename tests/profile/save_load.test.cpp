@@ -127,6 +127,19 @@ TEST_CASE("of an earlier format, names say which path is the step, what a collec
   CHECK(profile.gpu_names.back().direction == copy_direction::unknown);
 }
 
+TEST_CASE("a saved snapshot says that it is one, and what it lacks", "[save]") {
+  saved_file const file;
+  profkit::profile profile = made_profile();
+  profile.quality.snapshot = profkit::snapshot_record{true, false, 12, 34};
+  profkit::save(profile, file.path);
+  auto const loaded = profkit::load(file.path).quality.snapshot;
+  REQUIRE(loaded);
+  CHECK(loaded->is_step_open);
+  CHECK_FALSE(loaded->is_behind);
+  CHECK(loaded->missing_operations == 12);
+  CHECK(loaded->untimed_steps == 34);
+}
+
 TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing is missing, and kernels were collected in all steps",
           "[save]") {
   saved_file const file;
@@ -147,7 +160,8 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   // At the end of what the quality is, before whether there is a `stop_record`.
-  constexpr std::size_t since_8 = (2 + 5 + 2) * 8;  // the last two are the lengths of `wrong_ends` and `not_recorded`
+  // The last two numbers are the lengths of `wrong_ends` and `not_recorded`; then whether there is a `snapshot_record`.
+  constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1;
   // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
   std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
   bytes.erase(at_has_kernels + 1, 1);

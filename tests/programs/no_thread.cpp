@@ -34,6 +34,7 @@ void require(bool truth, char const* what) {
 void make_steps(profkit::session& session) {
   for (profkit::step step : session) {
     for (std::uint64_t i = 0; i < scopes; ++i) PROF_SCOPE("work");
+    if (step.index() == 5) require(session.snapshot().profile().scopes.size() == 6 * scopes + 5, "the snapshot misses scopes");
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
   }
 }

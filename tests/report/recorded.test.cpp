@@ -360,6 +360,7 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     profile.counters.push_back({profile.steps.back().time.begin, 1.0, 0, 0});
     profile.stop = profkit::stop_record{0.01, 0.005, false, 1000};
     profile.quality.wrong_ends = {{"load (a.cpp:40) ended on another thread than it began", 5}};
+    profile.quality.snapshot = profkit::snapshot_record{};
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::microseconds{100}, std::chrono::microseconds{101}, 0.5};
     add_fields(json::parse(profkit::report_json(profkit::analyze(profile))), "", in_reports);
   }

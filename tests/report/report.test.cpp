@@ -133,6 +133,29 @@ TEST_CASE("the report says why events were dropped, and which scopes ended in th
   CHECK(quality["wrong_ends"][0]["count"] == 5);
 }
 
+TEST_CASE("the report of a snapshot says that the session goes on, and what is missing", "[report]") {
+  profkit::profile profile = made_profile();
+  profkit::summary const of_all = profkit::analyze(profile);
+  CHECK_THAT(profkit::quality_text(of_all), !ContainsSubstring("snapshot"));
+  CHECK(json::parse(profkit::report_json(of_all))["quality"]["snapshot"].is_null());
+  profile.quality.snapshot = profkit::snapshot_record{true, true, 12, 34};
+  profile.quality.open_scopes = 2;
+  profkit::summary const summary = profkit::analyze(profile);
+  std::string const text = profkit::quality_text(summary);
+  CHECK_THAT(text, ContainsSubstring("snapshot: the session goes on; the step that was open is not in the report\n"));
+  CHECK_THAT(text, ContainsSubstring("what was recorded last may be missing: the logs were not read within a second\n"));
+  CHECK_THAT(text, ContainsSubstring("12 launching calls have no GPU operation yet, and the GPU figures miss them\n"));
+  CHECK_THAT(text, ContainsSubstring("34 steps have no time between CUDA events yet\n"));
+  CHECK_THAT(text, ContainsSubstring("2 scopes were open and are not in the report\n"));
+  CHECK_THAT(profkit::report{std::make_shared<profkit::profile const>(profile)}.text(),
+             ContainsSubstring("Snapshot of a session that goes on"));
+  auto const snapshot = json::parse(profkit::report_json(summary))["quality"]["snapshot"];
+  CHECK(snapshot["step_open"] == true);
+  CHECK(snapshot["behind"] == true);
+  CHECK(snapshot["missing_operations"] == 12);
+  CHECK(snapshot["untimed_steps"] == 34);
+}
+
 TEST_CASE("what was lost is said with its number", "[report]") {
   profkit::profile profile = made_profile();
   profile.quality.dropped_events = 17;

@@ -71,6 +71,9 @@ class log_drain {
   /// How many have begun and not ended, as far as it has drained.
   [[nodiscard]] std::uint64_t open_scopes() const { return reader_.open_scopes(); }
 
+  /// Whether a step has begun that is not in the profile.
+  [[nodiscard]] bool has_unfinished_step() const { return !steps_to_add_.empty() || steps_.has_unfinished(); }
+
   /// From the beginning to the latest drain.
   [[nodiscard]] interval time() const noexcept {
     return {timestamp{std::chrono::nanoseconds{start_.ns}}, timestamp{std::chrono::nanoseconds{clock_.newest().ns}}};

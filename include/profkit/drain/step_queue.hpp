@@ -49,6 +49,12 @@ class step_queue {
     return std::exchange(finished_, {});
   }
 
+  /// Whether a step is open, or has ended since `advance`.
+  [[nodiscard]] bool has_unfinished() const {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    return is_open_ || !finished_.empty();
+  }
+
   /// How long so many ticks last, by the newest line; nothing before the first.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> duration(std::uint64_t ticks) const {
     std::lock_guard<std::mutex> const lock{mutex_};

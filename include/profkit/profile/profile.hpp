@@ -224,6 +224,14 @@ struct wrong_end_record {
   std::uint64_t count = 0;
 };
 
+/// What a snapshot of a running session lacks. Open scopes are counted in `quality_record::open_scopes`.
+struct snapshot_record {
+  bool is_step_open = false;             ///< a step had begun, which is not in `profile::steps`
+  bool is_behind = false;                ///< what was recorded in the last second or more may be missing: it was not drained in time
+  std::uint64_t missing_operations = 0;  ///< launching calls without any GPU operation: none has arrived yet
+  std::uint64_t untimed_steps = 0;       ///< whose time between CUDA events has not arrived yet
+};
+
 /// What was lost, and what measuring cost.
 struct quality_record {
   std::uint64_t dropped_events = 0;      ///< scopes and counters that are not recorded: the log was full, or one of the next three
@@ -245,9 +253,10 @@ struct quality_record {
   std::uint64_t events_without_log = 0;            ///< dropped: too many threads had logs, or the thread was ending
   std::uint64_t interrupting_events = 0;           ///< dropped: a signal handler interrupted the recorder on its own thread
   std::uint64_t misnested_scopes = 0;              ///< left without their destructors; they end with the last event before that is known
-  std::uint64_t unmatched_ends = 0;  ///< ends of scopes on another thread, or after the end of a scope around them; not recorded
+  std::uint64_t unmatched_ends = 0;          ///< ends of scopes on another thread, or after the end of a scope around them; not recorded
   std::vector<wrong_end_record> wrong_ends;  ///< the first 16 places that led to the last two
   std::string not_recorded;                  ///< why nothing was recorded at all, such as "profkit is off"; else empty
+  std::optional<snapshot_record> snapshot;   ///< n/a where the session had ended
 };
 
 /// When a session whose number of steps was not fixed (`steps=auto`) stopped.

@@ -110,6 +110,10 @@ void fields(Archive& archive, wrong_end_record& of) {
   archive(of.what), archive(of.count);
 }
 template <class Archive>
+void fields(Archive& archive, snapshot_record& of) {
+  archive(of.is_step_open), archive(of.is_behind), archive(of.missing_operations), archive(of.untimed_steps);
+}
+template <class Archive>
 void fields(Archive& archive, quality_record& of) {
   archive(of.dropped_events), archive(of.open_scopes), archive(of.abandoned_steps), archive(of.unread_gpu_times),
       archive(of.untimed_gpu_scopes);
@@ -120,7 +124,7 @@ void fields(Archive& archive, quality_record& of) {
   if (archive.format() >= 8) {
     archive(of.events_without_memory), archive(of.events_without_log), archive(of.interrupting_events);
     archive(of.misnested_scopes), archive(of.unmatched_ends), archive(of.wrong_ends);
-    archive(of.not_recorded);
+    archive(of.not_recorded), archive(of.snapshot);
   }
 }
 template <class Archive>

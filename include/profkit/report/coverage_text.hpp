@@ -14,9 +14,11 @@ namespace profkit {
 /// What the figures cover, where that is not some measured steps; else empty. A paragraph.
 [[nodiscard]] inline std::string coverage_text(summary const& of) {
   if (!of.quality.not_recorded.empty()) return fmt::format("Nothing was recorded: {}.\n\n", detail::one_line(of.quality.not_recorded));
-  if (!of.covers_steps) return "No step was made (profkit::step): everything below covers the whole session.\n\n";
-  if (of.steps.host.count > 0) return {};
-  std::string text = "No step was measured; the figures of steps and scopes cover measured steps only.";
+  std::string text;
+  if (of.quality.snapshot) text = "Snapshot of a session that goes on: the figures cover the steps that had ended when it was taken.\n\n";
+  if (!of.covers_steps) return text + "No step was made (profkit::step): everything below covers the whole session.\n\n";
+  if (of.steps.host.count > 0) return text;
+  text += "No step was measured; the figures of steps and scopes cover measured steps only.";
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format(" {} {}.", number, what);
   };

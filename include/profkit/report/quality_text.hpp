@@ -46,6 +46,18 @@ inline std::string clock_change_text(quality_record const& of) {
                      of.clock_changes, seconds);
 }
 
+/// What a snapshot lacks, a line each.
+inline std::string snapshot_text(snapshot_record const& of) {
+  std::string text = "snapshot: the session goes on";
+  if (of.is_step_open) text += "; the step that was open is not in the report";
+  text += "\n";
+  if (of.is_behind) text += "what was recorded last may be missing: the logs were not read within a second\n";
+  if (of.missing_operations > 0)
+    text += fmt::format("{} launching calls have no GPU operation yet, and the GPU figures miss them\n", of.missing_operations);
+  if (of.untimed_steps > 0) text += fmt::format("{} steps have no time between CUDA events yet\n", of.untimed_steps);
+  return text;
+}
+
 inline std::string collectors_text(summary const& of) {
   std::string text;
   for (collector_record const& each : of.collectors) {
@@ -63,6 +75,7 @@ inline std::string collectors_text(summary const& of) {
   quality_record const& quality = of.quality;
   if (!quality.not_recorded.empty()) return "nothing was recorded\n" + detail::collectors_text(of);
   std::string text;
+  if (quality.snapshot) text = detail::snapshot_text(*quality.snapshot);
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format("{} {}\n", number, what);
   };
@@ -84,7 +97,8 @@ inline std::string collectors_text(summary const& of) {
       quality.rowless_scopes,
       "scopes have no row of their own, as an index keeps growing or scopes are nested very deep: they are in the row without an index, or "
       "in that of the scope around them");
-  count(quality.open_scopes, "scopes were still open at the end and are not in the report");
+  count(quality.open_scopes,
+        quality.snapshot ? "scopes were open and are not in the report" : "scopes were still open at the end and are not in the report");
   count(quality.abandoned_steps, "steps were left by an exception, or by the end of the program, and are not measured");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
   count(quality.unread_gpu_times,

@@ -177,6 +177,18 @@ inline void write_counters(json_writer& json, std::vector<counter_summary> const
   json.end_array();
 }
 
+/// What a snapshot of a running session lacks; null in the report of a session that has ended.
+inline void write_snapshot(json_writer& json, std::optional<snapshot_record> const& of) {
+  json.key("snapshot");
+  if (!of) return json.value(std::nullopt);
+  json.begin_object();
+  json.member("step_open", of->is_step_open);
+  json.member("behind", of->is_behind);
+  json.member("missing_operations", of->missing_operations);
+  json.member("untimed_steps", of->untimed_steps);
+  json.end_object();
+}
+
 inline void write_quality(json_writer& json, summary const& of) {
   json.key("quality");
   json.begin_object();
@@ -207,6 +219,7 @@ inline void write_quality(json_writer& json, summary const& of) {
   json.member("clock_change_ms", milliseconds{of.quality.clock_change}.count());
   json.member("uncertain_operations", of.quality.uncertain_operations);
   json.member("clock", known(of.quality.clock));
+  write_snapshot(json, of.quality.snapshot);
   json.key("overhead");
   json.begin_object();
   json.member("host_ns_per_scope", static_cast<double>(of.quality.cost_of_1000_scopes.count()) / 1000.0);

@@ -21,6 +21,7 @@ class session_core : public step_loop {
 
   virtual void take(std::unique_ptr<collector> taken) = 0;
   virtual profkit::report report() = 0;
+  virtual profkit::report snapshot() = 0;
 
   [[nodiscard]] virtual std::uint64_t wanted_steps() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t next_step() const noexcept = 0;

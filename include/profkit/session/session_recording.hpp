@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,25 +16,17 @@
 #include "../collect/collector_list.hpp"
 #include "../drain/log_drain.hpp"
 #include "../profile/profile_builder.hpp"
+#include "../profile/sliced_copy.hpp"
 #include "../record/recorder.hpp"
 #include "console.hpp"
-#include "other_recorders.hpp"
+#include "guarded_profile.hpp"
+#include "missing_work.hpp"
+#include "own_collectors.hpp"
 #include "session_journal.hpp"
+#include "session_thread.hpp"
+#include "snapshot_rounds.hpp"
 
 namespace profkit::detail {
-
-/// @return locked, unless the mutex was held all that time.
-template <class Mutex>
-std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds longest) {
-  std::unique_lock<Mutex> lock{mutex, std::try_to_lock};
-  if (lock.owns_lock()) return lock;
-  auto const deadline = std::chrono::steady_clock::now() + longest;
-  bool const is_short = longest < std::chrono::milliseconds{1};
-  while (!lock.try_lock() && std::chrono::steady_clock::now() < deadline) {
-    is_short ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds{100});
-  }
-  return lock;
-}
 
 /// What a running session records: its profile, and the logs and collectors that fill it. The thread of the steps and the session's own
 /// thread work on it. Two locks keep them apart, and neither makes a step wait long:
@@ -92,7 +83,7 @@ class session_recording {
   void drain_between_steps() {
     bool const has_side_logs = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE) != nullptr;
     if ((!has_side_logs && !collectors_.need_thread_of_steps()) || !is_due_between_steps()) return;
-    auto const content = lock_content_within(max_wait);
+    auto const content = shared_.hold_within(max_wait);
     if (content.owns_lock()) drain_here();
   }
 
@@ -101,13 +92,13 @@ class session_recording {
     if (!is_due_between_steps()) return;
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{1};
     static_cast<void>(round([deadline] { return std::chrono::steady_clock::now() > deadline; }));
-    auto const content = lock_content();
+    auto const content = shared_.hold();
     drain_here();
   }
 
   /// Drains all collectors now.
   void drain_collectors() {
-    auto const content = lock_content();
+    auto const content = shared_.hold();
     collectors_.for_each([&](collector& each) { each.drain(content_, false); });
   }
 
@@ -117,7 +108,7 @@ class session_recording {
   /// Takes a collector. @param start called with it and the profile.
   template <class Start>
   void take(std::unique_ptr<collector> taken, Start&& start) {
-    auto const content = lock_content();
+    auto const content = shared_.hold();
     start(collectors_.add(std::move(taken)), content_);
   }
 
@@ -127,7 +118,7 @@ class session_recording {
   /// Changes the profile while the session runs.
   template <class Change>
   void edit(Change&& change) {
-    auto const content = lock_content();
+    auto const content = shared_.hold();
     change(content_);
   }
 
@@ -136,30 +127,46 @@ class session_recording {
   /// The profile: before the first `round`, after `finish`, and at any time `gpu_steps`, which only this thread changes.
   [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
-  /// Why the session has no journal though one is wanted. The report says so.
-  void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
-
-  /// Why the session has no thread. The report says so.
-  void has_no_thread(std::string reason) { no_thread_ = std::move(reason); }
+  /// What the report says of the session's thread and journal.
+  [[nodiscard]] own_collectors& own() noexcept { return own_; }
 
   /// Fills `profile::collectors`, when nobody drains.
   void describe_collectors() {
     std::vector<collector_record> outcomes = collectors_.describe();
-    describe_other_recorders(outcomes);
-    if (!no_thread_.empty()) outcomes.push_back({"draining", "between steps only", no_thread_, {}});
-    if (!no_journal_.empty()) outcomes.push_back({"journal", "not written", no_journal_, collector_kind::journal});
-    if (journal_ != nullptr) {
-      std::string const& failure = journal_->failure();
-      bool const is_written = failure.empty();
-      outcomes.push_back(
-          {"journal", is_written ? "written" : "not written", is_written ? journal_->file() : failure, collector_kind::journal});
-    }
+    own_.describe(journal_, outcomes);
     content_.set(&profile::collectors, std::move(outcomes));
+  }
+
+  /// What has been recorded up to now, while the session goes on. On any thread but the session's own, and on one at a time. Whoever needs
+  /// the profile meanwhile waits for one slice of the copy.
+  /// @param has_thread whether the session's thread goes on making rounds.
+  template <class HasThread>
+  [[nodiscard]] profile snapshot(HasThread&& has_thread) {
+    snapshot_record missing;
+    missing.is_behind = !rounds_.wait_for_all([&] {
+      if (own_.is_thread_there()) {
+        session_thread::wake();
+      } else if (call_lock const calls{call_mutex_, std::try_to_lock}; calls.owns_lock()) {
+        static_cast<void>(round([] { return false; }));
+      }
+      return has_thread();
+    });
+    auto content = shared_.hold();
+    bool const times_steps = describe_for_snapshot(content);
+    missing.is_step_open = logs_->has_unfinished_step();
+    sliced_copy copy{content_.so_far()};
+    copy.head().quality.open_scopes += logs_->open_scopes();
+    while (copy.copy_slice(content_.so_far())) shared_.make_way(content);
+    content.unlock();
+    profile result = copy.take();
+    count_missing_work(result, times_steps, missing);
+    result.quality.snapshot = missing;
+    return result;
   }
 
   /// The session ends, and its thread has: drains the rest, which may wait for a GPU, and stops the collectors.
   void finish(std::optional<stop_record> const& stop) {
-    auto const content = lock_content();
+    auto const content = shared_.hold();
     static_cast<void>(logs_->drain(true, [] { return true; }));
     describe();
     if (journal_ != nullptr) {  // in case the program is killed while a collector waits
@@ -188,15 +195,19 @@ class session_recording {
     auto const begin = std::chrono::steady_clock::now();
     std::uint64_t slots = 0;
     try {
-      std::unique_lock<std::recursive_mutex> content{content_mutex_};
+      auto content = shared_.hold();
+      bool is_whole = logs_->is_due();
       auto const goes_on = [&] {
-        make_way(content);
-        return !is_interrupted();
+        shared_.make_way(content);
+        is_whole = is_whole && !is_interrupted();
+        return is_whole;
       };
-      if (logs_->is_due()) slots = logs_->drain(false, goes_on);
+      bool const is_for_snapshot = rounds_.are_wanted();
+      if (is_whole) slots = logs_->drain(false, goes_on);
       call_lock const calls{call_mutex_, std::try_to_lock};
-      if (calls.owns_lock()) collectors_.drain_in_step(content_, journal_ != nullptr);
+      if (calls.owns_lock()) collectors_.drain_in_step(content_, journal_ != nullptr || is_for_snapshot);
       if (journal_ != nullptr) append_to_journal(calls.owns_lock());
+      if (is_for_snapshot && is_whole) rounds_.count_one();
     } catch (std::exception const& failure) {  // no memory; the next round goes on where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
         warn("what was recorded cannot be read: ", failure.what());
@@ -204,38 +215,13 @@ class session_recording {
     }
     if (journal_ != nullptr) journal_->write();
     constexpr std::uint64_t many_slots = std::uint64_t{1} << 15U;
-    if (slots < (journal_ != nullptr ? 1 : many_slots)) return idle_period;
+    if (slots < (journal_ != nullptr ? 1 : many_slots) && !rounds_.are_wanted()) return idle_period;
     std::chrono::nanoseconds const until_due = log_drain::shortest_interval + std::chrono::microseconds{100};
     return std::max<std::chrono::nanoseconds>(until_due - (std::chrono::steady_clock::now() - begin), std::chrono::nanoseconds{0});
   }
 
  private:
   static constexpr std::chrono::microseconds max_wait{50};
-  static constexpr std::chrono::microseconds max_gap{1000};
-
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_content() {
-    waiting_.fetch_add(1);
-    std::unique_lock<std::recursive_mutex> lock{content_mutex_};
-    waiting_.fetch_sub(1);
-    return lock;
-  }
-
-  /// Not locked if the other thread held it all the time.
-  [[nodiscard]] std::unique_lock<std::recursive_mutex> lock_content_within(std::chrono::nanoseconds longest) {
-    waiting_.fetch_add(1);
-    auto lock = lock_within(content_mutex_, longest);
-    waiting_.fetch_sub(1);
-    return lock;
-  }
-
-  /// Lets a thread that waits for the profile have it. A mutex alone would not: the thread that unlocks and locks at once wins.
-  void make_way(std::unique_lock<std::recursive_mutex>& content) {
-    if (waiting_.load() == 0) return;
-    content.unlock();
-    auto const deadline = std::chrono::steady_clock::now() + max_gap;
-    while (waiting_.load() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    content.lock();
-  }
 
   [[nodiscard]] bool is_due_between_steps() noexcept {
     auto const now = std::chrono::steady_clock::now();
@@ -255,6 +241,22 @@ class session_recording {
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->drain(content_, last);
     }
+  }
+
+  /// With the content lock, which it gives away while it waits for the call lock; without that, what collectors said before stays.
+  /// @return whether a collector times steps.
+  bool describe_for_snapshot(guarded_profile::lock& content) {
+    describe_session();
+    for (int tries = 0; tries < 100; ++tries) {
+      if (call_lock const calls{call_mutex_, std::try_to_lock}; calls.owns_lock()) {
+        if (journal_ == nullptr) describe_collectors();  // else each round does
+        return collectors_.time_steps();
+      }
+      content.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds{200});
+      content = shared_.hold();
+    }
+    return false;
   }
 
   /// @param with_collectors with the call lock, which guards what collectors say of themselves.
@@ -280,18 +282,17 @@ class session_recording {
     content_.set(&quality_record::abandoned_steps, abandoned_steps_.load(std::memory_order_relaxed));
   }
 
-  std::recursive_mutex call_mutex_;     ///< recursive: a collector may ask the session for more, such as another collector
-  std::recursive_mutex content_mutex_;  ///< taken after `call_mutex_`, or that one only tried
-  std::atomic<int> waiting_{0};         ///< for `content_mutex_`
-  profile_builder content_;
+  std::recursive_mutex call_mutex_;  ///< recursive: a collector may ask the session for more, such as another collector
+  guarded_profile shared_;
+  profile_builder& content_{shared_.content()};
   std::optional<log_drain> logs_;
   collector_list collectors_;
   session_journal* journal_ = nullptr;
-  std::string no_journal_;
-  std::string no_thread_;
+  own_collectors own_;
   std::atomic<std::uint64_t> bookkeeping_ticks_{0};
   std::atomic<std::uint64_t> abandoned_steps_{0};
   std::chrono::steady_clock::time_point last_between_steps_ = std::chrono::steady_clock::now();
+  snapshot_rounds rounds_;
   bool has_told_failure_ = false;
 };
 

@@ -64,8 +64,11 @@ class measured_time {
 
   measured_time() = default;
 
-  /// Steps that an exception left are in no list.
-  static bool had_steps(profile const& of) { return !of.steps.empty() || of.quality.abandoned_steps > 0; }
+  /// Steps that an exception left are in no list, nor is the one in which a snapshot was taken.
+  static bool had_steps(profile const& of) {
+    bool const is_in_step = of.quality.snapshot && of.quality.snapshot->is_step_open;
+    return !of.steps.empty() || of.quality.abandoned_steps > 0 || is_in_step;
+  }
 
   void sort() {
     std::sort(measured_.begin(), measured_.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });

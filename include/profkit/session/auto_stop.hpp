@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "../analyze/verdict/stop_rule.hpp"
+#include "../collect/gpu_lag.hpp"
+#include "../options.hpp"
+#include "../profile/time.hpp"
+#include "../record/step.hpp"
+#include "session_recording.hpp"
+
+namespace profkit::detail {
+
+/// With `steps=auto`: whether enough steps are measured. Without it never. On the thread of the steps.
+class auto_stop {
+ public:
+  explicit auto_stop(options const& wanted) {
+    if (wanted.wanted_interval) rule_.emplace(*wanted.wanted_interval, wanted.warmup_steps, wanted.most_steps);
+  }
+
+  /// Takes a step that has ended. May wait for the GPU time of an earlier one.
+  void add(raw_step const& done, session_recording& session) {
+    if (!rule_ || done.warmup) return;
+    if (done.is_abandoned || done.is_excluded) return rule_->leave_out(done.index);
+    bool const has_gpu = session.times_steps();
+    rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
+    // Of the profile they look at GPU step times alone, which no other thread adds to.
+    if (has_gpu) gpu_lag_.limit(done.index, session.content().so_far(), [&session] { session.drain_collectors(); });
+    milliseconds const tick = milliseconds{session.duration(1'000'000'000)} / 1e9;
+    has_enough_ = rule_->look(session.content().so_far(), has_gpu, tick);
+  }
+
+  [[nodiscard]] bool has_enough() const noexcept { return has_enough_; }
+
+  /// n/a without `steps=auto`.
+  [[nodiscard]] std::optional<stop_record> result() const { return rule_ ? std::optional{rule_->result()} : std::nullopt; }
+
+ private:
+  std::optional<stop_rule> rule_;
+  gpu_lag gpu_lag_;
+  bool has_enough_ = false;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "../collect/host_environment.hpp"
+#include "../profile/profile.hpp"
+#include "../report/report.hpp"
+
+namespace profkit::detail {
+
+/// The process that made a session. What a session says in the child of a `fork`, where it must not be used: threads that only the parent
+/// has may have left it half done.
+class owning_process {
+ public:
+  /// Whether this is another process.
+  [[nodiscard]] bool is_parent() const noexcept { return ::getpid() != id_; }
+
+  /// Whether it has ended; in the child.
+  [[nodiscard]] bool has_ended() const noexcept { return ::kill(id_, 0) != 0 && errno == ESRCH; }
+
+  [[nodiscard]] ::pid_t id() const noexcept { return id_; }
+
+  [[nodiscard]] std::string why_not_in_child() const {
+    return "the session belongs to process " + std::to_string(id_) +
+           ", the parent of this one, and stopped recording here at the fork; make the session after fork() or daemon()";
+  }
+
+  /// Of nothing.
+  [[nodiscard]] report report_in_child() const {
+    auto nothing = std::make_shared<profile>();
+    nothing->environment = describe_host();
+    nothing->quality.not_recorded = why_not_in_child();
+    return report{std::move(nothing)};
+  }
+
+ private:
+  ::pid_t id_ = ::getpid();
+};
+
+}  // namespace profkit::detail

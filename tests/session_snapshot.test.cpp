@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/report/report_json.hpp>
+#include <profkit/session.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/profile_of.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// Scopes on this thread and on another one, which end in the step.
+void some_work(std::uint64_t scopes) {
+  std::thread other{[scopes] {
+    for (std::uint64_t i = 0; i < scopes; ++i) PROF_SCOPE("beside");
+  }};
+  for (std::uint64_t i = 0; i < scopes; ++i) {
+    PROF_SCOPE_INDEXED("layer", static_cast<std::int64_t>(i % 3));
+    PROF_SCOPE("inner");
+    PROF_COUNTER("loss", static_cast<double>(i));
+  }
+  other.join();
+}
+
+/// All scopes of a name, wherever they are in the tree.
+std::size_t count_named(profkit::profile const& of, std::string_view name) {
+  return static_cast<std::size_t>(std::count_if(of.scopes.begin(), of.scopes.end(),
+                                                [&](profkit::scope_record const& each) { return of.paths[each.path].name == name; }));
+}
+
+/// The figures of the first steps of a profile, as JSON; without what is of the session as a whole.
+std::string figures_of(profkit::profile of, std::size_t steps) {
+  REQUIRE(of.steps.size() >= steps);
+  of.steps.resize(steps);
+  of.quality = {};
+  of.environment = {};
+  return profkit::report_json(profkit::analyze(of));
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot inside a step has the steps before it, and the session goes on", "[session][snapshot]") {
+  profkit::session session{plain_options(1, 5)};
+  for (profkit::step step : session) {
+    some_work(10);
+    profkit::report const so_far = session.snapshot();
+    profkit::step_summary const& steps = so_far.summary().steps;
+    CHECK(steps.warmup + steps.host.count == step.index());
+    REQUIRE(so_far.profile().quality.snapshot);
+    CHECK(so_far.profile().quality.snapshot->is_step_open);
+    CHECK_FALSE(so_far.profile().quality.snapshot->is_behind);
+  }
+  profkit::report const all = session.report();
+  CHECK(all.summary().steps.host.count == 5);
+  CHECK_FALSE(all.profile().quality.snapshot);
+  CHECK(count_scopes(all.profile(), "beside") == 6 * 10);
+}
+
+TEST_CASE("a snapshot between steps has all that ended before", "[session][snapshot]") {
+  profkit::session session{plain_options(0, 3)};
+  for (std::size_t steps = 1; steps <= 3; ++steps) {
+    {
+      profkit::step const step{session};
+      some_work(10);
+    }
+    profkit::report const so_far = session.snapshot();
+    CHECK(so_far.profile().steps.size() == steps);
+    CHECK(count_named(so_far.profile(), "inner") == 10 * steps);
+    CHECK(count_scopes(so_far.profile(), "beside") == 10 * steps);
+    CHECK_FALSE(so_far.profile().quality.snapshot->is_step_open);
+  }
+}
+
+TEST_CASE("the figures of a snapshot are those of the final report over the same steps", "[session][snapshot]") {
+  profkit::session session{plain_options(2, 30)};
+  std::vector<profkit::profile> snapshots;
+  for (profkit::step step : session) {
+    some_work(50);
+    step.set_items(7);
+    if (step.index() % 8 == 5) snapshots.push_back(session.snapshot().profile());
+  }
+  profkit::profile const all = session.report().profile();
+  REQUIRE(snapshots.size() == 4);
+  for (profkit::profile const& each : snapshots) {
+    std::size_t const steps = each.steps.size();
+    CHECK(steps % 8 == 5);
+    CHECK(figures_of(each, steps) == figures_of(all, steps));
+  }
+}
+
+TEST_CASE("a snapshot of a session without steps has all scopes that ended before, and counts those that are open", "[session][snapshot]") {
+  profkit::session session{plain_options()};
+  for (int i = 0; i < 100; ++i) PROF_SCOPE("done");
+  PROF_SCOPE("open");
+  profkit::report const so_far = session.snapshot();
+  CHECK_FALSE(so_far.summary().covers_steps);
+  CHECK(count_scopes(so_far.profile(), "done") == 100);
+  CHECK(count_scopes(so_far.profile(), "open") == 0);
+  CHECK(so_far.profile().quality.open_scopes == 1);
+  CHECK_THAT(so_far.text(),
+             ContainsSubstring("Snapshot of a session that goes on") && ContainsSubstring("1 scopes were open and are not in the report"));
+}
+
+TEST_CASE("a snapshot in the first step has no figures yet", "[session][snapshot]") {
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    some_work(3);
+    profkit::report const so_far = session.snapshot();
+    CHECK(so_far.summary().covers_steps);
+    CHECK(so_far.summary().steps.host.count == 0);
+    CHECK_THAT(so_far.text(),
+               ContainsSubstring("No step was measured") && ContainsSubstring("the step that was open is not in the report"));
+  }
+}
+
+TEST_CASE("snapshots on other threads do not disturb the steps, and end with the session", "[session][snapshot][thread]") {
+  constexpr std::uint64_t steps = 200;
+  profkit::session session{plain_options(0, steps)};
+  std::atomic<bool> has_begun{false};
+  std::vector<std::thread> askers;
+  std::vector<std::vector<std::size_t>> seen(2);
+  for (auto& mine : seen) {
+    askers.emplace_back([&] {
+      while (mine.empty() || mine.back() < steps) {
+        mine.push_back(session.snapshot().profile().steps.size());
+        has_begun = true;
+      }
+    });
+  }
+  while (!has_begun) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  for (profkit::step step : session) {
+    some_work(20);
+    std::this_thread::sleep_for(std::chrono::microseconds{500});
+  }
+  profkit::report const all = session.report();  // while they ask
+  for (std::thread& each : askers) each.join();
+  CHECK(all.profile().steps.size() == steps);
+  CHECK(count_named(all.profile(), "inner") == 20 * steps);
+  CHECK(all.profile().quality.dropped_events == 0);
+  for (auto const& mine : seen) {
+    CHECK(std::is_sorted(mine.begin(), mine.end()));
+    CHECK(mine.size() > 2);
+  }
+  CHECK_FALSE(session.snapshot().profile().quality.snapshot);  // it is the report
+}
+
+TEST_CASE("a snapshot says what the collectors say of themselves", "[session][snapshot]") {
+  class silent final : public profkit::collector {
+   public:
+    [[nodiscard]] std::string_view name() const noexcept override { return "silent"; }
+    void before_step(profkit::step_record const&) override { fail("nothing to hear"); }
+  };
+  profkit::session session{plain_options(0, 2)};
+  session.collect(silent{});
+  auto const reason = [&] { return session.snapshot().summary().collectors.at(0).reason; };
+  CHECK(reason().empty());
+  { profkit::step const step{session}; }
+  CHECK(reason() == "nothing to hear");
+}
+
+TEST_CASE("a snapshot counts the steps whose GPU time has not arrived", "[session][snapshot]") {
+  class late final : public profkit::collector {
+   public:
+    [[nodiscard]] std::string_view name() const noexcept override { return "late"; }
+    [[nodiscard]] bool times_steps() const noexcept override { return true; }
+    void drain(profkit::profile_builder& into, bool last) override {
+      std::uint64_t const timed = into.so_far().gpu_steps.size();
+      if (last || timed == 0) into.add(profkit::gpu_step_record{timed, 0, std::chrono::microseconds{5}});
+    }
+  };
+  profkit::session session{plain_options(0, 3)};
+  session.collect(late{});
+  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{11});
+  profkit::report const so_far = session.snapshot();
+  CHECK(so_far.profile().quality.snapshot->untimed_steps == 2);
+  CHECK_THAT(so_far.text(), ContainsSubstring("2 steps have no time between CUDA events yet"));
+}
+
+TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "[session][snapshot]") {
+  class curious final : public profkit::collector {
+   public:
+    curious(profkit::session& of, std::string& answer, std::atomic<bool>& is_done) : of_{&of}, answer_{&answer}, is_done_{&is_done} {}
+    [[nodiscard]] std::string_view name() const noexcept override { return "curious"; }
+    void drain_in_step(profkit::profile_builder&) override {
+      if (*is_done_) return;
+      try {
+        static_cast<void>(of_->snapshot());
+      } catch (profkit::error const& failure) {
+        *answer_ = failure.what();
+      }
+      *is_done_ = true;
+    }
+
+   private:
+    profkit::session* of_;
+    std::string* answer_;
+    std::atomic<bool>* is_done_;
+  };
+  std::string answer;
+  std::atomic<bool> is_done{false};
+  profkit::session session{plain_options()};
+  session.collect(curious{session, answer, is_done});
+  while (!is_done) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  CHECK_THAT(answer, ContainsSubstring("called by a collector"));
+}
+
+TEST_CASE("switched off, and in the child of a fork, a snapshot has nothing", "[session][snapshot]") {
+  profkit::options off = plain_options(0, 1);
+  off.enabled = false;
+  {
+    profkit::session session{off};
+    for (profkit::step step : session) {
+      CHECK_THAT(session.snapshot().text(), ContainsSubstring("Nothing was recorded: profkit is off"));
+    }
+  }
+  profkit::session session{plain_options(0, 1)};
+  ::pid_t const child = ::fork();
+  if (child == 0) {
+    bool const is_empty = session.snapshot().text().find("belongs to process") != std::string::npos;
+    ::_exit(is_empty ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
