@@ -47,6 +47,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/time/grouped_positions.hpp
     profkit/analyze/time/measured_time.hpp
     profkit/analyze/time/path_tree.hpp
+    profkit/analyze/time/quantile_sketch.hpp
     profkit/analyze/time/scope_rows.hpp
     profkit/analyze/time/select_quantile.hpp
     profkit/analyze/time/statistics.hpp

@@ -19,6 +19,7 @@ TEST_CASE("warm-up steps are excluded from every figure of the steps", "[analyze
   CHECK(steps.host.standard_deviation->count() == Approx(7.0710678));
   CHECK(steps.host.median->count() == Approx(15.0));
   CHECK(steps.host.p95->count() == Approx(19.5));
+  CHECK(steps.host.p99->count() == Approx(19.9));
   CHECK(steps.host.min->count() == Approx(10.0));
   CHECK(steps.host.max->count() == Approx(20.0));
   CHECK(steps.host_samples.size() == 2);

@@ -59,7 +59,7 @@ TEST_CASE("report.json has the GPU's work by scope and by name", "[report]") {
   CHECK(forward["gpu_busy_ms"].get<double>() == Approx(6.0));
   CHECK(forward["gpu_span_ms"].get<double>() == Approx(6.0));
   CHECK(forward["launch_latency_mean_us"].get<double>() == Approx((200.0 + 1650.0 + 300.0) / 3.0));
-  CHECK(forward["launch_latency_p95_us"].get<double>() == Approx(1650.0));
+  CHECK(forward["launch_latency_p95_us"].get<double>() == Approx(1650.0).epsilon(0.01));
   CHECK(forward["peak_bytes"].is_null());
   json const& attention = find(report["names"], "name", "attention");
   CHECK(attention["count"] == 4);
@@ -92,7 +92,7 @@ TEST_CASE("report.json has the kernels, their classes, and the copies", "[report
   CHECK(first["count"] == 4);
   CHECK(first["total_ms"].get<double>() == Approx(6.0));
   CHECK(first["mean_us"].get<double>() == Approx(1500.0));
-  CHECK(first["median_us"].get<double>() == Approx(1500.0));
+  CHECK(first["median_us"].get<double>() == Approx(1500.0).epsilon(0.01));
   CHECK(first["min_us"].get<double>() == Approx(1000.0));
   CHECK(first["max_us"].get<double>() == Approx(2000.0));
   CHECK(first["std_us"].get<double>() == Approx(577.350269));

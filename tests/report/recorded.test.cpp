@@ -2,7 +2,11 @@
 //
 // Profiles of the trainer, recorded on an H200, against what Nsight Systems counted in another run with the same arguments.
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze/gpu/counted_operations.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
+#include <profkit/analyze/time/measured_time.hpp>
+#include <profkit/analyze/time/statistics.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/nsys_csv.hpp>
 #include <profkit/report/report_json.hpp>
@@ -14,6 +18,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -21,6 +26,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../support/profile_of.hpp"
 #include "../support/report_page.hpp"
@@ -342,6 +348,40 @@ TEST_CASE("in a recorded run no scope is above the roof, printed or measured, an
   CHECK(*summary.model->peak_flops_per_second == Approx(989.5e12));
   double const step_ms = std::max(summary.steps.host.mean->count(), summary.steps.gpu->mean->count());
   CHECK(*summary.model->utilization == Approx(summary.model->flops_per_step / (1e-3 * step_ms) / 989.5e12));
+}
+
+TEST_CASE("in a recorded run the quantiles of scopes and kernels are within 1 % of the exact ones", "[recorded]") {
+  profkit::profile const profile = profkit::load(TEST_DATA "/small-128-train-fp32.profile");
+  profkit::summary const summary = profkit::analyze(profile);
+  profkit::detail::measured_time const when{profile};
+  std::map<std::string, std::vector<double>> host;  // by path, ms
+  for (profkit::scope_record const& each : profile.scopes) {
+    if (when.contains(each.time.begin)) host[path_name(profile, each.path)].push_back(profkit::milliseconds{each.time.duration()}.count());
+  }
+  profkit::attribution const launched = profkit::attribute(profile);
+  std::map<std::string, std::vector<double>> kernels;  // by name, ms
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    profkit::gpu_operation_record const& each = profile.gpu_operations[i];
+    if (each.kind != profkit::gpu_operation_kind::kernel || !when.contains(profkit::detail::launch_moment(profile, launched, i))) continue;
+    kernels[profile.gpu_names[each.name].name].push_back(profkit::milliseconds{each.time.duration()}.count());
+  }
+  auto const check = [](profkit::duration_summary const& found, std::vector<double>& samples) {
+    std::sort(samples.begin(), samples.end());
+    CHECK(found.count == samples.size());
+    CHECK(found.median->count() == Approx(*profkit::quantile(samples, 0.5)).epsilon(0.01));
+    CHECK(found.p95->count() == Approx(*profkit::quantile(samples, 0.95)).epsilon(0.01));
+    CHECK(found.p99->count() == Approx(*profkit::quantile(samples, 0.99)).epsilon(0.01));
+  };
+  CHECK(host.size() > 100);
+  for (profkit::scope_summary const& row : summary.scopes) {
+    INFO(row.path);
+    if (row.host.count > 0) check(row.host, host.at(row.path));
+  }
+  CHECK(summary.gpu->kernels.size() > 20);
+  for (profkit::kernel_summary const& row : summary.gpu->kernels) {
+    INFO(row.name);
+    check(row.time, kernels.at(row.name));
+  }
 }
 
 TEST_CASE("in a recorded run the clocks of the device were read", "[recorded]") {

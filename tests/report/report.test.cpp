@@ -4,6 +4,7 @@
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
+#include <profkit/report/tables.hpp>
 
 #include <unistd.h>
 
@@ -95,14 +96,43 @@ TEST_CASE("a number that is not finite becomes null", "[report]") {
 TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for what was not measured", "[report]") {
   std::string const text = fmt::format("{}", made_report());
   CHECK_THAT(text, ContainsSubstring("    layer_1      2"));
-  CHECK_THAT(text, ContainsSubstring(
-                       "  forward        2         15.000    7.500   3.536    6.000     50.0 %    50.0 %        22.500       11.250"));
+  CHECK_THAT(text,
+             ContainsSubstring("  forward        2         15.000    7.500   3.536   7.500   9.750   9.950    6.000     50.0 %    50.0 %"
+                               "        22.500       11.250      11.250      14.625      14.925\n"));
   CHECK_THAT(text, ContainsSubstring("1 warm-up steps excluded"));
   CHECK_THAT(text, ContainsSubstring("2667 tokens/s by GPU step time"));
   CHECK_THAT(text, ContainsSubstring("kernels: not collected (no libcupti)"));
   CHECK_THAT(text, ContainsSubstring("own cost: 25.0 ns per scope"));
   CHECK_THAT(text, ContainsSubstring("n/a"));
   CHECK_THAT(text, !ContainsSubstring("nan") && !ContainsSubstring("inf"));
+}
+
+TEST_CASE("where no scope was timed between CUDA events, the text has no columns for that; scopes.csv always has them", "[report]") {
+  profkit::profile profile = made_profile();
+  profile.gpu_scopes.clear();
+  profkit::report const report{std::make_shared<profkit::profile const>(profile)};
+  CHECK_THAT(fmt::format("{}", report), ContainsSubstring("p99 ms") && !ContainsSubstring("GPU p50 ms"));
+  CHECK_THAT(fmt::format("{}", made_report()), ContainsSubstring("GPU p50 ms"));
+  CHECK_THAT(profkit::scope_table(report.summary()).to_csv(), ContainsSubstring("GPU p50 ms"));
+}
+
+TEST_CASE("report.json has p50, p95 and p99 of every scope, also where no step was made", "[report]") {
+  profkit::profile profile = made_profile();
+  json const with_steps = json::parse(profkit::report_json(profkit::analyze(profile)))["scopes"][1];
+  CHECK(with_steps["path"] == "step/forward");
+  CHECK(with_steps["host_p50_ms"].get<double>() == Approx(7.5));
+  CHECK(with_steps["host_p95_ms"].get<double>() == Approx(9.75));
+  CHECK(with_steps["host_p99_ms"].get<double>() == Approx(9.95));
+  CHECK(with_steps["gpu_event_p50_ms"].get<double>() == Approx(11.25));
+  CHECK(with_steps["gpu_event_p99_ms"].get<double>() == Approx(14.925));
+  CHECK(with_steps["gpu_span_p50_ms"].is_null());
+  profile.steps.clear();
+  profile.gpu_steps.clear();
+  for (json const& scope : json::parse(profkit::report_json(profkit::analyze(profile)))["scopes"]) {
+    INFO(scope["path"]);
+    CHECK(scope["host_p50_ms"].is_number());
+    CHECK(scope["host_p99_ms"].is_number());
+  }
 }
 
 TEST_CASE("the report says why events were dropped, and which scopes ended in the wrong place", "[report]") {

@@ -34,7 +34,8 @@ constexpr auto describe(described_type<duration_summary>) {
   using s = duration_summary;
   return std::tuple{
       field{"count", &s::count}, field{"total_ms", &s::total},   field{"mean_ms", &s::mean}, field{"std_ms", &s::standard_deviation},
-      field{"min_ms", &s::min},  field{"median_ms", &s::median}, field{"p95_ms", &s::p95},   field{"max_ms", &s::max}};
+      field{"min_ms", &s::min},  field{"median_ms", &s::median}, field{"p95_ms", &s::p95},   field{"p99_ms", &s::p99},
+      field{"max_ms", &s::max}};
 }
 constexpr auto describe(described_type<verdict_summary>) {
   using s = verdict_summary;

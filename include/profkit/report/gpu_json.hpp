@@ -27,12 +27,21 @@ inline std::optional<std::string> known(std::string const& text) {
   return text;
 }
 
+/// p50, p95 and p99 of the durations of scopes.
+/// @param of null: three nulls.
+inline void write_quantiles(json_writer& json, std::string const& what, duration_summary const* of) {
+  json.member(what + "p50_ms", count_of(of != nullptr ? of->median : std::nullopt));
+  json.member(what + "p95_ms", count_of(of != nullptr ? of->p95 : std::nullopt));
+  json.member(what + "p99_ms", count_of(of != nullptr ? of->p99 : std::nullopt));
+}
+
 inline void write_gpu_work(json_writer& json, std::optional<gpu_work_summary> const& of) {
   auto const figure = [&](auto&& value_of) { return of ? std::optional{value_of(*of)} : std::nullopt; };
   json.member("gpu_kernel_ms", figure([](gpu_work_summary const& work) { return work.kernel_time.count(); }));
   json.member("gpu_busy_ms", figure([](gpu_work_summary const& work) { return work.busy.count(); }));
   json.member("gpu_self_ms", figure([](gpu_work_summary const& work) { return work.kernel_self.count(); }));
   json.member("gpu_span_ms", figure([](gpu_work_summary const& work) { return work.span.total.count(); }));
+  write_quantiles(json, "gpu_span_", of ? &of->span : nullptr);
   json.member("kernels", figure([](gpu_work_summary const& work) { return work.kernels; }));
   json.member("gpu_operations", figure([](gpu_work_summary const& work) { return work.operations; }));
   json.member("launch_latency_mean_us", microseconds_of(of ? of->latency_mean : std::nullopt));
@@ -49,6 +58,8 @@ inline void write_times(json_writer& json, duration_summary const& of) {
   json.member("total_ms", of.total.count());
   json.member("mean_us", microseconds_of(of.mean));
   json.member("median_us", microseconds_of(of.median));
+  json.member("p95_us", microseconds_of(of.p95));
+  json.member("p99_us", microseconds_of(of.p99));
   json.member("min_us", microseconds_of(of.min));
   json.member("max_us", microseconds_of(of.max));
   json.member("std_us", microseconds_of(of.standard_deviation));
@@ -59,6 +70,7 @@ inline void write_names(json_writer& json, summary const& of) {
     json.member("name", each.name);
     json.member("count", each.host.count);
     json.member("host_total_ms", each.host.total.count());
+    write_quantiles(json, "host_", &each.host);
     write_gpu_work(json, each.gpu);
     write_gpu_idle(json, each.gpu_idle);
     write_work(json, each.work);

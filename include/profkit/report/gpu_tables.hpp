@@ -62,13 +62,15 @@ inline table empty_kernel_table() {
 
 /// What the GPU did for each scope of the tree and those inside it; empty if kernels were not collected.
 [[nodiscard]] inline table gpu_scope_table(summary const& of) {
-  table result{{"scope", "operations", "kernel ms", "self ms", "busy ms", "span ms", "latency mean us", "latency p95 us", "idle ms",
-                "idle self ms"}};
+  table result{{"scope", "operations", "kernel ms", "self ms", "busy ms", "span ms", "span p50 ms", "span p95 ms", "span p99 ms",
+                "latency mean us", "latency p95 us", "idle ms", "idle self ms"}};
   for (scope_summary const& row : of.scopes) {
     if (!row.gpu) continue;
     std::vector<std::string> cells = detail::gpu_work_cells(row.gpu);
     cells.insert(cells.begin(), std::string(std::size_t{2} * row.depth, ' ') + row.name);
-    cells.insert(cells.end(), {detail::format_us(row.gpu->latency_mean), detail::format_us(row.gpu->latency_p95),
+    duration_summary const& span = row.gpu->span;
+    cells.insert(cells.end(), {detail::format_ms(span.median), detail::format_ms(span.p95), detail::format_ms(span.p99),
+                               detail::format_us(row.gpu->latency_mean), detail::format_us(row.gpu->latency_p95),
                                detail::idle_cell(row.gpu_idle), detail::idle_self_cell(row.gpu_idle)});
     result.add(std::move(cells));
   }

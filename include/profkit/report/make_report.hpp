@@ -112,7 +112,8 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
   text += section("Steps", step_table(what), "") + throughput_text(what.steps) + model_text(what);
   if (what.covers_steps) text += section.lines(verdict_text(what));
   if (what.budget && what.steps.host.count > 0) text += budget_text(what, section);
-  text += section("Scopes", scope_table(what), nothing_text(what, "scope"));
+  text += section("Scopes", scope_table(what, has_gpu_events(what)), nothing_text(what, "scope"));
+  if (!what.scopes.empty()) text += "p50, p95 and p99 of scopes have a relative error of at most 1 %\n\n";
   if (!what.names.empty()) {
     std::string const note = collected_steps_note(what);
     text += section("By name", name_table(what), "") + note + (note.empty() ? "" : "\n");

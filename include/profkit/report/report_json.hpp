@@ -68,6 +68,7 @@ inline void write_gpu_period(json_writer& json, step_summary const& of) {
   json.member("gpu_period_min_ms", count_of(time.min));
   json.member("gpu_period_max_ms", count_of(time.max));
   json.member("gpu_period_p95_ms", count_of(time.p95));
+  json.member("gpu_period_p99_ms", count_of(time.p99));
   write_verdict(json, "gpu_period_", known == nullptr ? nullptr : &known->verdict, of.clocks);
   json.member("host_runs_ahead", known == nullptr ? std::nullopt : std::optional{known->is_longer});
   json.member("run_ahead_median_steps", known == nullptr ? std::nullopt : known->median_steps_ahead);
@@ -89,6 +90,7 @@ inline void write_steps(json_writer& json, step_summary const& of) {
   json.member("min_ms", count_of(of.host.min));
   json.member("max_ms", count_of(of.host.max));
   json.member("p95_ms", count_of(of.host.p95));
+  json.member("p99_ms", count_of(of.host.p99));
   json.member("item_name", of.item_name);
   json.member("items_per_second", of.items_per_second);
   json.member("items_per_second_basis", known(of.items_per_second_basis));
@@ -98,6 +100,7 @@ inline void write_steps(json_writer& json, step_summary const& of) {
   json.member("gpu_min_ms", count_of(of.gpu ? of.gpu->min : std::nullopt));
   json.member("gpu_max_ms", count_of(of.gpu ? of.gpu->max : std::nullopt));
   json.member("gpu_p95_ms", count_of(of.gpu ? of.gpu->p95 : std::nullopt));
+  json.member("gpu_p99_ms", count_of(of.gpu ? of.gpu->p99 : std::nullopt));
   write_verdict(json, "", &of.host_verdict, of.clocks);
   write_verdict(json, "gpu_", of.gpu_verdict ? &*of.gpu_verdict : nullptr, of.clocks);
   write_gpu_period(json, of);
@@ -121,12 +124,14 @@ inline void write_scope(json_writer& json, scope_summary const& of) {
   json.member("host_std_ms", count_of(of.host.standard_deviation));
   json.member("host_min_ms", count_of(of.host.min));
   json.member("host_max_ms", count_of(of.host.max));
+  write_quantiles(json, "host_", &of.host);
   json.member("host_self_ms", of.host_self.count());
   json.member("share_of_parent", of.share_of_parent);
   json.member("share_of_steps", of.share_of_steps);
   json.member("gpu_event_total_ms", of.gpu_events ? std::optional{of.gpu_events->total.count()} : std::nullopt);
   json.member("gpu_event_mean_ms", count_of(of.gpu_events ? of.gpu_events->mean : std::nullopt));
   json.member("gpu_event_std_ms", count_of(of.gpu_events ? of.gpu_events->standard_deviation : std::nullopt));
+  write_quantiles(json, "gpu_event_", of.gpu_events ? &*of.gpu_events : nullptr);
   json.member("gpu_event_count", of.gpu_events ? std::optional{of.gpu_events->count} : std::nullopt);
   write_gpu_work(json, of.gpu);
   write_gpu_idle(json, of.gpu_idle);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -51,15 +53,37 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   return result;
 }
 
+/// Whether any scope was timed between CUDA events.
+[[nodiscard]] inline bool has_gpu_events(summary const& of) {
+  return std::any_of(of.scopes.begin(), of.scopes.end(), [](scope_summary const& row) { return row.gpu_events.has_value(); });
+}
+
 /// The tree of scopes: host time, and GPU time between CUDA events beside it.
-[[nodiscard]] inline table scope_table(summary const& of) {
-  table result{{"scope", "count", "host total ms", "mean ms", "std ms", "self ms", "of parent", "of steps", "GPU total ms", "GPU mean ms"}};
+/// @param of the figures.
+/// @param with_gpu_events false: without the columns of the GPU.
+[[nodiscard]] inline table scope_table(summary const& of, bool with_gpu_events = true) {
+  std::vector<std::string> headings{"scope",  "count",  "host total ms", "mean ms",   "std ms",  "p50 ms",
+                                    "p95 ms", "p99 ms", "self ms",       "of parent", "of steps"};
+  if (with_gpu_events) headings.insert(headings.end(), {"GPU total ms", "GPU mean ms", "GPU p50 ms", "GPU p95 ms", "GPU p99 ms"});
+  table result{std::move(headings)};
   for (scope_summary const& row : of.scopes) {
-    result.add({std::string(std::size_t{2} * row.depth, ' ') + row.name, fmt::format("{}", row.host.count),
-                detail::format_ms(row.host.total), detail::format_ms(row.host.mean), detail::format_ms(row.host.standard_deviation),
-                detail::format_ms(row.host_self), detail::format_share(row.share_of_parent), detail::format_share(row.share_of_steps),
-                row.gpu_events ? detail::format_ms(row.gpu_events->total) : detail::not_measured,
-                row.gpu_events ? detail::format_ms(row.gpu_events->mean) : detail::not_measured});
+    std::vector<std::string> cells{std::string(std::size_t{2} * row.depth, ' ') + row.name,
+                                   fmt::format("{}", row.host.count),
+                                   detail::format_ms(row.host.total),
+                                   detail::format_ms(row.host.mean),
+                                   detail::format_ms(row.host.standard_deviation),
+                                   detail::format_ms(row.host.median),
+                                   detail::format_ms(row.host.p95),
+                                   detail::format_ms(row.host.p99),
+                                   detail::format_ms(row.host_self),
+                                   detail::format_share(row.share_of_parent),
+                                   detail::format_share(row.share_of_steps)};
+    if (with_gpu_events) {
+      duration_summary const gpu = row.gpu_events.value_or(duration_summary{});
+      cells.push_back(row.gpu_events ? detail::format_ms(gpu.total) : detail::not_measured);
+      for (std::optional<milliseconds> const each : {gpu.mean, gpu.median, gpu.p95, gpu.p99}) cells.push_back(detail::format_ms(each));
+    }
+    result.add(std::move(cells));
   }
   return result;
 }

@@ -30,35 +30,28 @@ void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
   });
 }
 
-/// Durations of the operations: a group for the kernels and another for the transfers of each name.
+/// Durations of the operations by name, kernels and transfers (copies and sets) each for themselves.
 class operations_by_name {
  public:
   /// @param operations of which those that count are taken.
-  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) : names_{of.gpu_names.size()}, bytes_(names_) {
-    std::vector<std::size_t> sizes(2 * names_);
-    for (timed_operation const& each : operations) {
-      if (each.is_counted()) ++sizes[group_of(each)];
-    }
-    durations_ = summed_durations{sizes};
+  operations_by_name(profile const& of, std::vector<timed_operation> const& operations)
+      : kernels_(of.gpu_names.size()), transfers_(of.gpu_names.size()), bytes_(of.gpu_names.size()) {
     for (timed_operation const& each : operations) {
       if (!each.is_counted()) continue;
-      durations_.add(group_of(each), each.time.duration());
-      if (each.kind != gpu_operation_kind::kernel) bytes_[each.name] += of.gpu_operations[each.record].bytes;
+      bool const is_kernel = each.kind == gpu_operation_kind::kernel;
+      (is_kernel ? kernels_ : transfers_)[each.name].add(each.time.duration());
+      if (!is_kernel) bytes_[each.name] += of.gpu_operations[each.record].bytes;
     }
   }
 
-  [[nodiscard]] duration_summary kernels(std::size_t name) { return durations_.summarize(name); }
-  [[nodiscard]] duration_summary transfers(std::size_t name) { return durations_.summarize(names_ + name); }
+  [[nodiscard]] duration_summary kernels(std::size_t name) const { return kernels_[name].summarize(); }
+  [[nodiscard]] duration_summary transfers(std::size_t name) const { return transfers_[name].summarize(); }
   [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return bytes_[name]; }
 
  private:
-  [[nodiscard]] std::size_t group_of(timed_operation const& operation) const {
-    return operation.kind == gpu_operation_kind::kernel ? operation.name : names_ + operation.name;
-  }
-
-  std::size_t names_;
-  std::vector<std::uint64_t> bytes_;  ///< by name
-  summed_durations durations_;
+  std::vector<duration_statistics> kernels_;
+  std::vector<duration_statistics> transfers_;
+  std::vector<std::uint64_t> bytes_;  ///< of the transfers
 };
 
 inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_summary> const& kernels) {
@@ -79,20 +72,13 @@ inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_su
 
 inline std::vector<api_summary> summarize_api(profile const& of, measured_time const& when) {
   measured_time_cursor in{when};
-  std::vector<std::size_t> sizes(of.api_names.size());
-  std::vector<bool> is_counted(of.api_calls.size());
-  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
-    if (!in.contains(middle_of(of.api_calls[i].time))) continue;
-    is_counted[i] = true;
-    ++sizes[of.api_calls[i].name];
-  }
-  summed_durations durations{sizes};
-  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
-    if (is_counted[i]) durations.add(of.api_calls[i].name, of.api_calls[i].time.duration());
+  std::vector<duration_statistics> durations(of.api_names.size());
+  for (api_call_record const& call : of.api_calls) {
+    if (in.contains(middle_of(call.time))) durations[call.name].add(call.time.duration());
   }
   std::vector<api_summary> result;
-  for (std::size_t name = 0; name < sizes.size(); ++name) {
-    if (sizes[name] > 0) result.push_back({of.api_names[name], durations.summarize(name)});
+  for (std::size_t name = 0; name < durations.size(); ++name) {
+    if (durations[name].count() > 0) result.push_back({of.api_names[name], durations[name].summarize()});
   }
   sort_by_total(result, [](api_summary const& row) { return row.time.total; });
   return result;
@@ -104,7 +90,7 @@ inline std::vector<api_summary> summarize_api(profile const& of, measured_time c
 inline void summarize_names(gpu_summary& result, profile const& of, std::vector<timed_operation> const& counted,
                             kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
-  operations_by_name operations{of, counted};
+  operations_by_name const operations{of, counted};
   milliseconds all_kernels{};
   for (std::size_t name = 0; name < of.gpu_names.size(); ++name) {
     gpu_name_record const& record = of.gpu_names[name];

@@ -48,26 +48,29 @@ class gpu_work {
     counted.for_each([&](timed_operation const& each) {
       std::uint32_t const path = path_of(each);
       self_[path].add(each);
+      if (each.latency != timed_operation::no_latency) latencies_[path].add(each.latency);
       cover(path, each.time);
       spans.add(each);
     });
     spans.complete();
     inclusive_ = self_;
-    for (std::size_t path = root_; path-- > 0;) inclusive_[busy_[path].above].add(inclusive_[path]);
-    find_latencies(counted);
+    for (std::size_t path = root_; path-- > 0;) {
+      inclusive_[busy_[path].above].add(inclusive_[path]);
+      latencies_[busy_[path].above].add(latencies_[path]);
+    }
     group_spans(spans, counted.steps());
   }
 
   [[nodiscard]] bool has_operations(std::size_t path) const { return inclusive_[path].operations > 0; }
 
-  [[nodiscard]] gpu_work_summary of_path(std::size_t path) {
+  [[nodiscard]] gpu_work_summary of_path(std::size_t path) const {
     gpu_work_summary result = summarize_sums(inclusive_[path], self_[path], busy_[path].time);
-    result.span = spans_.summarize(path);
-    result.latency_p95 = latency_p95_[path];
+    result.span = spans_[path].summarize();
+    result.latency_p95 = quantile_of(latencies_[path], 0.95);
     return result;
   }
 
-  [[nodiscard]] gpu_work_summary of_name(std::size_t name) {
+  [[nodiscard]] gpu_work_summary of_name(std::size_t name) const {
     path_tree::name_group const& group = tree_.names()[name];
     gpu_work_summary result = group.outermost.size() == 1 ? of_path(group.outermost.front()) : of_paths_beside(name);
     sums self;
@@ -76,10 +79,10 @@ class gpu_work {
     return result;
   }
 
-  [[nodiscard]] gpu_work_summary of_all() {
+  [[nodiscard]] gpu_work_summary of_all() const {
     gpu_work_summary result = summarize_sums(inclusive_[root_], self_[root_], busy_[root_].time);
-    result.span = spans_.summarize(root_);
-    result.latency_p95 = latency_p95_[root_];
+    result.span = spans_[root_].summarize();
+    result.latency_p95 = quantile_of(latencies_[root_], 0.95);
     return result;
   }
 
@@ -134,6 +137,7 @@ class gpu_work {
       for (std::uint32_t const path : outermost) busy_[path].shared_name = name;
     }
     self_.resize(root_ + 1);
+    latencies_.resize(root_ + 1);
     busy_of_name_.resize(no_name);
   }
 
@@ -144,56 +148,26 @@ class gpu_work {
     }
   }
 
-  void find_latencies(counted_operations const& counted) {
-    // Depth first, those of the root last: a path and all those inside it are one range.
-    auto const group_of = [&](std::size_t path) { return path == root_ ? root_ : tree_.position_of(path); };
-    std::vector<std::size_t> sizes(root_ + 1);
-    for (std::size_t path = 0; path <= root_; ++path) sizes[group_of(path)] = self_[path].launches;
-    grouped_durations latencies{sizes};
-    counted.for_each([&](timed_operation const& each) {
-      if (each.latency != timed_operation::no_latency) latencies.add(group_of(path_of(each)), each.latency);
-    });
-    auto const inside = [&](std::size_t path) { return latencies.groups(tree_.position_of(path), tree_.end_of(path)); };
-
-    latency_p95_of_name_.resize(tree_.names().size());
-    for (std::size_t name = 0; name < tree_.names().size(); ++name) {
-      std::vector<std::uint32_t> const& outermost = tree_.names()[name].outermost;
-      if (outermost.size() < 2) continue;
-      std::vector<std::chrono::nanoseconds> copy;
-      for (std::uint32_t const path : outermost) append(copy, inside(path));
-      latency_p95_of_name_[name] = quantile_of({copy.begin(), copy.end()}, 0.95);
-    }
-    // A quantile mixes what is in its range, so those inside come first.
-    latency_p95_.resize(root_ + 1);
-    for (auto path = tree_.depth_first().rbegin(); path != tree_.depth_first().rend(); ++path) {
-      latency_p95_[*path] = quantile_of(inside(*path), 0.95);
-    }
-    latency_p95_[root_] = quantile_of(latencies.groups(0, root_ + 1), 0.95);
-  }
-
   void group_spans(operation_spans const& of_scopes, std::vector<operation_span> const& of_steps) {
-    std::vector<std::size_t> sizes(root_ + 1);
-    auto const for_each_span = [&](auto const& visit) {
-      of_scopes.for_each(visit);
-      for (operation_span const& step : of_steps) {
-        if (!step.is_empty()) visit(root_, step);
-      }
-    };
-    for_each_span([&](std::size_t path, operation_span const&) { ++sizes[path]; });
-    spans_ = summed_durations{sizes};
-    for_each_span([&](std::size_t path, operation_span const& span) { spans_.add(path, span.length()); });
+    spans_.resize(root_ + 1);
+    of_scopes.for_each([&](std::size_t path, operation_span const& span) { spans_[path].add(span.length()); });
+    for (operation_span const& step : of_steps) {
+      if (!step.is_empty()) spans_[root_].add(step.length());
+    }
   }
 
-  [[nodiscard]] gpu_work_summary of_paths_beside(std::size_t name) {
+  [[nodiscard]] gpu_work_summary of_paths_beside(std::size_t name) const {
     sums inclusive;
-    std::vector<std::chrono::nanoseconds> spans;
+    quantile_sketch latencies;
+    duration_statistics spans;
     for (std::uint32_t const path : tree_.names()[name].outermost) {
       inclusive.add(inclusive_[path]);
-      append(spans, spans_.durations().group(path));
+      latencies.add(latencies_[path]);
+      spans.add(spans_[path]);
     }
     gpu_work_summary result = summarize_sums(inclusive, {}, busy_of_name_[name]);
-    result.span = summarize(grouped_durations::range{spans.begin(), spans.end()});
-    result.latency_p95 = latency_p95_of_name_[name];
+    result.span = spans.summarize();
+    result.latency_p95 = quantile_of(latencies, 0.95);
     return result;
   }
 
@@ -208,8 +182,6 @@ class gpu_work {
     return result;
   }
 
-  static void append(std::vector<std::chrono::nanoseconds>& to, grouped_durations::range of) { to.insert(to.end(), of.first, of.last); }
-
   profile const& of_;
   path_tree const& tree_;
   std::uint32_t root_;
@@ -217,9 +189,8 @@ class gpu_work {
   std::vector<sums> inclusive_;
   std::vector<busy_path> busy_;
   std::vector<union_length> busy_of_name_;  ///< of names with several outermost paths
-  std::vector<std::optional<milliseconds>> latency_p95_;
-  std::vector<std::optional<milliseconds>> latency_p95_of_name_;  ///< of names with several outermost paths
-  summed_durations spans_;                                        ///< by path; of the root, those of the steps
+  std::vector<quantile_sketch> latencies_;  ///< by path, with those inside
+  std::vector<duration_statistics> spans_;  ///< by path; of the root, those of the steps
 };
 
 }  // namespace profkit::detail

@@ -16,7 +16,6 @@
 #include "durations.hpp"
 #include "measured_time.hpp"
 #include "path_tree.hpp"
-#include "statistics.hpp"
 #include "time_per_step.hpp"
 
 namespace profkit::detail {
@@ -38,10 +37,10 @@ class scope_rows {
         is_wanted_(of.paths.size()) {
     measured_time_cursor in{when};
     for (scope_record const& scope : of.scopes) {
-      if (in.contains(scope.time.begin)) host_[scope.path].add(to_ms(scope.time.duration()).count());
+      if (in.contains(scope.time.begin)) host_[scope.path].add(scope.time.duration());
     }
     for (gpu_scope_record const& scope : of.gpu_scopes) {
-      if (in.contains(scope.begin)) gpu_events_[scope.path].add(to_ms(scope.duration).count());
+      if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
     }
     for (std::size_t path = of.paths.size(); path-- > 0;) {
       if (host_[path].count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
@@ -81,9 +80,9 @@ class scope_rows {
       path_tree::name_group const& group = tree_.names()[i];
       std::uint64_t count = 0;
       for (std::uint32_t const path : group.paths) count += host_[path].count();
-      running_statistics host;
+      duration_statistics host;
       for (std::uint32_t const path : group.outermost) host.add(host_[path]);
-      rows.push_back({group.name, summarize(host), {}, {}});
+      rows.push_back({group.name, host.summarize(), {}, {}});
       rows.back().host.count = count;
       if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
       if (idle_ != nullptr) rows.back().gpu_idle = idle_->of_name(group);
@@ -120,9 +119,9 @@ class scope_rows {
     row.name = shown_name(record);
     row.path = row.name;
     row.source = record.file + ":" + std::to_string(record.line);
-    row.host = summarize(host_[path]);
+    row.host = host_[path].summarize();
     row.host_self = row.host.total;
-    if (gpu_events_[path].count() > 0) row.gpu_events = summarize(gpu_events_[path]);
+    if (gpu_events_[path].count() > 0) row.gpu_events = gpu_events_[path].summarize();
     if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
     if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
     row.per_step = steps_.of_path(path);
@@ -134,8 +133,8 @@ class scope_rows {
   time_per_step const& steps_;
   gpu_work* gpu_;
   gpu_idle const* idle_;
-  std::vector<running_statistics> host_;  ///< by path, milliseconds
-  std::vector<running_statistics> gpu_events_;
+  std::vector<duration_statistics> host_;  ///< by path
+  std::vector<duration_statistics> gpu_events_;
   std::vector<bool> is_wanted_;
 };
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace profkit {
+
+/// @brief Quantiles of any number of durations in bounded memory, with a relative error of at most 1 %. Sketches can be merged: the result
+/// is that of one sketch to which all durations were added, whatever the order.
+///
+/// A histogram whose buckets grow with the duration: a duration below 128 ns has a bucket of its own, and every further power of two has 64
+/// buckets of equal width. The middle of a bucket differs from each duration in it by at most 1/128 = 0.78 %. All durations that
+/// `std::chrono::nanoseconds` can hold (292 years) need `max_buckets`, so no bucket is ever merged with another. Durations of 0, and
+/// negative ones (of clocks that disagree), share the bucket of 0. The shortest and the longest duration are kept exactly.
+///
+/// Source: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees", PVLDB 12
+/// (2019), with the logarithm to base 2 interpolated linearly between powers of two. The index of a bucket then needs integers only, and is
+/// the same on every machine.
+///
+/// Not thread-safe.
+class quantile_sketch {
+ public:
+  /// Takes one duration.
+  void add(std::chrono::nanoseconds duration) {
+    ++bucket(index_of(duration));
+    ++count_;
+    min_ = std::min(min_, duration);
+    max_ = std::max(max_, duration);
+  }
+
+  /// As if each duration of the other one had been added.
+  void add(quantile_sketch const& other) {
+    for (std::size_t i = 0; i < pages; ++i) {
+      if (other.page_of_[i] == no_page) continue;
+      page& to = touched_page(i);
+      page const& from = other.touched_[other.page_of_[i] - 1U];
+      for (std::size_t k = 0; k < page_size; ++k) to[k] += from[k];
+    }
+    count_ += other.count_;
+    min_ = std::min(min_, other.min_);
+    max_ = std::max(max_, other.max_);
+  }
+
+  /// How many durations were added.
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+  /// The shortest, exactly; n/a without durations.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> min() const noexcept { return if_any(min_); }
+
+  /// The longest, exactly; n/a without durations.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> max() const noexcept { return if_any(max_); }
+
+  /// @brief The q-quantile in nanoseconds, linear between neighbours like `quantile`, with a relative error of at most 1 %; n/a without
+  /// durations.
+  /// @param q from 0 to 1.
+  [[nodiscard]] std::optional<double> quantile(double q) const {
+    if (count_ == 0) return std::nullopt;
+    double const position = q * static_cast<double>(count_ - 1);
+    std::uint64_t const rank = std::min(static_cast<std::uint64_t>(position), count_ - 1);
+    double const below = at_rank(rank);
+    double const fraction = position - static_cast<double>(rank);
+    if (fraction <= 0.0 || rank + 1 >= count_) return below;
+    return below + fraction * (at_rank(rank + 1) - below);
+  }
+
+  /// Bytes that it takes, itself included: in proportion to the range of the durations, not to their number.
+  [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(quantile_sketch) + touched_.capacity() * sizeof(page); }
+
+ private:
+  static constexpr unsigned octave_bits = 6;                           ///< a power of two has 2^6 buckets
+  static constexpr std::size_t exact = std::size_t{2} << octave_bits;  ///< nanoseconds below this have a bucket each
+  static constexpr unsigned duration_bits = 63;                        ///< of the longest duration
+
+ public:
+  /// Buckets that it can have.
+  static constexpr std::size_t max_buckets = exact + ((duration_bits - octave_bits - 1) << octave_bits);
+
+ private:
+  /// Neighbouring buckets, which are made together: durations of one kind are seldom spread over many powers of two.
+  static constexpr std::size_t page_size = 32;
+  using page = std::array<std::uint64_t, page_size>;
+
+  static constexpr std::size_t pages = max_buckets / page_size;
+  static constexpr std::uint8_t no_page = 0;
+  static_assert(max_buckets % page_size == 0 && pages < std::numeric_limits<std::uint8_t>::max());
+
+  static std::size_t index_of(std::chrono::nanoseconds duration) noexcept {
+    if (duration.count() < static_cast<std::int64_t>(exact)) return static_cast<std::size_t>(std::max<std::int64_t>(duration.count(), 0));
+    auto const ns = static_cast<std::uint64_t>(duration.count());
+    auto const shift = static_cast<unsigned>(63 - __builtin_clzll(ns)) - octave_bits;
+    return (std::size_t{shift} << octave_bits) + (ns >> shift);
+  }
+
+  /// In nanoseconds.
+  static double middle_of(std::size_t index) noexcept {
+    if (index < exact) return static_cast<double>(index);
+    std::size_t const shift = (index >> octave_bits) - 1;
+    std::uint64_t const width = std::uint64_t{1} << shift;
+    std::uint64_t const first = (index - (shift << octave_bits)) * width;
+    return static_cast<double>(first) + static_cast<double>(width - 1) / 2.0;
+  }
+
+  page& touched_page(std::size_t which) {
+    if (page_of_[which] == no_page) {
+      touched_.emplace_back();
+      page_of_[which] = static_cast<std::uint8_t>(touched_.size());
+    }
+    return touched_[page_of_[which] - 1U];
+  }
+
+  std::uint64_t& bucket(std::size_t index) { return touched_page(index / page_size)[index % page_size]; }
+
+  /// An estimate of the duration at a rank, counted from 0 in ascending order.
+  [[nodiscard]] double at_rank(std::uint64_t rank) const {
+    auto const least = static_cast<double>(min_.count());
+    auto const longest = static_cast<double>(max_.count());
+    if (rank == 0) return least;
+    if (rank + 1 == count_) return longest;
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < pages; ++i) {
+      if (page_of_[i] == no_page) continue;
+      page const& counts = touched_[page_of_[i] - 1U];
+      for (std::size_t k = 0; k < page_size; ++k) {
+        seen += counts[k];
+        if (rank < seen) return std::clamp(middle_of(i * page_size + k), least, longest);
+      }
+    }
+    return longest;
+  }
+
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> if_any(std::chrono::nanoseconds value) const noexcept {
+    if (count_ == 0) return std::nullopt;
+    return value;
+  }
+
+  std::uint64_t count_ = 0;
+  std::chrono::nanoseconds min_ = std::chrono::nanoseconds::max();
+  std::chrono::nanoseconds max_ = std::chrono::nanoseconds::min();
+  std::vector<page> touched_;                  ///< those with a duration, in the order in which they came
+  std::array<std::uint8_t, pages> page_of_{};  ///< position in `touched_` + 1; `no_page` without a duration
+};
+
+}  // namespace profkit
