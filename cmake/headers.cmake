@@ -84,7 +84,9 @@ set(PROFKIT_HEADERS
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_library.hpp
     profkit/collect/nvtx.hpp
+    profkit/collect/own_mutex.hpp
     profkit/collect/scope_node_paths.hpp
+    profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp
     profkit/drain/log_drain.hpp
     profkit/drain/log_events.hpp

@@ -33,6 +33,15 @@ TEST_CASE("the number of records can be bounded", "[options]") {
   CHECK(profkit::options::parse("log=1024GiB").log_slots_per_thread == std::uint64_t{1} << 37U);
 }
 
+TEST_CASE("drain=P% is a share of one core", "[options]") {
+  CHECK(profkit::options{}.drain_share == 0.25);
+  CHECK(profkit::options::parse("drain=5%").drain_share == 0.05);
+  CHECK(profkit::options::parse("drain=100%").drain_share == 1.0);
+  std::string const bad = GENERATE("drain", "drain=", "drain=0%", "drain=101%", "drain=5", "drain=-5%", "drain=nan%", "drain=5%%");
+  CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
+                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("drain=25%")));
+}
+
 TEST_CASE("a journal has a file", "[options]") {
   CHECK(profkit::options{}.journal.empty());
   CHECK(profkit::options::parse("journal=out/run.%p.journal,report").journal == "out/run.%p.journal");

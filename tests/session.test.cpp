@@ -364,8 +364,7 @@ class round_counter final : public profkit::collector {
  public:
   explicit round_counter(std::atomic<int>& rounds) : rounds_{&rounds} {}
   [[nodiscard]] std::string_view name() const noexcept override { return "rounds"; }
-  void drain_in_step(profkit::profile_builder&) override { ++*rounds_; }
-  [[nodiscard]] bool drains_in_step() const noexcept override { return true; }
+  void drain(profkit::profile_builder&, bool) override { ++*rounds_; }
 
  private:
   std::atomic<int>* rounds_;
@@ -460,22 +459,67 @@ TEST_CASE("what a session records does not depend on which thread drains it", "[
   }
 }
 
-TEST_CASE("a collector that cannot be drained in steps is drained between them", "[session][thread]") {
-  class between final : public profkit::collector {
-   public:
-    [[nodiscard]] std::string_view name() const noexcept override { return "between"; }
-    void drain(profkit::profile_builder&, bool last) override {
-      if (!last) ++*drained_;
-    }
-    explicit between(int& drained) : drained_{&drained} {}
+namespace {
 
-   private:
-    int* drained_;
+/// Takes long to drain, and knows on which threads that was.
+class slow_to_drain final : public profkit::collector {
+ public:
+  static constexpr std::chrono::milliseconds time{20};
+
+  slow_to_drain(std::atomic<int>& drained, std::thread::id steps) : drained_{&drained}, steps_{steps} {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "slow"; }
+  void drain(profkit::profile_builder&, bool last) override {
+    if (last) return;
+    if (std::this_thread::get_id() == steps_) fail("drained on the thread of the steps");
+    std::this_thread::sleep_for(time);
+    ++*drained_;
+  }
+
+ private:
+  std::atomic<int>* drained_;
+  std::thread::id steps_;
+};
+
+}  // namespace
+
+TEST_CASE("a collector that takes long to drain does not hold up the thread of the steps", "[session][thread]") {
+  std::atomic<int> drained{0};
+  profkit::options options = plain_options(0, 1'000'000);
+  profkit::session session{options};
+  auto const& slow = session.collect(slow_to_drain{drained, std::this_thread::get_id()});
+  auto const begin = std::chrono::steady_clock::now();
+  int const before = drained;
+  std::uint64_t steps = 0;
+  // The session's thread is in `drain` nearly all of this time, steps begin and end all along.
+  while (drained < before + 10 && std::chrono::steady_clock::now() - begin < std::chrono::seconds{20}) {
+    profkit::step const step{session};
+    ++steps;
+    std::this_thread::sleep_for(std::chrono::microseconds{200});
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(slow.status().reason.empty());
+  CHECK(drained >= before + 10);
+  CHECK(profile.steps.size() == steps);
+  // Had one in ten of those drains held up a step, it would be more.
+  CHECK(profile.quality.bookkeeping < slow_to_drain::time);
+}
+
+TEST_CASE("a collector that breaks on the session's thread says why, and the logs are drained on", "[session][thread]") {
+  class breaks_when_drained final : public profkit::collector {
+   public:
+    [[nodiscard]] std::string_view name() const noexcept override { return "breaks"; }
+    void drain(profkit::profile_builder&, bool) override { throw std::runtime_error{"it broke"}; }
   };
-  int drained = 0;
-  profkit::session session{plain_options(0, 10)};
-  session.collect(between{drained});
-  for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{11});
-  static_cast<void>(session.report());
-  CHECK(drained >= 5);  // on this thread, where the profile is free for it most of the time
+  std::atomic<int> rounds{0};
+  profkit::session session{plain_options()};
+  auto const& broken_one = session.collect(breaks_when_drained{});
+  session.collect(round_counter{rounds});
+  { PROF_SCOPE("before"); }
+  wait_for_drain(rounds);
+  CHECK(broken_one.status().reason == "it broke");
+  { PROF_SCOPE("after"); }
+  profkit::profile const profile = session.report().profile();
+  CHECK(count_scopes(profile, "before") + count_scopes(profile, "after") == 2);
+  CHECK(profile.collectors.at(0).status == "not collected");
+  CHECK(profile.collectors.at(1).status == "collected");
 }

@@ -197,7 +197,7 @@ TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "
    public:
     curious(profkit::session& of, std::string& answer, std::atomic<bool>& is_done) : of_{&of}, answer_{&answer}, is_done_{&is_done} {}
     [[nodiscard]] std::string_view name() const noexcept override { return "curious"; }
-    void drain_in_step(profkit::profile_builder&) override {
+    void drain(profkit::profile_builder&, bool) override {
       if (*is_done_) return;
       try {
         static_cast<void>(of_->snapshot());

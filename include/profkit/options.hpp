@@ -50,6 +50,10 @@ struct options {
   /// needed.
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;
 
+  /// `drain=25%`: how much of one core the session's thread takes at most to read what was recorded, above 0 and at most 1. Where the logs
+  /// fill up it takes more, so that nothing is dropped.
+  double drain_share = 0.25;
+
   /// How many measured steps there can be: `measured_steps`, or with `steps=auto` the bound.
   [[nodiscard]] std::uint64_t most_measured_steps() const noexcept { return enabled && wanted_interval ? most_steps : measured_steps; }
 
@@ -102,7 +106,7 @@ struct options {
  private:
   static constexpr char const* valid_keys =
       "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, kernels=on|off|every:N, "
-      "nvtx=on|off, records=N, log=SIZE, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "nvtx=on|off, records=N, log=SIZE, drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -136,6 +140,10 @@ struct options {
       most_records = number(item, value, 1);
     } else if (key == "log") {
       log_slots_per_thread = bytes(item, value) / sizeof(std::uint64_t);
+    } else if (key == "drain") {
+      auto const share = percent(value);
+      if (!share) bad_value(item, "a share of one core, as in drain=25%");
+      drain_share = *share;
     } else if (key == "nvtx") {
       nvtx = on_or_off(item, value);
     } else if (key == "memory") {
@@ -170,13 +178,19 @@ struct options {
       return;
     }
     value.remove_prefix(automatic.size());
-    double percent = 100.0 * default_interval;
-    if (!value.empty()) {
-      auto const [end, status] = std::from_chars(value.data() + 1, value.data() + value.size(), percent);
-      bool const is_percent = value.front() == ':' && status == std::errc{} && end + 1 == value.data() + value.size() && *end == '%';
-      if (!is_percent || !(percent > 0.0 && percent <= 100.0)) bad_value(item, "a whole number from 0, auto, or auto:P% as in auto:0.5%");
-    }
-    wanted_interval = percent / 100.0;
+    std::optional<double> share = default_interval;
+    if (!value.empty()) share = value.front() == ':' ? percent(value.substr(1)) : std::nullopt;
+    if (!share) bad_value(item, "a whole number from 0, auto, or auto:P% as in auto:0.5%");
+    wanted_interval = share;
+  }
+
+  /// 0.005 of "0.5%"; nothing unless it is above 0 % and at most 100 %.
+  static std::optional<double> percent(std::string_view value) {
+    double result = 0.0;
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
+    bool const is_percent = status == std::errc{} && end + 1 == value.data() + value.size() && *end == '%';
+    if (!is_percent || !(result > 0.0 && result <= 100.0)) return std::nullopt;
+    return result / 100.0;
   }
 
   [[noreturn]] static void unknown_key(std::string_view item, std::string_view key) {

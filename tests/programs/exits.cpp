@@ -70,7 +70,7 @@ profkit::session& static_session() {
 class exiting final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "exiting"; }
-  void drain_in_step(profkit::profile_builder&) override { std::exit(code); }
+  void drain(profkit::profile_builder&, bool) override { std::exit(code); }
 };
 
 extern "C" void say_and_exit(int) {

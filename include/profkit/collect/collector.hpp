@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
+#include "own_mutex.hpp"
 
 namespace profkit {
 
@@ -17,14 +18,24 @@ struct collector_status {
   std::string reason;
 };
 
-/// One outside party that a session listens to. A session calls it from the thread that runs the steps, never inside a step, except for
-/// `drain_in_step` and `flush`. It never calls two functions of its collectors at once. When a program ends with `exit` or by a signal and
-/// the session reports then, `drain` and `stop` are called on the thread that called `exit`, or on the session's own thread.
+/// One outside party that a session listens to. A session calls it from two threads:
 ///
-/// A collector that cannot work says so with `fail` and stays silent; the session and the program go on. What its functions throw
-/// comes to the same.
+/// * From the thread of the steps, never inside a step: `start`, `prepare_step`, `before_step`, `after_step` and `stop`. They add to the
+/// time
+///   between steps, so they should be quick.
+/// * From its own thread, every 10 to 25 ms, inside steps too: `drain` and `flush`. That may be at the same time as `prepare_step`,
+///   `before_step` and `after_step`, which do not wait for it: what both use needs a lock. `memory_source` has one.
+///
+/// `start`, the last `drain` and `stop` are called while no other function is. When a program ends with `exit` or by a signal and the
+/// session reports then, the last `drain` and `stop` are called on the thread that called `exit`, or on the session's own thread.
+///
+/// A collector that cannot work says so with `fail` and stays silent; the session and the program go on. If one of its functions throws,
+/// the session calls `fail` with the reason.
 class collector {
  public:
+  collector() = default;
+  collector(collector&&) = default;
+  collector& operator=(collector&&) = default;
   virtual ~collector() = default;
 
   /// As it stands in the report, such as "cuda memory".
@@ -46,34 +57,40 @@ class collector {
   virtual void before_step(step_record const& step) { static_cast<void>(step); }
   /// Called after a step ended.
   virtual void after_step(step_record const& step) { static_cast<void>(step); }
-  /// Moves what is complete into the profile. Called between steps, at most every 10 ms, and with `last` when the session ends. Must be
-  /// quick, as the next step waits for it: ask for a bounded number of things unless it is the `last` time.
+  /// Adds what is complete to the profile. Called on the session's own thread, and must not count on a current device. Other collectors and
+  /// the logs are drained after it, so it should take no longer than some milliseconds.
+  /// @param into valid during the call.
+  /// @param last the session ends: add all that there is. May wait for some seconds.
   virtual void drain(profile_builder& into, bool last) {
     static_cast<void>(into);
     static_cast<void>(last);
   }
-  /// Called every 10 to 25 ms on the session's own thread, inside steps too. Moves what is complete into the profile, but adds nothing to
-  /// `profile::gpu_steps`. Has to be quick, as a step that begins or ends meanwhile waits, and must not count on a current device. What it
-  /// throws is dropped.
-  virtual void drain_in_step(profile_builder& into) { static_cast<void>(into); }
-  /// Called only with `PROFKIT=journal=FILE`, after `drain_in_step` on the same thread: to ask the outside party for what it holds back, so
-  /// that the journal has it soon. What it throws is dropped.
+  /// Called only with `PROFKIT=journal=FILE`, after `drain` on the same thread: to ask the outside party for what it holds back, so that
+  /// the journal has it soon.
   virtual void flush() {}
-  /// Whether `drain_in_step` does all that `drain` does before the `last` time. Then the session does not call `drain` between steps.
-  [[nodiscard]] virtual bool drains_in_step() const noexcept { return false; }
   /// Called once, after the last `drain`.
   virtual void stop() {}
 
   /// Whether it adds to `profile::gpu_steps`, later than the steps end.
   [[nodiscard]] virtual bool times_steps() const noexcept { return false; }
+  /// With `steps=auto`, called on the thread of the steps between steps, if `times_steps`: to look which GPU step times are known by now.
+  /// The next `drain` adds them.
+  virtual void read_step_times() {}
 
-  /// Whether it collects, and if not, why.
-  [[nodiscard]] collector_status const& status() const noexcept { return status_; }
+  /// Whether it collects, and if not, why. From any thread.
+  [[nodiscard]] collector_status status() const {
+    std::lock_guard<detail::own_mutex> const lock{status_mutex_};
+    return status_;
+  }
 
-  /// From now on the collector does not collect.
-  void fail(std::string reason) { status_ = {false, std::move(reason)}; }
+  /// From now on the collector does not collect. From any thread.
+  void fail(std::string reason) {
+    std::lock_guard<detail::own_mutex> const lock{status_mutex_};
+    status_ = {false, std::move(reason)};
+  }
 
  private:
+  detail::own_mutex mutable status_mutex_;
   collector_status status_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace profkit::detail {
 
-/// The collectors of a session. One that throws says why from then on, and is left alone.
+/// The collectors of a session. One that throws says why from then on, and is left alone. `add` is called while nobody else uses the list.
 class collector_list {
  public:
   collector& add(std::unique_ptr<collector> taken) {
@@ -40,23 +40,13 @@ class collector_list {
     }
   }
 
-  /// On the session's own thread. What a collector throws, its next `drain` will throw again, and be heard.
+  /// Adds what is complete to the profile.
   /// @param flushes whether to call `collector::flush`, too.
-  void drain_in_step(profile_builder& into, bool flushes) noexcept {
-    for (auto const& each : all_) {
-      try {
-        if (!each->status().works) continue;
-        each->drain_in_step(into);
-        if (flushes) each->flush();
-      } catch (...) {
-        continue;
-      }
-    }
-  }
-
-  /// Whether one that works can only be drained between steps.
-  [[nodiscard]] bool need_thread_of_steps() const noexcept {
-    return std::any_of(all_.begin(), all_.end(), [](auto const& each) { return each->status().works && !each->drains_in_step(); });
+  void drain(profile_builder& into, bool last, bool flushes) noexcept {
+    for_each([&](collector& each) {
+      each.drain(into, last);
+      if (flushes) each.flush();
+    });
   }
 
   /// Whether one that works adds to `profile::gpu_steps`.

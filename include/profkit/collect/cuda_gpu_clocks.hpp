@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -48,24 +49,18 @@ class gpu_clocks final : public collector {
     bool const is_first_measured = !step.warmup && !has_measured_;
     if (!is_first_measured && now < next_reading_) return;
     has_measured_ = has_measured_ || !step.warmup;
-    records_.push_back(read(step.index));
+    keep(read(step.index));
     last_step_.reset();
     auto const end = std::chrono::steady_clock::now();
     next_reading_ = end + std::max<std::chrono::steady_clock::duration>(shortest_interval, 100 * (end - now));
   }
 
   void drain(profile_builder& into, bool last) override {
-    bool const is_recent = last_step_ && std::chrono::steady_clock::now() - last_step_->end < shortest_interval;
-    if (last && is_recent && !last_step_->warmup) records_.push_back(read(last_step_->index));
-    drain_in_step(into);
-  }
-
-  void drain_in_step(profile_builder& into) override {
+    if (last && ended_recently() && !last_step_->warmup) keep(read(last_step_->index));
+    std::lock_guard<detail::own_mutex> const lock{mutex_};
     for (device_clock_record const& each : records_) into.add(each);
     records_.clear();
   }
-
-  [[nodiscard]] bool drains_in_step() const noexcept override { return true; }
 
   void stop() override { nvml_.reset(); }
 
@@ -77,6 +72,13 @@ class gpu_clocks final : public collector {
   };
 
   static constexpr std::chrono::milliseconds shortest_interval{50};
+
+  [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < shortest_interval; }
+
+  void keep(device_clock_record const& reading) {
+    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    records_.push_back(reading);
+  }
 
   [[nodiscard]] device_clock_record read(std::uint64_t step) const {
     unsigned sm_mhz = 0;
@@ -98,7 +100,8 @@ class gpu_clocks final : public collector {
   bool has_measured_ = false;
   std::optional<ended_step> last_step_;  ///< none if the clocks were read after it
   std::chrono::steady_clock::time_point next_reading_{};
-  std::vector<device_clock_record> records_;
+  detail::own_mutex mutex_;
+  std::vector<device_clock_record> records_;  ///< under `mutex_`
 };
 
 }  // namespace profkit

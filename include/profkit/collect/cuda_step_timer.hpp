@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -55,9 +56,11 @@ class cuda_step_timer final : public collector {
     open_.reset();
   }
 
+  void read_step_times() override { poll(); }
+
   void drain(profile_builder& into, bool last) override {
-    poll();
     if (last) {
+      poll();
       detail::poll_at_end([this] {
         poll();
         return !pending_.empty();
@@ -65,6 +68,7 @@ class cuda_step_timer final : public collector {
       into.count(&quality_record::unread_gpu_times, untimed_);
       untimed_ = 0;
     }
+    std::lock_guard<detail::own_mutex> const lock{mutex_};
     for (gpu_step_record const& each : records_) into.add(each);
     records_.clear();
   }
@@ -79,7 +83,8 @@ class cuda_step_timer final : public collector {
   static constexpr std::size_t pairs_at_start = 16;
   static constexpr int max_reads = 16;
 
-  /// Reads a few, as the next step waits.
+  /// On the thread of the steps, or the last one: the runtime would give another thread a context on its own device. Reads a few, as the
+  /// next step waits.
   void poll() {
     if (detail::has_unseen_cuda_error()) return;
     detail::relaxed_capture_mode const relaxed;
@@ -88,7 +93,7 @@ class cuda_step_timer final : public collector {
       auto const state = pending_.front().events.query(duration);
       if (state == detail::cuda_event_pair::state::pending) return;
       if (state == detail::cuda_event_pair::state::ready) {
-        records_.push_back({pending_.front().step, device_, duration});
+        keep({pending_.front().step, device_, duration});
         --untimed_;
       }
       free_.push_back(std::move(pending_.front().events));
@@ -96,11 +101,17 @@ class cuda_step_timer final : public collector {
     }
   }
 
+  void keep(gpu_step_record const& time) {
+    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    records_.push_back(time);
+  }
+
   cudaStream_t stream_;
   std::int32_t device_ = 0;
   std::vector<detail::cuda_event_pair> free_;
   std::deque<timed_step> pending_;
-  std::vector<gpu_step_record> records_;
+  detail::own_mutex mutex_;
+  std::vector<gpu_step_record> records_;  ///< under `mutex_`
   std::optional<timed_step> open_;
   std::uint64_t untimed_ = 0;  ///< steps that have no time, or none yet
 };

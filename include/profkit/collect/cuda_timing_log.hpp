@@ -59,13 +59,14 @@ struct gpu_timing_state {
   side_log side;
   gpu_timing* pending = nullptr;  ///< of the session: a list of those that are finished and cannot be read yet, the oldest first
   gpu_timing* newest_pending = nullptr;
+  std::uint64_t pending_count = 0;
 };
 
 static_assert(std::is_trivially_destructible_v<gpu_timing_state>, "GPU scopes may end in static destruction");
 
 inline gpu_timing_state gpu_timings{};
 
-inline void drain_gpu_timings(profile_builder& into, bool last);
+inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns);
 inline void reset_gpu_timings();
 
 /// The first GPU scope of the process makes the session drain these logs, too.
@@ -179,27 +180,26 @@ inline void add_pending_gpu_timing(gpu_timing& timing) noexcept {
   timing.next = nullptr;
   (gpu_timings.pending == nullptr ? gpu_timings.pending : gpu_timings.newest_pending->next) = &timing;
   gpu_timings.newest_pending = &timing;
+  ++gpu_timings.pending_count;
 }
 
 inline gpu_timing& take_oldest_pending_gpu_timing() noexcept {
   gpu_timing& oldest = *gpu_timings.pending;
   gpu_timings.pending = oldest.next;
+  --gpu_timings.pending_count;
   return oldest;
 }
 
-/// Takes what the threads have finished. @return how many.
-inline std::uint64_t take_finished_gpu_timings() noexcept {
-  std::uint64_t count = 0;
+/// Takes what the threads have finished.
+inline void take_finished_gpu_timings() noexcept {
   for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
     gpu_timing* oldest = nullptr;
     for (gpu_timing* timing = log->finished.take_all(); timing != nullptr;) {  // the newest comes first
       gpu_timing& each = *std::exchange(timing, timing->next);
       each.next = std::exchange(oldest, &each);
-      ++count;
     }
     while (oldest != nullptr) add_pending_gpu_timing(*std::exchange(oldest, oldest->next));
   }
-  return count;
 }
 
 /// How many of the pending ones satisfy the condition.
@@ -210,19 +210,19 @@ std::uint64_t count_pending_gpu_timings(Condition&& condition) {
   return count;
 }
 
-/// Asks at most for twice as many as have been finished since the last time, and some more: so draining between steps takes no longer than
-/// a share of what making the scopes took, however far the device is behind.
-/// @param is_last ask for all.
-inline void read_gpu_timings(profile_builder& into, bool is_last) {
-  constexpr std::uint64_t some = 16;
-  std::uint64_t const finished = take_finished_gpu_timings();
-  if (has_unseen_cuda_error()) return;
+/// How many may wait to be read before reading them takes as long as it takes.
+inline constexpr std::uint64_t max_pending_gpu_timings = 4096;
+
+/// Reads those that are pending, the oldest first, each at most once.
+/// @param goes_on asked before every eighth.
+template <class Condition>
+void read_gpu_timings(profile_builder& into, Condition&& goes_on) {
+  take_finished_gpu_timings();
+  if (gpu_timings.pending == nullptr || has_unseen_cuda_error()) return;
   relaxed_capture_mode const relaxed;
-  std::uint64_t left = is_last ? count_pending_gpu_timings([](gpu_timing const&) { return true; }) : 2 * finished + some;
-  gpu_timing* const newest = gpu_timings.newest_pending;
-  for (bool was_newest = false; left > 0 && !was_newest && gpu_timings.pending != nullptr; --left) {
+  std::uint64_t const count = gpu_timings.pending_count;
+  for (std::uint64_t i = 0; i < count && (i % 8 != 0 || goes_on()); ++i) {
     gpu_timing& each = take_oldest_pending_gpu_timing();
-    was_newest = &each == newest;
     if (read_gpu_timing(each, into)) {
       give_back_gpu_timing(each);
     } else {
@@ -231,12 +231,20 @@ inline void read_gpu_timings(profile_builder& into, bool is_last) {
   }
 }
 
-/// Never blocks, except that it waits up to 5 seconds for the device if the session ends.
-inline void drain_gpu_timings(profile_builder& into, bool last) {
-  read_gpu_timings(into, last);
-  if (!last) return;
+/// Never blocks, except that it waits up to 5 seconds for the device if the session ends. Takes longer than `max_ns` only where more than
+/// `max_pending_gpu_timings` wait: their events take memory.
+inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds{max_ns};
+  if (max_ns != side_log::until_the_end) {
+    std::uint64_t reads_beyond = 128;  // by eights
+    read_gpu_timings(into, [&] {
+      return std::chrono::steady_clock::now() < deadline || (gpu_timings.pending_count > max_pending_gpu_timings && reads_beyond-- > 0);
+    });
+    return;
+  }
+  take_finished_gpu_timings();  // to be counted, also if they cannot be read
   poll_at_end([&into] {
-    read_gpu_timings(into, true);
+    read_gpu_timings(into, [] { return true; });
     // Those that are not resolved were finished just now, after the logs were drained: they come too late.
     return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
   });

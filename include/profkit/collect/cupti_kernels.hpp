@@ -68,18 +68,9 @@ class cupti_kernels final : public collector {
     if (!tracing_) return;
     if (last) tracing_->finish();
     take_batch(into);
-    if (!last) return;
-    into.count(&quality_record::dropped_operations, tracing_->dropped());
     take_graph_nodes(into);
+    if (last) into.count(&quality_record::dropped_operations, tracing_->dropped());
   }
-
-  void drain_in_step(profile_builder& into) override {
-    if (!tracing_) return;
-    take_batch(into);
-    take_graph_nodes(into);
-  }
-
-  [[nodiscard]] bool drains_in_step() const noexcept override { return true; }
 
   /// Asks CUPTI for the buffers whose records are complete, which it would keep until they are full. Its reader has them by the next time.
   void flush() override {

@@ -77,6 +77,9 @@ class cupti_launches {
     }
   }
 
+  /// Whether the callbacks of calls that launch are on.
+  [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
+
  private:
   static constexpr CUpti_CallbackId calls = 4096;  ///< more than the driver has
 

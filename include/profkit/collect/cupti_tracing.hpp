@@ -66,9 +66,12 @@ class cupti_tracing {
   /// no others run. Graphs that are captured, and memory that the driver gives, are recorded all along.
   /// @throws profkit::error
   void record(bool wanted) {
+    bool const switches_callbacks = !wanted && !has_all_api_calls_ && launches_.is_listening();
+    if (wanted == is_recording_ && !switches_callbacks) return;
+    std::lock_guard<std::mutex> const lock{switch_mutex_};
     if (wanted == is_recording_) {
       // No recorded launch takes longer than a whole step during which none was recorded.
-      if (!wanted && !has_all_api_calls_) launches_.listen(false, cupti_, subscriber_);
+      launches_.listen(false, cupti_, subscriber_);
       return;
     }
     cupti_launches::record(false);
@@ -93,10 +96,13 @@ class cupti_tracing {
     dropped_ += dropped;
   }
 
-  /// Makes CUPTI hand over the buffers in which every record is complete. Does not wait for the devices. Not while `record` or `finish`
-  /// run.
+  /// Makes CUPTI hand over the buffers in which every record is complete. Does not wait for the devices. Nothing while `record` runs on
+  /// another thread. Not while `finish` runs.
   /// @throws profkit::error
-  void flush() { cupti_.check(cupti_.flush_all(0), "cuptiActivityFlushAll"); }
+  void flush() {
+    std::unique_lock<std::mutex> const lock{switch_mutex_, std::try_to_lock};
+    if (lock.owns_lock()) cupti_.check(cupti_.flush_all(0), "cuptiActivityFlushAll");
+  }
 
   /// The nodes of graphs that were captured since the constructor, and copies of them; nothing if they are those that were seen before.
   /// @param seen 0 the first time.
@@ -255,6 +261,7 @@ class cupti_tracing {
   cupti_launches launches_;
   cupti_record_reader reader_{cupti_};
   std::unique_ptr<own_thread> reader_thread_;
+  std::mutex switch_mutex_;  ///< `record` and `flush` exclude each other
   std::mutex mutex_;
   cupti_batch batch_;  ///< under `mutex_`
   std::atomic<std::uint64_t> dropped_{0};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,22 +48,23 @@ class memory_source : public collector {
   }
 
   void after_step(step_record const& step) final {
-    for (memory_reading& reading : read()) {
+    std::vector<memory_reading> readings = read();
+    std::lock_guard<detail::own_mutex> const lock{mutex_};
+    for (memory_reading& reading : readings) {
       records_.push_back({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
                           std::move(reading.peak_note)});
     }
   }
 
   void drain(profile_builder& into, bool) final {
+    std::lock_guard<detail::own_mutex> const lock{mutex_};
     for (memory_record& each : records_) into.add(std::move(each));
     records_.clear();
   }
 
-  void drain_in_step(profile_builder& into) final { drain(into, false); }
-  [[nodiscard]] bool drains_in_step() const noexcept final { return true; }
-
  private:
-  std::vector<memory_record> records_;
+  detail::own_mutex mutex_;
+  std::vector<memory_record> records_;  ///< under `mutex_`
   bool was_reset_ = false;
 };
 

@@ -27,8 +27,11 @@ static_assert(flags_for_end < one_deeper && (flags_for_end & is_deep) == 0);
 
 /// Something that records beside the logs and is drained with them.
 struct side_log {
-  /// Moves what is complete into the profile. `last`: the session ends, take what can be had within a short wait.
-  void (*drain)(profile_builder& into, bool last);
+  /// `max_ns` of `drain`: the session ends, take what can be had within a short wait.
+  static constexpr std::int64_t until_the_end = -1;
+
+  /// Moves what is complete into the profile, for about so many nanoseconds.
+  void (*drain)(profile_builder& into, std::int64_t max_ns);
   /// Forgets what earlier sessions left.
   void (*reset)();
   side_log* next = nullptr;

@@ -26,10 +26,10 @@ class auto_stop {
     if (done.is_abandoned || done.is_excluded) return rule_->leave_out(done.index);
     bool const has_gpu = session.times_steps();
     rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
-    // Of the profile they look at GPU step times alone, which no other thread adds to.
-    if (has_gpu) gpu_lag_.limit(done.index, session.content().so_far(), [&session] { session.drain_collectors(); });
+    profile const& gpu_times = session.gpu_step_times();
+    if (has_gpu) gpu_lag_.limit(done.index, gpu_times, [&session] { session.wait_for_gpu_step_times(); });
     milliseconds const tick = milliseconds{session.duration(1'000'000'000)} / 1e9;
-    has_enough_ = rule_->look(session.content().so_far(), has_gpu, tick);
+    has_enough_ = rule_->look(gpu_times, has_gpu, tick);
   }
 
   [[nodiscard]] bool has_enough() const noexcept { return has_enough_; }

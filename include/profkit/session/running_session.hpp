@@ -198,7 +198,7 @@ class running_session final : public session_core, private ends_with_process {
     content.bound_records(options_.most_records);
     clock_flag_ = start_recording(options_.log_slots_per_thread, content);
     content.environment() = describe_host();
-    recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr);
+    recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr, options_.drain_share);
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     start_thread();
     session_exit::watch(*this);
@@ -247,7 +247,7 @@ class running_session final : public session_core, private ends_with_process {
   void probe_host() {
     if (host_speed_) return;
     host_probe_.begin(host_speed_);
-    if (host_speed_) recording_.edit([this](profile_builder& content) { content.environment().host_speed = host_speed_; });
+    recording_.set_host_speed(host_speed_);
   }
 
   /// A collector of the program may be at work.

@@ -113,8 +113,8 @@ template <class Unused>
 profkit::report running_session<Unused>::make_report() {
   if (report_) return *report_;
   stop();
-  recording_.describe_collectors();
   std::lock_guard<std::mutex> const no_snapshot{snapshot_mutex_};
+  recording_.describe_collectors();
   report_.emplace(std::make_shared<profile const>(recording_.content().take()));
   return *report_;
 }
@@ -127,7 +127,7 @@ void running_session<Unused>::stop() {
   stop_polling();
   __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
   static_cast<void>(thread_.stop(max_wait_at_end));
-  recording_.content().environment().host_speed = host_speed_;
+  recording_.set_host_speed(host_speed_);
   recording_.finish(auto_stop_.result());
   if (options_.report_on_signals) session_signals::remove();
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "../collect/collector_list.hpp"
+#include "../drain/drain_pace.hpp"
 #include "../drain/log_drain.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/sliced_copy.hpp"
@@ -28,29 +28,29 @@
 
 namespace profkit::detail {
 
-/// What a running session records: its profile, and the logs and collectors that fill it. The thread of the steps and the session's own
-/// thread work on it. Two locks keep them apart, and neither makes a step wait long:
+/// What a running session records: its profile, and the logs and collectors that fill it. Two threads work on it:
 ///
-/// * The content lock guards the profile and how far the logs are read. The session's thread holds it while it drains, with a gap every
-///   4,096 events. The thread of the steps tries to get it for at most 50 us; what it wanted to do is done after a later step.
-/// * The call lock guards the collectors and what belongs to the thread of the steps. That thread holds it from the beginning to the end
-///   of each call of the session. The session's thread only tries to get it, and holds it while it drains the collectors one by one.
+/// * The session's thread drains logs and collectors into the profile, and writes the journal.
+/// * The thread of the steps calls the collectors around each step, and then reads GPU scopes for at most `max_time_between_steps`.
 ///
-/// Finished steps pass from one thread to the other through `step_queue`.
+/// The content lock guards the profile and how far the logs are read. The session's thread holds it while it drains, with a gap every 4,096
+/// events. The call lock is held from the beginning to the end of each call of the session, and by the session's thread only when a signal
+/// ends the program. Finished steps pass from one thread to the other through `step_queue`.
 class session_recording {
  public:
   using call_lock = std::unique_lock<std::recursive_mutex>;
 
-  /// How long the session's thread waits until it looks for news. Where much is recorded, or
-  /// anything with a journal, it looks again 10 ms after it began to.
-  static constexpr std::chrono::milliseconds idle_period{25};
+  /// What the session itself takes of the thread of the steps after a step, beside its collectors.
+  static constexpr std::chrono::microseconds max_time_between_steps{50};
 
   /// From here on the logs are read. Before, there is a profile and there are collectors.
   /// @param clock_flag 0 or `use_monotonic_clock`.
   /// @param journal borrowed; null: there is none.
-  void start(std::uint32_t clock_flag, session_journal* journal) {
+  /// @param max_share of one core, for draining.
+  void start(std::uint32_t clock_flag, session_journal* journal, double max_share) {
     logs_.emplace(content_, clock_flag);
     journal_ = journal;
+    pace_ = drain_pace{max_share, journal != nullptr};
   }
 
   [[nodiscard]] std::recursive_mutex& call_mutex() noexcept { return call_mutex_; }
@@ -79,12 +79,13 @@ class session_recording {
   /// How long so many ticks last.
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const { return logs_->duration(ticks); }
 
-  /// Drains what can only be drained on this thread, if the profile is free within 50 us and the last time is 10 ms ago.
+  /// Reads the GPU scopes that have ended, at most every 10 ms and for at most `max_time_between_steps`: CUDA events can be asked without
+  /// harm only where the program uses CUDA. If the profile is not free within half of that, they are read after a later step.
   void drain_between_steps() {
     bool const has_side_logs = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE) != nullptr;
-    if ((!has_side_logs && !collectors_.need_thread_of_steps()) || !is_due_between_steps()) return;
-    auto const content = shared_.hold_within(max_wait);
-    if (content.owns_lock()) drain_here();
+    if (!has_side_logs || !is_due_between_steps()) return;
+    auto const content = shared_.hold_within(max_time_between_steps / 2);
+    if (content.owns_lock()) drain_side_logs(max_time_between_steps / 2);
   }
 
   /// Where the session has no thread: does all that the thread would do, for about a millisecond.
@@ -93,13 +94,20 @@ class session_recording {
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{1};
     static_cast<void>(round([deadline] { return std::chrono::steady_clock::now() > deadline; }));
     auto const content = shared_.hold();
-    drain_here();
+    drain_side_logs(max_time_between_steps);
   }
 
-  /// Drains all collectors now.
-  void drain_collectors() {
+  /// GPU step times that are known by now; for the thread of the steps. Without the latest ones where the profile is not free.
+  [[nodiscard]] profile const& gpu_step_times() {
+    auto const content = shared_.hold_within(max_time_between_steps);
+    if (content.owns_lock()) read_gpu_step_times();
+    return gpu_step_times_;
+  }
+
+  /// The same, if need be after waiting for the profile.
+  void wait_for_gpu_step_times() {
     auto const content = shared_.hold();
-    collectors_.for_each([&](collector& each) { each.drain(content_, false); });
+    read_gpu_step_times();
   }
 
   /// Of the running session; with the content lock.
@@ -115,16 +123,15 @@ class session_recording {
   /// In the child of a `fork`, which has no part in the session.
   collector& keep(std::unique_ptr<collector> taken) { return collectors_.add(std::move(taken)); }
 
-  /// Changes the profile while the session runs.
-  template <class Change>
-  void edit(Change&& change) {
-    auto const content = shared_.hold();
-    change(content_);
+  /// How fast the host is. In the profile, and the journal, after the next `round`.
+  void set_host_speed(std::optional<host_speed_record> const& measured) {
+    std::lock_guard<std::mutex> const lock{host_speed_mutex_};
+    host_speed_ = measured;
   }
 
   [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
 
-  /// The profile: before the first `round`, after `finish`, and at any time `gpu_steps`, which only this thread changes.
+  /// The profile: before the first `round` and after `finish`.
   [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
   /// What the report says of the session's thread and journal.
@@ -152,7 +159,8 @@ class session_recording {
       return has_thread();
     });
     auto content = shared_.hold();
-    bool const times_steps = describe_for_snapshot(content);
+    describe();
+    bool const times_steps = collectors_.time_steps();
     missing.is_step_open = logs_->has_unfinished_step();
     sliced_copy copy{content_.so_far()};
     copy.head().quality.open_scopes += logs_->open_scopes();
@@ -173,8 +181,8 @@ class session_recording {
       journal_->append(content_.so_far(), false);
       journal_->write();
     }
-    drain_side_logs(true);
-    collectors_.for_each([&](collector& each) { each.drain(content_, true); });
+    drain_side_logs(std::nullopt);
+    collectors_.drain(content_, true, false);
     collectors_.for_each([](collector& each) { each.stop(); });
     content_.set(&profile::stop, stop);
     describe();
@@ -193,6 +201,7 @@ class session_recording {
   template <class Interrupted>
   std::chrono::nanoseconds round(Interrupted&& is_interrupted) noexcept {
     auto const begin = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     std::uint64_t slots = 0;
     try {
       auto content = shared_.hold();
@@ -204,9 +213,8 @@ class session_recording {
       };
       bool const is_for_snapshot = rounds_.are_wanted();
       if (is_whole) slots = logs_->drain(false, goes_on);
-      call_lock const calls{call_mutex_, std::try_to_lock};
-      if (calls.owns_lock()) collectors_.drain_in_step(content_, journal_ != nullptr || is_for_snapshot);
-      if (journal_ != nullptr) append_to_journal(calls.owns_lock());
+      collectors_.drain(content_, false, journal_ != nullptr || is_for_snapshot);
+      if (journal_ != nullptr) append_to_journal();
       if (is_for_snapshot && is_whole) rounds_.count_one();
     } catch (std::exception const& failure) {  // no memory; the next round goes on where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
@@ -214,15 +222,12 @@ class session_recording {
       }
     }
     if (journal_ != nullptr) journal_->write();
-    constexpr std::uint64_t many_slots = std::uint64_t{1} << 15U;
-    if (slots < (journal_ != nullptr ? 1 : many_slots) && !rounds_.are_wanted()) return idle_period;
-    std::chrono::nanoseconds const until_due = log_drain::shortest_interval + std::chrono::microseconds{100};
-    return std::max<std::chrono::nanoseconds>(until_due - (std::chrono::steady_clock::now() - begin), std::chrono::nanoseconds{0});
+    auto const taken = std::chrono::steady_clock::now() - begin;
+    std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
+    return rounds_.are_wanted() ? pace_.soon_after(taken) : pace_.wait_after({taken, busy, slots});
   }
 
  private:
-  static constexpr std::chrono::microseconds max_wait{50};
-
   [[nodiscard]] bool is_due_between_steps() noexcept {
     auto const now = std::chrono::steady_clock::now();
     if (now - last_between_steps_ < log_drain::shortest_interval) return false;
@@ -230,39 +235,27 @@ class session_recording {
     return true;
   }
 
-  void drain_here() {
-    drain_side_logs(false);
+  /// With the content lock.
+  void read_gpu_step_times() {
     collectors_.for_each([&](collector& each) {
-      if (!each.drains_in_step()) each.drain(content_, false);
+      if (!each.times_steps()) return;
+      each.read_step_times();
+      each.drain(content_, false);
     });
+    std::vector<gpu_step_record> const& all = content_.so_far().gpu_steps;
+    std::vector<gpu_step_record>& seen = gpu_step_times_.gpu_steps;
+    seen.insert(seen.end(), all.begin() + static_cast<std::ptrdiff_t>(seen.size()), all.end());
   }
 
-  void drain_side_logs(bool last) {
+  /// @param longest nothing: the session ends, read all.
+  void drain_side_logs(std::optional<std::chrono::nanoseconds> longest) {
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
-      side->drain(content_, last);
+      side->drain(content_, longest ? longest->count() : side_log::until_the_end);
     }
   }
 
-  /// With the content lock, which it gives away while it waits for the call lock; without that, what collectors said before stays.
-  /// @return whether a collector times steps.
-  bool describe_for_snapshot(guarded_profile::lock& content) {
-    describe_session();
-    for (int tries = 0; tries < 100; ++tries) {
-      if (call_lock const calls{call_mutex_, std::try_to_lock}; calls.owns_lock()) {
-        if (journal_ == nullptr) describe_collectors();  // else each round does
-        return collectors_.time_steps();
-      }
-      content.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds{200});
-      content = shared_.hold();
-    }
-    return false;
-  }
-
-  /// @param with_collectors with the call lock, which guards what collectors say of themselves.
-  void append_to_journal(bool with_collectors) {
-    describe_session();
-    if (with_collectors) describe_collectors();
+  void append_to_journal() {
+    describe();
     std::uint64_t const left_open = content_.so_far().quality.open_scopes;
     content_.count(&quality_record::open_scopes, logs_->open_scopes());  // for whoever reads it if this is the last that is written
     journal_->append(content_.so_far(), false);
@@ -275,6 +268,10 @@ class session_recording {
   }
 
   void describe_session() {
+    {
+      std::lock_guard<std::mutex> const lock{host_speed_mutex_};
+      content_.environment().host_speed = host_speed_;
+    }
     content_.set(&profile::time, logs_->time());
     content_.set(&quality_record::clock_changes, logs_->calendar().changes());
     content_.set(&quality_record::clock_change, logs_->calendar().change());
@@ -285,10 +282,14 @@ class session_recording {
   std::recursive_mutex call_mutex_;  ///< recursive: a collector may ask the session for more, such as another collector
   guarded_profile shared_;
   profile_builder& content_{shared_.content()};
+  profile gpu_step_times_;  ///< these alone, for the thread of the steps
   std::optional<log_drain> logs_;
+  drain_pace pace_;
   collector_list collectors_;
   session_journal* journal_ = nullptr;
   own_collectors own_;
+  std::mutex host_speed_mutex_;
+  std::optional<host_speed_record> host_speed_;  ///< under `host_speed_mutex_`
   std::atomic<std::uint64_t> bookkeeping_ticks_{0};
   std::atomic<std::uint64_t> abandoned_steps_{0};
   std::chrono::steady_clock::time_point last_between_steps_ = std::chrono::steady_clock::now();

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/drain/drain_pace.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+
+using profkit::detail::drain_pace;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+TEST_CASE("where little is recorded, the session's thread wakes up 40 times a second", "[pace]") {
+  CHECK(drain_pace{0.25}.wait_after({nanoseconds{50'000}, nanoseconds{50'000}, 10}) == milliseconds{25});
+  CHECK(drain_pace{0.25}.wait_after({}) == milliseconds{25});
+}
+
+TEST_CASE("draining takes no more than its share of a core", "[pace]") {
+  drain_pace const quarter{0.25};
+  // 10 ms of work and 30 ms of rest are a quarter.
+  CHECK(quarter.wait_after({milliseconds{10}, milliseconds{10}, 100'000}) == milliseconds{30});
+  // A round that waited for a processor has rested meanwhile.
+  CHECK(quarter.wait_after({milliseconds{30}, milliseconds{10}, 100'000}) == milliseconds{10});
+  // What a collector takes counts, too.
+  CHECK(quarter.wait_after({milliseconds{20}, milliseconds{20}, 0}) == milliseconds{60});
+  CHECK(drain_pace{1.0}.wait_after({milliseconds{10}, milliseconds{10}, 100'000}) < milliseconds{1});
+}
+
+TEST_CASE("where the logs fill up, draining goes on at once", "[pace]") {
+  CHECK(drain_pace{0.01}.wait_after({milliseconds{40}, milliseconds{40}, drain_pace::backlog_slots}) == nanoseconds{0});
+  CHECK(drain_pace{0.01}.wait_after({milliseconds{40}, milliseconds{40}, drain_pace::backlog_slots - 1}) == milliseconds{100});
+}
+
+TEST_CASE("with a journal, what was recorded is written within its 100 ms", "[pace]") {
+  drain_pace const journalled{0.01, true};
+  CHECK(journalled.wait_after({milliseconds{40}, milliseconds{40}, 1000}) == milliseconds{40});
+  CHECK(drain_pace(1.0, true).wait_after({milliseconds{1}, milliseconds{1}, 1}) < milliseconds{10});
+}
