@@ -138,6 +138,46 @@ void print_host(int trials) {
   }
 }
 
+/// Programs without steps: the rows are scopes, and nothing says how fast the machine was.
+void print_stepless(int trials) {
+  std::printf("\nWithout steps: 11 scopes, host times. \"Fails\" and \"passes\": --fail-if-slower 20%%. Percent of %d comparisons.\n\n",
+              trials);
+  auto const one_slower = [](double factor) {
+    return [factor](made_program& program) {
+      program.slow = 5;
+      program.slow_factor = factor;
+    };
+  };
+  auto const all_slower = [](double factor) { return [factor](made_program& program) { program.host_factor = factor; }; };
+  auto const itself = [](made_program&) {};
+  auto const any_has_changed = [](comparison const& of) { return std::any_of(of.rows.begin(), of.rows.end(), has_changed); };
+  auto const slow_is_found = [](comparison const& of) {
+    return std::any_of(of.rows.begin(), of.rows.end(),
+                       [](comparison_row const& row) { return row.name == "step/group_1/part_5" && row.says == verdict::slower; });
+  };
+  auto const outcome = [](decision::outcome which) {
+    return [which](comparison const& of) { return decide(of, "", 0.2).says() == which; };
+  };
+  std::vector<column> const columns = {
+      {"itself: a scope called changed", itself, any_has_changed},   {"itself fails", itself, outcome(decision::outcome::fails)},
+      {"itself passes", itself, outcome(decision::outcome::passes)}, {"one scope +20 % found", one_slower(1.2), slow_is_found},
+      {"one scope x2 found", one_slower(2.0), slow_is_found},        {"all x2 fails", all_slower(2.0), outcome(decision::outcome::fails)}};
+  print_head(columns);
+  for (bool const is_common : {false, true}) {
+    for (double const level : {0.02, 0.05, 0.1, 0.2}) {
+      if (!is_common && level > 0.15) continue;
+      made_program program;
+      program.has_gpu = program.has_steps = false;
+      program.groups = 2;
+      program.parts = 4;
+      program.host_own_noise = program.host_common_noise = 0.01;
+      (is_common ? program.host_common_noise : program.host_own_noise) = level;
+      for (std::size_t const runs : run_counts)
+        print_row((is_common ? "machine " : "by scope ") + percent(level), runs, program, columns, trials);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -148,5 +188,6 @@ int main(int argc, char** argv) {
   }
   print_gpu(trials);
   print_host(trials);
+  print_stepless(trials);
   return 0;
 }

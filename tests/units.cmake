@@ -38,9 +38,9 @@ endif()
 
 if(TARGET profkit_program)
   # The program profkit: what it computes, and the program itself on reports that the test makes.
-  profkit_add_unit_tests(tools SOURCES tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_rates.test.cpp tools/report_command.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  profkit_add_unit_tests(tools SOURCES tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_rates.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
   target_include_directories(profkit_tools_tests PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
-  target_compile_definitions(profkit_tools_tests PRIVATE PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
+  target_compile_definitions(profkit_tools_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
   add_dependencies(profkit_tools_tests profkit_program)
   # It simulates some thousands of comparisons.
   set_source_files_properties(tools/compare_rates.test.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON)

@@ -206,7 +206,9 @@ TEST_CASE("what cannot be compared is one line with the file and the field, and 
   CHECK_THAT(error_of("list", "[]"), ContainsSubstring("schema is missing"));
   CHECK_THAT(error_of("schema", changed([](json& report) { report["schema"] = 2; })),
              ContainsSubstring("schema is 2, this program reads 1"));
-  CHECK_THAT(error_of("no_steps", profkit::report_json(profkit::analyze({}))), ContainsSubstring("steps.samples_ms has 0 measured steps"));
+  CHECK_THAT(error_of("no_steps", profkit::report_json(profkit::analyze({}))), ContainsSubstring("has no steps, unlike "));
+  CHECK_THAT(error_of("one_step", changed([](json& report) { report["steps"]["samples_ms"] = {1.0}; })),
+             ContainsSubstring("steps.samples_ms has 1 measured steps, at least 2 are needed"));
   CHECK_THAT(error_of("older", changed([](json& report) { report["scopes"][1].erase("per_step"); })),
              ContainsSubstring("scopes[1].per_step is missing: the report was written by an older profkit"));
   CHECK_THAT(error_of("text", changed([](json& report) { report["kernels"][0]["per_step"]["gpu_mean_ms"] = "long"; })),
@@ -215,9 +217,86 @@ TEST_CASE("what cannot be compared is one line with the file and the field, and 
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, ContainsSubstring("nowhere: does not exist"));
   fs::create_directories(folder.path() / "empty");
-  CHECK_THAT(folder.run("compare" + quoted(good) + quoted(folder.path() / "empty")).err, ContainsSubstring("no report.json in it"));
+  CHECK_THAT(folder.run("compare" + quoted(good) + quoted(folder.path() / "empty")).err,
+             ContainsSubstring("no report.json and no summary.profkit in it"));
   CHECK_THAT(folder.run("compare --scope step/nothing" + quoted(good) + quoted(good)).err,
              ContainsSubstring("--scope step/nothing: no such scope"));
+}
+
+TEST_CASE("a summary.profkit is compared as the report.json beside it is", "[program]") {
+  temporary_folder const folder;
+  for (char const* const name : {"a", "b"}) {
+    profkit::profile profile = made_gpu_profile();
+    for (profkit::gpu_operation_record& each : profile.gpu_operations) {
+      if (each.name == 1 && *name == 'b') each.time.end = each.time.begin + std::chrono::microseconds{1200};
+    }
+    profkit::report{std::make_shared<profkit::profile const>(profile)}.write((folder.path() / name).string());
+  }
+  auto const rows_of = [&](char const* file) {
+    auto const ran = folder.run(std::string{"compare --format json"} + quoted(folder.path() / "a" / file) +
+                                quoted(folder.path() / "b" / file) + quiet_options);
+    REQUIRE(ran.code == 0);
+    return json::parse(ran.out)["rows"];
+  };
+  json const rows = rows_of("summary.profkit");
+  CHECK(rows.size() > 5);
+  CHECK(rows == rows_of("report.json"));
+  CHECK(rows[0]["name"] == "step time");
+  fs::remove(folder.path() / "a" / "report.json");
+  CHECK(folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b")).code == 0);
+  std::ofstream{folder.path() / "a" / "summary.profkit", std::ios::app} << "more";
+  auto const damaged = folder.run("compare" + quoted(folder.path() / "a") + quoted(folder.path() / "b"));
+  CHECK(damaged.code == 2);
+  CHECK_THAT(damaged.err, ContainsSubstring("a/summary.profkit: the summary is cut off or damaged"));
+}
+
+TEST_CASE("programs without steps are compared by the mean time of a scope", "[program]") {
+  temporary_folder const folder;
+  // A server: three kinds of scopes, of which B has one twice as long, and another more often.
+  auto const report = [](std::int64_t slow_us, int parses) {
+    profkit::profile profile;
+    profile.paths = {{profkit::path_record::no_parent, "request", {}, "server.cpp", 1},
+                     {0, "parse", {}, "server.cpp", 2},
+                     {0, "answer", {}, "server.cpp", 3},
+                     {0, "log", {}, "server.cpp", 4}};
+    profile.threads = {{1, "main", profkit::path_record::no_parent}};
+    profkit::timestamp now{std::chrono::seconds{1'700'000'000}};
+    auto const add = [&](std::uint32_t path, std::int64_t us) {
+      profile.scopes.push_back({{now, now + std::chrono::microseconds{us}}, path, 0});
+      now += std::chrono::microseconds{us};
+    };
+    for (int i = 0; i < 40; ++i) {
+      profkit::timestamp const begin = now;
+      for (int k = 0; k < parses; ++k) add(1, 100 + i % 3);
+      add(2, slow_us + i % 5);
+      add(3, 50);
+      profile.scopes.push_back({{begin, now}, 0, 0});
+    }
+    profile.time = {profkit::timestamp{std::chrono::seconds{1'700'000'000}}, now};
+    return profkit::report_json(profkit::analyze(profile));
+  };
+  std::string const a = quoted(folder.write("a", report(200, 1)));
+  auto const same = folder.run("compare --all" + a + a);
+  CHECK(same.code == 0);
+  CHECK_THAT(same.out, ContainsSubstring("(1 run, without steps)") && ContainsSubstring("4 scopes, no steps: 0 FASTER, 0 SLOWER"));
+  CHECK_THAT(same.out, ContainsSubstring("times are the mean of one scope"));
+  CHECK(folder.run("compare --fail-if-slower 20%" + a + a).code == 3);
+  auto const slower = folder.run("compare --format json" + a + quoted(folder.write("b", report(400, 3))));
+  json const result = json::parse(slower.out);
+  CHECK(result["covers"] == "session");
+  REQUIRE(result["rows"].size() == 4);
+  CHECK(result["rows"][1]["name"] == "request/parse");
+  CHECK(result["rows"][1]["a_count"] == 40);
+  CHECK(result["rows"][1]["b_count"] == 120);
+  CHECK(result["rows"][1]["change"].get<double>() == Approx(0.0).margin(0.01));
+  CHECK(result["rows"][2]["a_ms"].get<double>() == Approx(0.202));
+  CHECK(result["rows"][2]["b_ms"].get<double>() == Approx(0.402));
+  CHECK(result["rows"][2]["verdict"] == "SLOWER");
+  CHECK(result["rows"][3]["verdict"] != "SLOWER");
+  // With steps on one side only there is nothing that both measured.
+  auto const mixed = folder.run("compare" + a + quoted(folder.write("steps", made_report())));
+  CHECK(mixed.code == 2);
+  CHECK_THAT(mixed.err, ContainsSubstring("steps/report.json: has steps, unlike "));
 }
 
 TEST_CASE("bad arguments are named, with exit code 2", "[program]") {

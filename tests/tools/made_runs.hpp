@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <random>
 #include <string>
@@ -16,6 +17,7 @@ struct made_program {
   std::size_t groups = 4;
   std::size_t parts = 10;
   bool has_gpu = true;
+  bool has_steps = true;            ///< false: times are of single scopes, and there is no probe
   double gpu_own_noise = 0.002;     ///< of each part and its kernel
   double gpu_common_noise = 0.0;    ///< of all GPU times of a run
   double host_own_noise = 0.02;     ///< of the host time of each part
@@ -41,6 +43,15 @@ struct made_program {
     std::normal_distribution<double> normal;
     constexpr double of_steps = 0.01;
     return {30, ms * (1.0 + of_steps / std::sqrt(30.0) * normal(random)), of_steps * ms, 0.0};
+  }
+
+  static void make_stepless(profkit_program::run_figures& run) {
+    constexpr std::uint64_t count = 400;
+    run.has_steps = false;
+    run.probe_us.reset();
+    run.waiting.reset();
+    run.step.mean_ms *= count;  // of all outermost scopes
+    for (profkit_program::scope_figures& scope : run.scopes) scope.count = scope.host.steps = count;
   }
 
   /// Parts have different sizes.
@@ -87,6 +98,7 @@ struct made_program {
     result.step = step.host;
     result.scopes.push_back(std::move(step));
     result.scopes.insert(result.scopes.end(), inside.begin(), inside.end());
+    if (!has_steps) make_stepless(result);
     return result;
   }
 };

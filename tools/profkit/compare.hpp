@@ -30,6 +30,7 @@ class comparer {
   [[nodiscard]] comparison compare() {
     result_.runs = std::min(a_.size(), b_.size());
     result_.is_noise_measured = a_.size() + b_.size() > 2;
+    result_.has_steps = a_.front().has_steps;
     result_.machine = find_machine_change(a_, b_);
     bool const is_guess = !result_.machine && !options_.is_host_noise_known;
     result_.host_noise = is_guess ? std::max(options_.host_noise, options_.unknown_machine_noise) : options_.host_noise;
@@ -47,7 +48,8 @@ class comparer {
   using positions = std::vector<std::size_t>;
 
   [[nodiscard]] double floor_of(comparison_row const& row) const {
-    return row.kind == row_kind::step ? 0.0 : options_.floor * (row.is_gpu ? result_.gpu_total_ms : result_.host_total_ms);
+    return row.kind == row_kind::step ? 0.0
+                                      : options_.floor * (row.is_gpu ? result_.gpu_total_ms : result_.host_total_ms) / row.occurrences();
   }
 
   [[nodiscard]] bool is_judged(row_input const& input) const {
@@ -188,7 +190,7 @@ class comparer {
 /// SAME: the row's own 90 % interval lies within the margin: two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two
 /// one-sided tests procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987); or it takes less than the
 /// floor on both sides. UNSURE: neither. docs/compare.md says more.
-/// @param a, b at least one run each, all with at least two steps; those given with `time_kind::gpu` have kernels.
+/// @param a, b at least one run each, all with at least two steps, or all without; those given with `time_kind::gpu` have kernels.
 [[nodiscard]] inline comparison compare(std::vector<run_figures> const& a, std::vector<run_figures> const& b,
                                         compare_options const& options = {}) {
   return detail::comparer{a, b, options}.compare();

@@ -73,9 +73,21 @@ void check_gpu_times(std::vector<run_figures> const& runs) {
   }
 }
 
+/// Per step or per scope: one comparison is of runs of one kind.
+void check_steps(std::vector<run_figures> const& a, std::vector<run_figures> const& b) {
+  for (auto const* const side : {&a, &b}) {
+    for (run_figures const& run : *side) {
+      if (run.has_steps != a.front().has_steps) {
+        throw profkit::error{run.file + (run.has_steps ? ": has steps, unlike " : ": has no steps, unlike ") + a.front().file};
+      }
+    }
+  }
+}
+
 int run_compare(compare_arguments const& given) {
   std::vector<run_figures> const a = read_side(given.a);
   std::vector<run_figures> const b = read_side(given.b);
+  check_steps(a, b);
   if (given.options.time == time_kind::gpu) {
     check_gpu_times(a);
     check_gpu_times(b);
@@ -109,9 +121,12 @@ int run_compare(compare_arguments const& given) {
 }  // namespace
 
 void add_compare_command(CLI::App& app, command& chosen) {
-  CLI::App& compare = *app.add_subcommand("compare", "Says what became faster or slower from A to B, per step, with how sure that is");
+  CLI::App& compare =
+      *app.add_subcommand("compare", "Says what became faster or slower from A to B, per step or per scope, with how sure that is");
   auto const given = std::make_shared<compare_arguments>();
-  compare.add_option("A", given->a, "Before: a report.json, a folder that holds one, or a folder of such folders, one for each run")
+  compare
+      .add_option("A", given->a,
+                  "Before: a report.json or summary.profkit, a folder that holds one, or a folder of such folders, one for each run")
       ->required()
       ->type_name("PATH");
   compare.add_option("B", given->b, "After: the same")->required()->type_name("PATH");

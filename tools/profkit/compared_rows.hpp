@@ -44,8 +44,8 @@ class compared_rows {
   /// @param into gets the totals and notes.
   [[nodiscard]] std::vector<row_input> make(comparison& into) {
     find_times(into);
-    if (options_.scope.empty()) add_step(into);
-    add_scopes();
+    if (options_.scope.empty() && a_.front().has_steps) add_step(into);
+    add_scopes(into);
     if (options_.scope.empty() && options_.time != time_kind::host) add_kernels();
     return std::move(inputs_);
   }
@@ -83,23 +83,33 @@ class compared_rows {
       into.notes.emplace_back("the step has no GPU time on both sides, and is not compared");
       return;
     }
+    auto const runs_ahead = [](run_figures const& run) { return run.gpu_period.has_value(); };
+    bool const by_period = options_.time == time_kind::automatic && all_of(a_, runs_ahead) && all_of(b_, runs_ahead);
+    if (by_period) into.notes.emplace_back("the host runs ahead of the GPU: the step time is the GPU's, by its kernels");
     row_input input;
     input.row.name = "step time";
-    input.row.is_gpu = options_.time == time_kind::gpu;
+    input.row.is_gpu = by_period || options_.time == time_kind::gpu;
     for (auto const* const side : {&a_, &b_}) {
-      for (run_figures const& run : *side) (side == &a_ ? input.a : input.b).push_back(input.row.is_gpu ? *run.gpu_step : run.step);
+      for (run_figures const& run : *side) {
+        (side == &a_ ? input.a : input.b).push_back(by_period ? *run.gpu_period : input.row.is_gpu ? *run.gpu_step : run.step);
+      }
     }
     input.is_in_a = input.is_in_b = true;
     inputs_.push_back(std::move(input));
   }
 
-  void add_scopes() {
+  void add_scopes(comparison& into) {
     auto const key_of = [](scope_figures const& scope) -> std::string const& { return scope.path; };
     auto const list_of = [](run_figures const& run) -> std::vector<scope_figures> const& { return run.scopes; };
     matched_items<scope_figures, decltype(key_of), decltype(list_of)> const scopes{a_, b_, key_of, list_of};
+    std::size_t partial = 0;
     scopes.for_each([&](std::vector<scope_figures const*> const& of_runs) {
       scope_figures const& any = **std::find_if(of_runs.begin(), of_runs.end(), [](auto const* each) { return each != nullptr; });
       if (!options_.scope.empty() && !is_inside(any.path, options_.scope)) return;
+      if (!a_.front().has_steps && is_partial(of_runs)) {
+        ++partial;
+        return;
+      }
       bool const used_gpu = std::any_of(of_runs.begin(), of_runs.end(),
                                         [](auto const* each) { return each != nullptr && each->gpu && each->gpu->mean_ms > 0.0; });
       bool const by_gpu = has_gpu_ && used_gpu;
@@ -114,9 +124,32 @@ class compared_rows {
         return mine;
       });
       input.row.is_gpu = by_gpu;
+      add_counts(of_runs, input.row);
       if (by_gpu && total > 0.0) input.copies = copies / total;
       inputs_.push_back(std::move(input));
     });
+    if (partial > 0) {
+      into.notes.push_back(std::to_string(partial) + " scopes are in some runs of a side only, and are not compared");
+    }
+  }
+
+  /// Whether a scope is in some runs of a side, and in others not. There the time of one of them is n/a, not 0.
+  [[nodiscard]] bool is_partial(std::vector<scope_figures const*> const& of_runs) const {
+    auto const middle = of_runs.begin() + static_cast<std::ptrdiff_t>(a_.size());
+    auto const is_mixed = [](auto begin, auto end) {
+      auto const missing = std::count(begin, end, nullptr);
+      return missing > 0 && missing < end - begin;
+    };
+    return is_mixed(of_runs.begin(), middle) || is_mixed(middle, of_runs.end());
+  }
+
+  /// In means of the runs of each side.
+  void add_counts(std::vector<scope_figures const*> const& of_runs, comparison_row& row) const {
+    for (std::size_t run = 0; run < of_runs.size(); ++run) {
+      if (of_runs[run] == nullptr) continue;
+      bool const is_a = run < a_.size();
+      (is_a ? row.a_count : row.b_count) += static_cast<double>(of_runs[run]->count) / static_cast<double>((is_a ? a_ : b_).size());
+    }
   }
 
   void add_kernels() {

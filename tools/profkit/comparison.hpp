@@ -42,6 +42,8 @@ struct comparison_row {
   bool is_gpu = false;
   double a_ms = 0.0;  ///< per step
   double b_ms = 0.0;
+  double a_count = 0.0;  ///< scopes of a run, where times are of single scopes; 0: times are per step
+  double b_count = 0.0;
   std::optional<double> change;  ///< of A; n/a where there is nothing in A, like all that follows
   std::optional<std::pair<double, double>>
       range;                                     ///< where the program's change lies, right for all rows at once; see `row_family::change`
@@ -49,16 +51,20 @@ struct comparison_row {
   std::optional<double> spread;                  ///< standard deviation between runs of one side, as a share of the mean
   std::optional<double> effect;                  ///< Hedges' g; see `hedges_g`
   verdict says = verdict::same;
+
+  /// How often a run has what the times are of.
+  [[nodiscard]] double occurrences() const { return a_count + b_count > 0.0 ? std::max(a_count, b_count) : 1.0; }
 };
 
 struct comparison {
   std::vector<comparison_row> rows;       ///< the step, scopes in the order of the tree, kernels
   std::size_t judged = 0;                 ///< scopes and kernels that share the error rate: those that take more than the floor
   std::size_t runs = 1;                   ///< of the side that has fewer
+  bool has_steps = true;                  ///< false: the rows are scopes, and times are of one of them
   bool is_noise_measured = false;         ///< there are more than two runs
   double host_noise = 0.0;                ///< that was assumed of what all host times have in common
   std::optional<machine_change> machine;  ///< n/a where a run has no probe
-  double host_total_ms = 0.0;             ///< step time of the longer side
+  double host_total_ms = 0.0;             ///< of the longer side: step time, or without steps the time of all outermost scopes
   double gpu_total_ms = 0.0;              ///< GPU operations per step of the longer side; 0 where they are not compared
   std::vector<std::string> notes;
 

@@ -75,13 +75,23 @@ inline std::string shown_name(comparison_row const& row, bool as_markdown) {
 }
 
 inline profkit::table rows_of(comparison const& of, bool all, bool as_markdown) {
-  profkit::table result{{"verdict", "of", "name", "time", "A ms", "B ms", "change", "range", "effect"}, 4};
+  std::vector<std::string> head{"verdict", "of", "name", "time", "A ms", "B ms", "change", "range", "effect"};
+  if (!of.has_steps) head.insert(head.end(), {"A count", "B count"});
+  profkit::table result{head, 4};
   for (comparison_row const& row : of.rows) {
     bool const has_changed = row.says != verdict::same && row.says != verdict::unsure;
     if (!all && !has_changed && row.kind != row_kind::step) continue;
-    result.add({name_of(row.says), name_of(row.kind), shown_name(row, as_markdown), row.is_gpu ? "GPU" : "host",
-                fmt::format("{:.4f}", row.a_ms), fmt::format("{:.4f}", row.b_ms), percent_of(row.change), percent_of(row.range),
-                row.effect ? fmt::format("{:+.1f}", *row.effect) : profkit::detail::not_measured});
+    std::vector<std::string> cells{name_of(row.says),
+                                   name_of(row.kind),
+                                   shown_name(row, as_markdown),
+                                   row.is_gpu ? "GPU" : "host",
+                                   fmt::format("{:.4f}", row.a_ms),
+                                   fmt::format("{:.4f}", row.b_ms),
+                                   percent_of(row.change),
+                                   percent_of(row.range),
+                                   row.effect ? fmt::format("{:+.1f}", *row.effect) : profkit::detail::not_measured};
+    if (!of.has_steps) cells.insert(cells.end(), {fmt::format("{:.6g}", row.a_count), fmt::format("{:.6g}", row.b_count)});
+    result.add(std::move(cells));
   }
   return result;
 }
@@ -93,7 +103,8 @@ inline std::string counts_of(comparison const& of) {
     scopes += row.kind == row_kind::scope ? 1 : 0;
     kernels += row.kind == row_kind::kernel ? 1 : 0;
   }
-  std::string text = fmt::format("{} scopes, {} kernels; with the step:", scopes, kernels);
+  std::string text =
+      of.has_steps ? fmt::format("{} scopes, {} kernels; with the step:", scopes, kernels) : fmt::format("{} scopes, no steps:", scopes);
   for (std::size_t i = 0; i < verdicts; ++i) {
     auto const says = static_cast<verdict>(i);
     text += fmt::format("{} {} {}", i == 0 ? "" : ",", of.count(says), name_of(says));
@@ -104,7 +115,8 @@ inline std::string counts_of(comparison const& of) {
 inline std::string side_line(char const* name, std::string const& path, std::vector<run_figures> const& runs) {
   std::uint64_t steps = 0;
   for (run_figures const& run : runs) steps += run.step.steps;
-  return fmt::format("{}: {} ({} {}, {} measured steps)", name, path, runs.size(), runs.size() == 1 ? "run" : "runs", steps);
+  std::string const measured = runs.front().has_steps ? fmt::format("{} measured steps", steps) : "without steps";
+  return fmt::format("{}: {} ({} {}, {})", name, path, runs.size(), runs.size() == 1 ? "run" : "runs", measured);
 }
 
 /// A share as people write it: 0.005 -> "0.5 %".
@@ -113,11 +125,15 @@ inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 
 inline std::string method_of(comparison const& of, compare_options const& options) {
   std::string const assumed = fmt::format("{} of GPU times (--gpu-noise), {} of host times (--host-noise)",
                                           plain_percent(options.gpu_noise), plain_percent(of.host_noise));
-  return fmt::format(
-             "times are per step; ranges: the program's part of the change, {} for the step, and for all {} other rows at once; SAME: "
-             "within "
-             "{} or {} of the step; effect: Hedges' g, in spreads of single steps\n",
-             plain_percent(1.0 - options.error_rate), of.judged, plain_percent(options.margin), plain_percent(options.floor)) +
+  std::string const ranges =
+      of.has_steps
+          ? fmt::format("times are per step; ranges: the program's part of the change, {} for the step, and for all {} other rows at once",
+                        plain_percent(1.0 - options.error_rate), of.judged)
+          : fmt::format("times are the mean of one scope; ranges: the program's part of the change, {} for all {} rows at once",
+                        plain_percent(1.0 - options.error_rate), of.judged);
+  std::string const whole = of.has_steps ? "step" : "run";
+  return fmt::format("{}; SAME: within {} or {} of the {}; effect: Hedges' g, in spreads of single {}\n", ranges,
+                     plain_percent(options.margin), plain_percent(options.floor), whole, of.has_steps ? "steps" : "scopes") +
          (of.is_noise_measured ? "noise between runs: estimated from the runs, with an assumption that counts for less with each run: "
                                : "noise between runs: assumed, since one run a side does not show it: ") +
          assumed + "\n";
@@ -238,6 +254,7 @@ inline void write_machine(profkit::detail::json_writer& json, std::optional<mach
   json.member("outcome", decided != nullptr ? std::optional{detail::name_of(decided->says())} : std::nullopt);
   json.member("runs_needed", decided != nullptr ? decided->runs : std::nullopt);
   detail::write_machine(json, of.machine);
+  json.member("covers", of.has_steps ? "measured steps" : "session");
   json.member("noise", of.is_noise_measured ? "measured" : "assumed");
   json.member("gpu_noise", options.gpu_noise);
   json.member("host_noise", of.host_noise);
@@ -254,6 +271,8 @@ inline void write_machine(profkit::detail::json_writer& json, std::optional<mach
     json.member("time", row.is_gpu ? "GPU" : "host");
     json.member("a_ms", row.a_ms);
     json.member("b_ms", row.b_ms);
+    json.member("a_count", of.has_steps ? std::nullopt : std::optional{row.a_count});
+    json.member("b_count", of.has_steps ? std::nullopt : std::optional{row.b_count});
     json.member("change", row.change);
     range("range", row.range);
     range("own_90_percent_interval", row.own);

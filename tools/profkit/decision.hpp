@@ -57,9 +57,9 @@ inline bool counts_for_limit(comparison_row const& row, comparison const& of, st
   if (row.kind == row_kind::step || row.name == scope) return true;
   double total = row.is_gpu ? of.gpu_total_ms : of.host_total_ms;
   for (comparison_row const& each : of.rows) {
-    if (!scope.empty() && each.name == scope) total = std::max(each.a_ms, each.b_ms);
+    if (!scope.empty() && each.name == scope) total = each.occurrences() * std::max(each.a_ms, each.b_ms);
   }
-  return row.own->second * row.a_ms >= limit * total;
+  return row.own->second * row.a_ms * row.occurrences() >= limit * total;
 }
 
 }  // namespace detail

@@ -30,6 +30,71 @@ struct file_enum<work_bound> {
   static constexpr char const* what = "bound of work";
 };
 
+// Records that a summary has from the profile. Their binary form is that of `record_fields.hpp`.
+constexpr auto describe(described_type<host_speed_record>) {
+  using s = host_speed_record;
+  return std::tuple{field{"probe_before_us", &s::before}, field{"probe_after_us", &s::after}, field{"waiting_share", &s::waiting}};
+}
+constexpr auto describe(described_type<environment_record>) {
+  using s = environment_record;
+  return std::tuple{field{"host", &s::host},
+                    field{"gpu", &s::gpu},
+                    field{"driver", &s::driver},
+                    field{"cuda", &s::cuda},
+                    field{"command", &s::command},
+                    field{"process_id", &s::process_id},
+                    field{"host_speed", &s::host_speed}};
+}
+constexpr auto describe(described_type<measured_roof_record>) {
+  using s = measured_roof_record;
+  return std::tuple{field{"precision", &s::precision}, field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second},
+                    field{"how", &s::how}};
+}
+constexpr auto describe(described_type<collector_record>) {
+  using s = collector_record;
+  return std::tuple{field{"name", &s::name}, field{"status", &s::status}, field{"reason", &s::reason}, field{"kind", &s::kind}};
+}
+constexpr auto describe(described_type<wrong_end_record>) {
+  using s = wrong_end_record;
+  return std::tuple{field{"what", &s::what}, field{"count", &s::count}};
+}
+constexpr auto describe(described_type<stop_record>) {
+  using s = stop_record;
+  return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"is_of_gpu", &s::is_of_gpu},
+                    field{"most_steps", &s::most_steps}};
+}
+constexpr auto describe(described_type<snapshot_record>) {
+  using s = snapshot_record;
+  return std::tuple{field{"step_open", &s::is_step_open}, field{"behind", &s::is_behind},
+                    field{"missing_operations", &s::missing_operations}, field{"untimed_steps", &s::untimed_steps}};
+}
+constexpr auto describe(described_type<quality_record>) {
+  using s = quality_record;
+  return std::tuple{field{"dropped_events", &s::dropped_events},
+                    field{"unkept_records", &s::unkept_records},
+                    field{"rowless_scopes", &s::rowless_scopes},
+                    field{"open_scopes", &s::open_scopes},
+                    field{"abandoned_steps", &s::abandoned_steps},
+                    field{"unread_gpu_times", &s::unread_gpu_times},
+                    field{"untimed_gpu_scopes", &s::untimed_gpu_scopes},
+                    field{"dropped_kernels", &s::dropped_operations},
+                    field{"invalid_kernels", &s::invalid_operations},
+                    field{"clock_changes", &s::clock_changes},
+                    field{"/quality/overhead/host_ns_per_scope", &s::cost_of_1000_scopes},
+                    field{"/quality/overhead/between_steps_ms", &s::bookkeeping},
+                    field{"clock", &s::clock},
+                    field{"clock_change_ms", &s::clock_change},
+                    field{"uncertain_operations", &s::uncertain_operations},
+                    field{"events_without_memory", &s::events_without_memory},
+                    field{"events_without_log", &s::events_without_log},
+                    field{"interrupting_events", &s::interrupting_events},
+                    field{"misnested_scopes", &s::misnested_scopes},
+                    field{"unmatched_ends", &s::unmatched_ends},
+                    field{"wrong_ends", &s::wrong_ends},
+                    field{"not_recorded", &s::not_recorded},
+                    field{"snapshot", &s::snapshot}};
+}
+
 constexpr auto describe(described_type<duration_summary>) {
   using s = duration_summary;
   return std::tuple{
@@ -48,7 +113,7 @@ constexpr auto describe(described_type<verdict_summary>) {
                     field{"cautious_half_width", &s::cautious_half_width},
                     field{"effective_samples", &s::effective_samples},
                     field{"outliers", &s::outliers},
-                    field{"drift", &s::drift},
+                    field{"drift_percent", &s::drift},
                     field{"drift_p_value", &s::drift_p_value},
                     field{"warmup", &s::warmup},
                     field{"warmup_finding", &s::finding},
@@ -81,7 +146,7 @@ constexpr auto describe(described_type<step_summary>) {
   using s = step_summary;
   return std::tuple{field{"warmup", &s::warmup},
                     field{"excluded", &s::excluded},
-                    field{"*", &s::host},
+                    field{"*", &s::host, "count=measured"},
                     field{"gpu_*", &s::gpu},
                     field{"samples_ms", &s::host_samples},
                     field{"gpu_samples_ms", &s::gpu_samples},
@@ -103,7 +168,7 @@ constexpr auto describe(described_type<gpu_work_summary>) {
                     field{"gpu_kernel_ms", &s::kernel_time},
                     field{"gpu_self_ms", &s::kernel_self},
                     field{"gpu_busy_ms", &s::busy},
-                    field{"gpu_span_*", &s::span},
+                    field{"gpu_span_*", &s::span, "total_ms=gpu_span_ms,median_ms=gpu_span_p50_ms"},
                     field{"launch_latency_mean_us", &s::latency_mean},
                     field{"launch_latency_p95_us", &s::latency_p95}};
 }
@@ -165,9 +230,9 @@ constexpr auto describe(described_type<scope_summary>) {
                     field{"depth", &s::depth},
                     field{"parent", &s::parent},
                     field{"source", &s::source},
-                    field{"host_*", &s::host},
+                    field{"host_*", &s::host, "count=count,median_ms=host_p50_ms"},
                     field{"host_self_ms", &s::host_self},
-                    field{"gpu_event_*", &s::gpu_events},
+                    field{"gpu_event_*", &s::gpu_events, "median_ms=gpu_event_p50_ms"},
                     field{"*", &s::gpu},
                     field{"*", &s::gpu_idle},
                     field{"share_of_parent", &s::share_of_parent},
@@ -178,8 +243,8 @@ constexpr auto describe(described_type<scope_summary>) {
 }
 constexpr auto describe(described_type<scope_name_summary>) {
   using s = scope_name_summary;
-  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host}, field{"*", &s::gpu}, field{"*", &s::gpu_idle},
-                    field{"work", &s::work}};
+  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host, "count=count,median_ms=host_p50_ms"}, field{"*", &s::gpu},
+                    field{"*", &s::gpu_idle}, field{"work", &s::work}};
 }
 constexpr auto describe(described_type<kernel_summary>) {
   using s = kernel_summary;
@@ -224,7 +289,7 @@ constexpr auto describe(described_type<hidden_work>) {
 }
 constexpr auto describe(described_type<starving_scope>) {
   using s = starving_scope;
-  return std::tuple{field{"name", &s::name}, field{"total_ms", &s::total}, field{"by_cause", &s::by_cause}};
+  return std::tuple{field{"name", &s::name}, field{"total_ms", &s::total}, field{"*", &s::by_cause}};
 }
 constexpr auto describe(described_type<budget_summary>) {
   using s = budget_summary;
@@ -318,7 +383,7 @@ constexpr auto describe(described_type<summary>) {
                     field{"adopted", &s::adopted},
                     field{"limits", &s::limits},
                     field{"model", &s::model},
-                    field{"memory", &s::memory},
+                    field{"memory_sources", &s::memory},
                     field{"allocators", &s::allocators},
                     field{"counters", &s::counters},
                     field{"/quality/collectors", &s::collectors},

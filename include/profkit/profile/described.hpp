@@ -13,9 +13,14 @@ template <class Struct, class Member>
 struct field {
   char const* name;
   Member Struct::*member;
+  /// "count=measured,max=longest": of a member whose own members are in the same object, the one described as "count" is there as
+  /// "measured", and so on.
+  char const* renamed = "";
 };
 template <class Struct, class Member>
 field(char const*, Member Struct::*) -> field<Struct, Member>;
+template <class Struct, class Member>
+field(char const*, Member Struct::*, char const*) -> field<Struct, Member>;
 
 /// Selects a description: `describe(described_type<T>{})` returns the fields of `T`, made by `fields_of`.
 template <class T>
@@ -24,7 +29,7 @@ struct described_type {};
 /// Does not compile unless `T` has exactly `Count` members: a structured binding names all of them.
 template <std::size_t Count, class T>
 constexpr void require_member_count(T const& value) {
-  static_assert(Count >= 2 && Count <= 20, "extend the list below");
+  static_assert(Count >= 2 && Count <= 23, "extend the list below");
   // clang-format off
   if constexpr (Count == 2) { auto const& [a, b] = value; static_cast<void>(a); }
   if constexpr (Count == 3) { auto const& [a, b, c] = value; static_cast<void>(a); }
@@ -45,6 +50,9 @@ constexpr void require_member_count(T const& value) {
   if constexpr (Count == 18) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = value; static_cast<void>(a); }
   if constexpr (Count == 19) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = value; static_cast<void>(a); }
   if constexpr (Count == 20) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t] = value; static_cast<void>(a); }
+  if constexpr (Count == 21) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u] = value; static_cast<void>(a); }
+  if constexpr (Count == 22) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v] = value; static_cast<void>(a); }
+  if constexpr (Count == 23) { auto const& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w] = value; static_cast<void>(a); }
   // clang-format on
 }
 

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/analyze/summary.hpp>
+#include <profkit/analyze/time/step_series.hpp>
+#include <profkit/profile/error.hpp>
+#include <profkit/report/verdict_text.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run_figures.hpp"
+
+namespace profkit_program::detail {
+
+/// Makes of the summary of one run what a comparison needs.
+class summary_figures {
+ public:
+  /// @param file where the summary is from, for errors.
+  summary_figures(profkit::summary const& what, std::string file) : what_{what} { result_.file = std::move(file); }
+
+  /// @throws profkit::error that names the file and the field that cannot be compared.
+  [[nodiscard]] run_figures make() && {
+    result_.host = what_.environment.host;
+    result_.gpu = what_.environment.gpu;
+    add_host_speed();
+    add_steps();
+    add_scopes();
+    add_kernels();
+    add_doubts();
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string const& what) const { throw profkit::error{result_.file + ": " + what}; }
+
+  [[noreturn]] void fail_without_steps(char const* list, std::size_t row) const {
+    fail(std::string{list} + "[" + std::to_string(row) + "].per_step is missing: the report was written by an older profkit");
+  }
+
+  /// The geometric mean of both readings of the probe, or the first where the session did not end.
+  void add_host_speed() {
+    if (!what_.environment.host_speed) return;
+    profkit::host_speed_record const& speed = *what_.environment.host_speed;
+    auto const us = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1000.0; };
+    if (speed.before.count() <= 0 || speed.after.count() < 0) fail("environment.host_speed.probe_before_us is not a duration");
+    result_.probe_us = speed.after.count() > 0 ? std::sqrt(us(speed.before) * us(speed.after)) : us(speed.before);
+    if (!speed.waiting) return;
+    result_.waiting = *speed.waiting;
+    if (!(*result_.waiting >= 0.0 && *result_.waiting <= 1.0)) fail("environment.host_speed.waiting_share is not a share");
+  }
+
+  void add_steps() {
+    profkit::step_summary const& steps = what_.steps;
+    result_.has_steps = what_.covers_steps;
+    if (!result_.has_steps) return;
+    if (steps.host_samples.size() < 2) {
+      fail("steps.samples_ms has " + std::to_string(steps.host_samples.size()) + " measured steps, at least 2 are needed");
+    }
+    result_.step = figures_of(steps.host_samples);
+    if (steps.gpu_samples.size() >= 2) result_.gpu_step = figures_of(steps.gpu_samples);
+    if (steps.gpu_period && steps.gpu_period->is_longer && steps.gpu_period->samples.size() >= 2) {
+      result_.gpu_period = figures_of(steps.gpu_period->samples);
+    }
+  }
+
+  void add_scopes() {
+    std::set<std::string> taken;
+    for (std::size_t i = 0; i < what_.scopes.size(); ++i) {
+      profkit::scope_summary const& row = what_.scopes[i];
+      scope_figures scope;
+      scope.path = unique(taken, row.path);
+      if (result_.has_steps) {
+        if (!row.per_step) fail_without_steps("scopes", i);
+        scope.host = figures_of(row.per_step->host, row.per_step->steps);
+        if (row.per_step->gpu) scope.gpu = figures_of(*row.per_step->gpu, row.per_step->gpu_steps);
+        if (row.per_step->host_copies) scope.host_copies_ms = row.per_step->host_copies->count();
+      } else {
+        if (row.depth == 0) result_.step.mean_ms += row.host.total.count();
+        if (row.host.count == 0 || !row.host.mean) continue;  // it was open all along
+        scope.host = {row.host.count, row.host.mean->count(), ms(row.host.standard_deviation), 0.0};
+        scope.count = row.host.count;
+      }
+      result_.scopes.push_back(std::move(scope));
+    }
+  }
+
+  void add_kernels() {
+    if (!what_.gpu || !result_.has_steps) return;
+    result_.kernels.emplace();
+    std::set<std::string> taken;
+    for (std::size_t i = 0; i < what_.gpu->kernels.size(); ++i) {
+      profkit::kernel_summary const& row = what_.gpu->kernels[i];
+      if (!row.per_step) fail_without_steps("kernels", i);
+      result_.kernels->push_back(
+          {row.name, unique(taken, row.mangled.empty() ? row.name : row.mangled), figures_of(row.per_step->gpu, row.per_step->steps)});
+    }
+  }
+
+  /// What was lost makes times too short.
+  void add_doubts() {
+    profkit::quality_record const& quality = what_.quality;
+    auto const lost = [&](std::uint64_t count, char const* name) {
+      if (count > 0) result_.doubts.push_back(std::to_string(count) + " " + name);
+    };
+    lost(quality.dropped_events, "dropped_events");
+    lost(quality.dropped_operations, "dropped_kernels");
+    lost(quality.unkept_records, "unkept_records");
+    auto const doubt = [&](std::string const& of, profkit::verdict_summary const& verdict) {
+      if (verdict.verdict == profkit::step_verdict::stable || verdict.verdict == profkit::step_verdict::noisy)
+        return;  // the ranges hold that
+      result_.doubts.push_back(of + ": " + profkit::verdict_name(verdict.verdict) + "; the report says why");
+    };
+    if (result_.has_steps) doubt("step time", what_.steps.host_verdict);
+    if (what_.steps.gpu_verdict) doubt("GPU step time", *what_.steps.gpu_verdict);
+  }
+
+  static double ms(std::optional<profkit::milliseconds> value) { return value ? value->count() : 0.0; }
+
+  static figures figures_of(profkit::per_step_figures const& row, std::uint64_t steps) {
+    return {steps, row.mean.count(), ms(row.standard_deviation), row.autocorrelation.value_or(0.0)};
+  }
+
+  /// @param samples at least one.
+  static figures figures_of(std::vector<profkit::milliseconds> const& samples) {
+    profkit::detail::step_series series;
+    for (std::size_t i = 0; i < samples.size(); ++i) series.add(i, samples[i]);
+    return figures_of(series.summarize(samples.size()), samples.size());
+  }
+
+  /// Two rows of one name are told apart by their order.
+  static std::string unique(std::set<std::string>& taken, std::string const& name) {
+    std::string result = name;
+    for (int i = 2; !taken.insert(result).second; ++i) result = name + " #" + std::to_string(i);
+    return result;
+  }
+
+  profkit::summary const& what_;
+  run_figures result_;
+};
+
+}  // namespace profkit_program::detail
