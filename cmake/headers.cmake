@@ -167,6 +167,7 @@ set(PROFKIT_HEADERS
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp
     profkit/report/shown_text.hpp
+    profkit/report/status_line.hpp
     profkit/report/summary_file.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
@@ -182,6 +183,7 @@ set(PROFKIT_HEADERS
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
     profkit/session/guarded_profile.hpp
+    profkit/session/live_reports.hpp
     profkit/session/make_session.hpp
     profkit/session/measure_loop.hpp
     profkit/session/missing_work.hpp

@@ -5,6 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <string>
 
@@ -107,8 +108,24 @@ TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
   }
 }
 
+TEST_CASE("report=every:T says how often, in milliseconds, seconds, minutes or hours, and prints nothing at the end", "[options]") {
+  using std::chrono::milliseconds;
+  CHECK(profkit::options::parse("report").report_every == milliseconds{0});
+  CHECK(profkit::options::parse("report=every:250ms").report_every == milliseconds{250});
+  CHECK(profkit::options::parse("report=every:60s").report_every == milliseconds{60'000});
+  CHECK(profkit::options::parse("report=every:5m").report_every == milliseconds{300'000});
+  CHECK(profkit::options::parse("report=every:8760h").report_every == std::chrono::hours{8760});
+  CHECK_FALSE(profkit::options::parse("report=every:60s").print_report);
+  CHECK(profkit::options::parse("report=every:60s,report").print_report);
+  std::string const bad =
+      GENERATE("report=", "report=yes", "report=every", "report=every:", "report=every:60", "report=every:0s", "report=every:-1s",
+               "report=every:1.5s", "report=every:60 s", "report=every:60d", "report=every:8761h", "report=every:99999999999999999999s");
+  CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error,
+                       MessageMatches(ContainsSubstring("\"" + bad + "\"") && ContainsSubstring("as in every:60s")));
+}
+
 TEST_CASE("an unknown key is named, and the valid ones are listed", "[options]") {
-  std::string const bad = GENERATE("warmups=3", "Report", "off=1", "report=yes", "stepss", " report");
+  std::string const bad = GENERATE("warmups=3", "Report", "off=1", "reports=every:60s", "stepss", " report");
   CHECK_THROWS_MATCHES(profkit::options::parse("report," + bad), profkit::error,
                        MessageMatches(ContainsSubstring("unknown key \"" + bad + "\"") && ContainsSubstring("warmup=N") &&
                                       ContainsSubstring("nvtx=on|off")));

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <charconv>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -17,8 +19,11 @@ namespace profkit {
 
 /// What a session does. The environment variable `PROFKIT` gives defaults: a comma-separated list of the keys below.
 struct options {
-  bool enabled = true;                ///< `off`: nothing is recorded, steps run as always
-  bool print_report = false;          ///< `report`: print when the session ends
+  bool enabled = true;        ///< `off`: nothing is recorded, steps run as always
+  bool print_report = false;  ///< `report`: print when the session ends
+  /// `report=every:60s`: while the session runs, a snapshot every so often: the files of `output_directory` are replaced, or without one a
+  /// line is printed on stderr. 0: none.
+  std::chrono::milliseconds report_every{0};
   std::uint64_t warmup_steps = 5;     ///< `warmup=N`: recorded, and excluded from statistics
   std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
   /// `steps=auto`, `steps=auto:0.5%`: instead, as many as it takes until half of the 95 % interval of their mean is this share of it, or
@@ -105,8 +110,8 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, kernels=on|off|every:N, "
-      "nvtx=on|off, records=N, log=SIZE, drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "off, report, report=every:T, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, "
+      "kernels=on|off|every:N, nvtx=on|off, records=N, log=SIZE, drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -118,6 +123,8 @@ struct options {
       enabled = false;
     } else if (key == "report" && !has_value) {
       print_report = true;
+    } else if (key == "report") {
+      report_every = period(item, value);
     } else if (key == "warmup") {
       warmup_steps = number(item, value);
     } else if (key == "steps") {
@@ -155,6 +162,20 @@ struct options {
     } else {
       unknown_key(item, key);
     }
+  }
+
+  static std::chrono::milliseconds period(std::string_view item, std::string_view value) {
+    constexpr std::string_view every = "every:";
+    constexpr char const* wanted = "no value, or every:T with a time from 1ms to 8760h in ms, s, m or h, as in every:60s";
+    constexpr std::uint64_t max_ms = std::uint64_t{8760} * 3'600'000;
+    if (value.substr(0, every.size()) != every) bad_value(item, wanted);
+    value.remove_prefix(every.size());
+    std::uint64_t number = 0;
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+    std::string_view const unit = value.substr(static_cast<std::size_t>(end - value.data()));
+    std::uint64_t const ms = unit == "ms" ? 1 : unit == "s" ? 1000 : unit == "m" ? 60'000 : unit == "h" ? 3'600'000 : 0;
+    if (status != std::errc{} || ms == 0 || number == 0 || number > max_ms / ms) bad_value(item, wanted);
+    return std::chrono::milliseconds{number * ms};
   }
 
   void set_kernels(std::string_view item, std::string_view value) {

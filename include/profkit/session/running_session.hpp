@@ -25,6 +25,7 @@
 #include "auto_stop.hpp"
 #include "console.hpp"
 #include "guarded_profile.hpp"
+#include "live_reports.hpp"
 #include "measure_loop.hpp"
 #include "owning_process.hpp"
 #include "recording_start.hpp"
@@ -201,6 +202,7 @@ class running_session final : public session_core, private ends_with_process {
     recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr, options_.drain_share);
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     start_thread();
+    live_reports_.start(options_, [this] { return snapshot(); });
     session_exit::watch(*this);
   }
 
@@ -271,6 +273,7 @@ class running_session final : public session_core, private ends_with_process {
   std::optional<profkit::report> report_;
   bool has_given_outputs_ = false;
   std::atomic<bool> is_ending_{false};
+  live_reports live_reports_;  ///< the last member: its thread uses the others
 };
 
 }  // namespace profkit::detail

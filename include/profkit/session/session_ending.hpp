@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../record/memory_poll.hpp"
 #include "../record/recorder.hpp"
 #include "../report/report.hpp"
@@ -75,15 +76,21 @@ void running_session<Unused>::end_at_exit() noexcept {
   bool const is_stopped = thread_.stop(std::chrono::seconds{1}) && !session_thread::is_current();
   if (!has_outputs(options_) && !journal_) {
     __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELEASE);
+    live_reports_.stop();
+    if (is_stopped) live_reports_.join();
     return;
   }
-  auto const calls = lock_within(recording_.call_mutex(), is_ending_.load() ? max_wait_at_end : std::chrono::seconds{1});
+  auto calls = lock_within(recording_.call_mutex(), is_ending_.load() ? max_wait_at_end : std::chrono::seconds{1});
   if (is_stopped && calls.owns_lock() && depth_ == 0) {
     end_with_outputs();
   } else {
     warn("no report of the session: exit() was called while a collector, or profkit itself, was at work");
   }
   end_process_if_signalled();
+  live_reports_.stop();
+  if (!calls.owns_lock() || depth_ != 0) return;
+  calls.unlock();
+  live_reports_.join();  // after this, static memory that its thread uses is destroyed
 }
 
 /// In the child of a `fork`: where its parent has ended, as with `daemon`, nobody gives a report.
@@ -122,6 +129,7 @@ profkit::report running_session<Unused>::make_report() {
 template <class Unused>
 void running_session<Unused>::stop() {
   if (!is_running()) return;
+  live_reports_.stop();
   host_probe_.end(host_speed_);
   measure_loop_.close();
   stop_polling();

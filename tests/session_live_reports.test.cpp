@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/status_line.hpp>
+#include <profkit/session.hpp>
+
+#include <sys/stat.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include "support/profile_of.hpp"
+#include "support/temporary_folder.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+std::string text_of(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// Until it is true, or for 20 seconds.
+template <class Condition>
+bool comes_true(Condition&& condition) {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  return false;
+}
+
+profkit::options every(std::chrono::milliseconds period, std::filesystem::path const& folder) {
+  profkit::options result = plain_options(0, 1'000'000);
+  result.report_every = period;
+  result.output_directory = folder.string();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("report=every writes whole files while the session goes on, and the last report at its end", "[session][live]") {
+  temporary_folder const folder{"live-reports"};
+  std::filesystem::path const json = folder.path / "out" / "report.json";
+  std::uint64_t steps = 0;
+  std::size_t reports = 0;
+  {
+    profkit::session session{every(std::chrono::milliseconds{30}, folder.path / "out")};
+    std::string before;
+    bool const came = comes_true([&] {
+      profkit::step const step{session};
+      PROF_SCOPE("work");
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      ++steps;
+      std::string const now = text_of(json);  // inside a step: nobody waits for anybody
+      if (now == before) return false;
+      before = now;
+      CHECK_THAT(now, ContainsSubstring("\"step_open\""));
+      CHECK(now.find_last_not_of(" \n") == now.rfind('}'));  // not half of it
+      return ++reports >= 3;
+    });
+    CHECK(came);
+  }
+  std::string const last = text_of(json);
+  CHECK_THAT(last, !ContainsSubstring("\"step_open\"") && ContainsSubstring("\"measured\": " + std::to_string(steps)));
+  for (auto const& each : std::filesystem::directory_iterator{folder.path / "out"}) {
+    CHECK_THAT(each.path().filename().string(), !ContainsSubstring("tmp"));
+  }
+}
+
+TEST_CASE("a disk that does not take the files keeps nobody from recording and draining", "[session][live]") {
+  temporary_folder const folder{"live-reports-slow"};
+  std::filesystem::path const stuck = folder.path / "out" / "report.json";
+  std::filesystem::create_directories(stuck.parent_path());
+  REQUIRE(::mkfifo(stuck.c_str(), 0600) == 0);  // opening it waits for a reader
+  profkit::options options = every(std::chrono::milliseconds{1}, folder.path / "out");
+  options.log_slots_per_thread = std::uint64_t{1} << 16U;  // 21,845 scopes
+  {
+    profkit::session session{options};
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});  // it is stuck
+    constexpr std::uint64_t bursts = 10;
+    for (std::uint64_t burst = 1; burst <= bursts; ++burst) {
+      for (int i = 0; i < 10'000; ++i) PROF_SCOPE("scope");
+      CHECK(session.snapshot().profile().scopes.size() == burst * 10'000);
+    }
+    profkit::step const step{session};
+    std::filesystem::rename(stuck, folder.path / "pipe");
+    std::string const first = text_of(folder.path / "pipe");  // lets it go on
+    CHECK_THAT(first, ContainsSubstring("\"schema\""));
+  }
+  CHECK_THAT(text_of(stuck), ContainsSubstring("\"snapshot\": null"));
+  CHECK_THAT(text_of(stuck), ContainsSubstring("\"dropped_events\": 0"));
+}
+
+TEST_CASE("a session ends with report() or its destructor while a report is due all the time, and none is written after that",
+          "[session][live]") {
+  temporary_folder const folder{"live-reports-end"};
+  for (int i = 0; i < 20; ++i) {
+    profkit::session session{every(std::chrono::milliseconds{1}, folder.path / "out")};
+    for (int k = 0; k < 3; ++k) {
+      profkit::step const step{session};
+      std::this_thread::sleep_for(std::chrono::milliseconds{i % 4});
+    }
+    if (i % 2 == 0) {
+      CHECK(session.report().profile().steps.size() == 3);
+      std::filesystem::remove(folder.path / "out" / "steps.csv");
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      CHECK_FALSE(std::filesystem::exists(folder.path / "out" / "steps.csv"));  // none is written after report()
+    }
+  }
+  CHECK_THAT(text_of(folder.path / "out" / "report.json"), ContainsSubstring("\"snapshot\": null"));
+}
+
+TEST_CASE("the line of a running session has its time, its steps and what they take", "[report][live]") {
+  profkit::summary of;
+  of.covers_steps = false;
+  of.scopes_recorded = 12;
+  CHECK(profkit::status_line(of, std::chrono::seconds{59}) == "00:00:59: 12 scopes recorded, no step made");
+  of.covers_steps = true;
+  of.steps.warmup = 5;
+  CHECK(profkit::status_line(of, std::chrono::minutes{1}) == "00:01:00: 0 steps measured, 5 warm-up steps made");
+  of.steps.host.count = 1234;
+  of.steps.host.mean = profkit::milliseconds{1.31};
+  of.steps.host.p95 = profkit::milliseconds{1.4};
+  CHECK(profkit::status_line(of, std::chrono::hours{100}) == "100:00:00: 1234 steps measured; host step time 1.310 ms, p95 1.400 ms");
+  of.budget = profkit::budget_summary{};
+  of.budget->wall = profkit::milliseconds{200};
+  of.budget->busy = profkit::milliseconds{186};
+  CHECK_THAT(profkit::status_line(of, {}), ContainsSubstring("; GPU busy 93.0 %"));
+}
