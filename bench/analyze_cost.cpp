@@ -2,7 +2,7 @@
 //
 // What it takes to drain, analyse, save and load N kernels launched in N scopes on 4 threads, up to 6 scopes deep: processor time on one
 // core, the highest resident memory for each kernel (the profile included), and how analyze() grows with N: 2 from line to line is linear.
-// Then draining the logs of as many scopes and launches, by a session, and a last line with the figures of the largest N as JSON.
+// Then draining the logs of as many scopes and launches, and a last line with the figures of the largest N as JSON.
 //
 // usage: profkit_analyze_cost [N] [FOLDER]        10 million without it, at least 20 thousand; FOLDER is for the saved profile, which
 //                                                 goes where temporary files go without it
@@ -16,8 +16,10 @@
 #include <ctime>
 #include <exception>
 #include <filesystem>
+#include <profkit/drain/log_drain.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/record/api_call.hpp>
+#include <profkit/session/recording_start.hpp>
 #include <string>
 
 #include "made_profile.hpp"
@@ -87,33 +89,43 @@ struct drain_costs {
   std::uint64_t dropped = 0;
 };
 
-/// What a session takes at the end of a step to turn the logs of scopes, each with a launch in it, into records.
+/// Of the calling thread.
+double thread_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// What it takes to turn the logs of scopes, each with a launch in it, into records, as the session's thread does it.
 drain_costs measure_drain(std::size_t size) {
-  constexpr std::size_t scopes_per_step = 200'000;  // longer than the 10 ms in which a session does not look again
-  profkit::options options;
-  options.warmup_steps = 0;
-  profkit::session session{options};
+  constexpr std::size_t scopes_per_round = 100'000;
+  profkit::profile_builder builder;
+  std::uint32_t const clock_flag = profkit::detail::start_recording(profkit::options{}.log_slots_per_thread, builder);
+  profkit::detail::log_drain logs{builder, clock_flag};
+  __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording | clock_flag, __ATOMIC_RELEASE);
   static profkit::site launch{"cuLaunchKernel", "", 0};
   std::uint64_t correlation = 0;
   drain_costs result;
-  for (std::size_t done = 0; done < size; done += scopes_per_step) {
-    std::clock_t begin = 0;
-    {
-      profkit::step const step{session};
-      for (std::size_t i = 0; i < scopes_per_step / 2; ++i) {
-        PROF_SCOPE("outer");
-        profkit::detail::end_api_call(profkit::detail::begin_api_call(launch, ++correlation));
-        PROF_SCOPE("inner");
-        profkit::detail::end_api_call(profkit::detail::begin_api_call(launch, ++correlation));
-      }
-      begin = std::clock();
+  auto const drain = [&](bool last) {
+    double const begin = thread_seconds();
+    logs.drain(last, [] { return true; });
+    result.seconds += thread_seconds() - begin;
+  };
+  for (std::size_t done = 0; done < size; done += scopes_per_round) {
+    for (std::size_t i = 0; i < scopes_per_round / 2; ++i) {
+      PROF_SCOPE("outer");
+      profkit::detail::end_api_call(profkit::detail::begin_api_call(launch, ++correlation));
+      PROF_SCOPE("inner");
+      profkit::detail::end_api_call(profkit::detail::begin_api_call(launch, ++correlation));
     }
-    result.seconds += static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    drain(false);
   }
-  profkit::profile const& profile = session.report().profile();
-  result.scopes = static_cast<double>(profile.scopes.size() - profile.steps.size());
+  __atomic_fetch_and(&profkit::detail::recorder.flags, ~(profkit::detail::recording | clock_flag), __ATOMIC_RELEASE);
+  drain(true);
+  profkit::profile const& profile = builder.so_far();
+  result.scopes = static_cast<double>(profile.scopes.size());
   result.dropped = profile.quality.dropped_events;
-  if (profile.api_calls.empty() || profile.scopes.size() <= profile.steps.size()) std::abort();
+  if (profile.api_calls.size() != profile.scopes.size() || profile.scopes.empty()) std::abort();
   return result;
 }
 
