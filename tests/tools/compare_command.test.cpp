@@ -278,21 +278,44 @@ TEST_CASE("programs without steps are compared by the mean time of a scope", "[p
   std::string const a = quoted(folder.write("a", report(200, 1)));
   auto const same = folder.run("compare --all" + a + a);
   CHECK(same.code == 0);
-  CHECK_THAT(same.out, ContainsSubstring("(1 run, without steps)") && ContainsSubstring("4 scopes, no steps: 0 FASTER, 0 SLOWER"));
-  CHECK_THAT(same.out, ContainsSubstring("times are the mean of one scope"));
+  CHECK_THAT(same.out, ContainsSubstring("(1 run, without steps)") && ContainsSubstring("4 scopes, 16 rows, no steps: 0 FASTER, 0 SLOWER"));
+  CHECK_THAT(same.out, ContainsSubstring("times are the mean and quantiles of one scope"));
   CHECK(folder.run("compare --fail-if-slower 20%" + a + a).code == 3);
   auto const slower = folder.run("compare --format json" + a + quoted(folder.write("b", report(400, 3))));
   json const result = json::parse(slower.out);
   CHECK(result["covers"] == "session");
-  REQUIRE(result["rows"].size() == 4);
-  CHECK(result["rows"][1]["name"] == "request/parse");
-  CHECK(result["rows"][1]["a_count"] == 40);
-  CHECK(result["rows"][1]["b_count"] == 120);
-  CHECK(result["rows"][1]["change"].get<double>() == Approx(0.0).margin(0.01));
-  CHECK(result["rows"][2]["a_ms"].get<double>() == Approx(0.202));
-  CHECK(result["rows"][2]["b_ms"].get<double>() == Approx(0.402));
-  CHECK(result["rows"][2]["verdict"] == "SLOWER");
-  CHECK(result["rows"][3]["verdict"] != "SLOWER");
+  auto const row_of = [&](json const& of, char const* name, char const* figure) {
+    for (json const& each : of["rows"]) {
+      if (each["name"] == name && each["figure"] == figure) return each;
+    }
+    return json{};
+  };
+  CHECK(result["rows"].size() == 16);
+  json const parse = row_of(result, "request/parse", "mean");
+  CHECK(parse["a_count"] == 40);
+  CHECK(parse["b_count"] == 120);
+  CHECK(parse["change"].get<double>() == Approx(0.0).margin(0.01));
+  json const answer = row_of(result, "request/answer", "mean");
+  CHECK(answer["a_ms"].get<double>() == Approx(0.202));
+  CHECK(answer["b_ms"].get<double>() == Approx(0.402));
+  CHECK(answer["verdict"] == "SLOWER");
+  CHECK(row_of(result, "request/log", "mean")["verdict"] != "SLOWER");
+  // The noise of a quantile is known from several runs alone.
+  json const p95 = row_of(result, "request/answer", "p95");
+  CHECK(p95["b_ms"].get<double>() == Approx(0.404).epsilon(0.011));
+  CHECK(p95["verdict"] == "UNSURE");
+  CHECK(p95["range"].is_null());
+  for (int i = 0; i < 3; ++i) {
+    static_cast<void>(folder.write("before/" + std::to_string(i), report(200 + i, 1)));
+    static_cast<void>(folder.write("after/" + std::to_string(i), report(400 + i, 1)));
+  }
+  std::string const sides = quoted(folder.path() / "before") + quoted(folder.path() / "after");
+  auto const failed = folder.run("compare --format json --fail-if-slower 50%" + sides);
+  CHECK(failed.code == 1);
+  CHECK_THAT(failed.err, ContainsSubstring("scope request/answer (p99) is slower by "));
+  CHECK(row_of(json::parse(failed.out), "request/answer", "p50")["verdict"] == "SLOWER");
+  CHECK(row_of(json::parse(failed.out), "request/log", "p99")["verdict"] != "SLOWER");
+  CHECK_THAT(folder.run("compare" + sides).out, ContainsSubstring("host p95"));
   // With steps on one side only there is nothing that both measured.
   auto const mixed = folder.run("compare" + a + quoted(folder.write("steps", made_report())));
   CHECK(mixed.code == 2);

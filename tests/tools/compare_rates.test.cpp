@@ -167,7 +167,8 @@ TEST_CASE("on a host whose speed varies, at most 5 % of comparisons of a program
 }
 
 TEST_CASE(
-    "without steps, at most 5 % of comparisons of a program with itself find a change, and one scope that takes twice as long is found",
+    "without steps, at most 5 % of comparisons of a program with itself find a change, and one scope that takes twice as long is found by "
+    "two runs a side",
     "[compare_rates]") {
   constexpr int rounds = 60;
   for (double const level : {0.02, 0.05}) {
@@ -186,12 +187,13 @@ TEST_CASE(
         comparison const same = compare(before, program.runs(runs, random));
         changed += std::any_of(same.rows.begin(), same.rows.end(), has_changed) ? 1 : 0;
         comparison const slower = compare(before, slow.runs(runs, random));
-        found += std::any_of(slower.rows.begin(), slower.rows.end(),
-                             [](comparison_row const& row) { return row.name == "step/group_1/part_5" && row.says == verdict::slower; });
+        found += std::any_of(slower.rows.begin(), slower.rows.end(), [](comparison_row const& row) {
+          return row.name == "step/group_1/part_5" && row.figure.empty() && row.says == verdict::slower;
+        });
       }
       INFO(level << ", " << runs << " runs a side: " << changed << " and " << found);
       CHECK(changed <= 8);  // 3 are expected at most; 9 and more come once in 500 times
-      CHECK(found == rounds);
+      CHECK(found >= (runs == 1 ? rounds * 9 / 10 : rounds));
     }
   }
 }

@@ -45,13 +45,20 @@ struct made_program {
     return {30, ms * (1.0 + of_steps / std::sqrt(30.0) * normal(random)), of_steps * ms, 0.0};
   }
 
-  static void make_stepless(profkit_program::run_figures& run) {
+  /// A quantile varies from run to run as the mean does, and beside it the more, the higher it is.
+  void make_stepless(profkit_program::run_figures& run, std::mt19937_64& random) const {
+    std::normal_distribution<double> normal;
+    auto const noise = [&](double level) { return std::exp(level * normal(random)); };
     constexpr std::uint64_t count = 400;
     run.has_steps = false;
     run.probe_us.reset();
     run.waiting.reset();
     run.step.mean_ms *= count;  // of all outermost scopes
-    for (profkit_program::scope_figures& scope : run.scopes) scope.count = scope.host.steps = count;
+    for (profkit_program::scope_figures& scope : run.scopes) {
+      scope.count = scope.host.steps = count;
+      scope.quantiles_ms = {scope.host.mean_ms * noise(0.5 * host_own_noise), 1.5 * scope.host.mean_ms * noise(host_own_noise),
+                            2.5 * scope.host.mean_ms * noise(2.0 * host_own_noise)};
+    }
   }
 
   /// Parts have different sizes.
@@ -98,7 +105,7 @@ struct made_program {
     result.step = step.host;
     result.scopes.push_back(std::move(step));
     result.scopes.insert(result.scopes.end(), inside.begin(), inside.end());
-    if (!has_steps) make_stepless(result);
+    if (!has_steps) make_stepless(result, random);
     return result;
   }
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -44,6 +45,8 @@ class comparer {
   }
 
  private:
+  static constexpr double quantile_error = 0.01;  ///< relative, of those that a summary has
+
   /// Positions of the rows whose times are of one kind.
   using positions = std::vector<std::size_t>;
 
@@ -53,7 +56,8 @@ class comparer {
   }
 
   [[nodiscard]] bool is_judged(row_input const& input) const {
-    return input.is_in_a && input.is_in_b && std::max(input.row.a_ms, input.row.b_ms) > floor_of(input.row);
+    bool const has_noise = input.row.figure.empty() || result_.is_noise_measured;
+    return has_noise && input.is_in_a && input.is_in_b && std::max(input.row.a_ms, input.row.b_ms) > floor_of(input.row);
   }
 
   /// All that needs no statistics of several rows.
@@ -68,7 +72,11 @@ class comparer {
     }
     double const difference = row.b_ms - row.a_ms;
     if (row.a_ms > 0.0) row.change = difference / row.a_ms;
-    row.effect = hedges_g(input.a, input.b);
+    if (!row.figure.empty()) {
+      if (!result_.is_noise_measured) row.says = verdict::unsure;
+    } else {
+      row.effect = hedges_g(input.a, input.b);
+    }
     if (!is_judged(input) || (row.a_ms > 0.0 && row.b_ms > 0.0)) return;
     row.says = difference > 0.0 ? verdict::slower : verdict::faster;
   }
@@ -91,26 +99,32 @@ class comparer {
     judge(input.row, family, 0, family.change_alone(0, options_.error_rate));
   }
 
+  /// Rows whose times are of one kind: the means of scopes on the host, their quantiles, GPU times of scopes, kernels.
+  [[nodiscard]] static std::size_t family_of(comparison_row const& row) {
+    if (row.kind == row_kind::kernel) return 2;
+    if (row.figure.empty()) return row.is_gpu ? 1 : 0;
+    auto const name = std::find(quantile_names.begin(), quantile_names.end(), row.figure);
+    return 3 + static_cast<std::size_t>(name - quantile_names.begin());
+  }
+
   void judge_families() {
-    positions host_scopes;
-    positions gpu_scopes;
-    positions kernels;
+    std::array<positions, 3 + quantile_names.size()> families;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       comparison_row const& row = inputs_[i].row;
-      if (row.kind == row_kind::step || !has_range(inputs_[i])) continue;
-      (row.kind == row_kind::kernel ? kernels : row.is_gpu ? gpu_scopes : host_scopes).push_back(i);
+      if (row.kind != row_kind::step && has_range(inputs_[i])) families[family_of(row)].push_back(i);
     }
-    double families = 0.0;
-    for (positions const* const each : {&host_scopes, &gpu_scopes, &kernels}) families += each->empty() ? 0.0 : 1.0;
-    for (positions const* const each : {&host_scopes, &gpu_scopes, &kernels}) {
-      if (!each->empty()) judge_family(*each, families);
+    auto const count = std::count_if(families.begin(), families.end(), [](positions const& each) { return !each.empty(); });
+    for (positions const& each : families) {
+      if (!each.empty()) judge_family(each, static_cast<double>(count));
     }
   }
 
   /// Half of the error rate is for what the rows share, and half for each of them.
   void judge_family(positions const& rows, double families) {
     bool const is_gpu = inputs_[rows.front()].row.is_gpu;
-    auto const [common, own] = noise_of(is_gpu);
+    bool const is_quantile = !inputs_[rows.front()].row.figure.empty();
+    constexpr double unknown = 1e3;  // nothing is assumed of quantiles: their noise is that of the runs
+    auto const [common, own] = is_quantile ? std::pair{unknown, unknown} : noise_of(is_gpu);
     row_family const family{family_rows(rows, own), common * common, is_gpu ? nullptr : machine()};
     log_range const machine = family.machine_range(0.5 * options_.error_rate / families);
     double const error = 0.5 * options_.error_rate / static_cast<double>(result_.judged);
@@ -135,7 +149,8 @@ class comparer {
   [[nodiscard]] machine_change const* machine() const { return result_.machine ? &*result_.machine : nullptr; }
 
   void judge(comparison_row& row, row_family const& family, std::size_t position, log_range const& change) const {
-    auto const share_of = [](log_range const& logs) { return std::pair{std::expm1(logs.low), std::expm1(logs.high)}; };
+    double const error = row.figure.empty() ? 0.0 : std::log((1.0 + quantile_error) / (1.0 - quantile_error));
+    auto const share_of = [&](log_range const& logs) { return std::pair{std::expm1(logs.low - error), std::expm1(logs.high + error)}; };
     row.range = share_of(change);
     row.own = share_of(family.change_alone(position, 2.0 * options_.error_rate));
     row.spread = family.spread(position);

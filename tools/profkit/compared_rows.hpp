@@ -126,11 +126,25 @@ class compared_rows {
       input.row.is_gpu = by_gpu;
       add_counts(of_runs, input.row);
       if (by_gpu && total > 0.0) input.copies = copies / total;
+      bool const is_in_both = input.is_in_a && input.is_in_b;
       inputs_.push_back(std::move(input));
+      for (std::size_t which = 0; is_in_both && which < quantile_names.size(); ++which) add_quantile(of_runs, which);
     });
     if (partial > 0) {
       into.notes.push_back(std::to_string(partial) + " scopes are in some runs of a side only, and are not compared");
     }
+  }
+
+  /// @param of_runs all have it.
+  void add_quantile(std::vector<scope_figures const*> const& of_runs, std::size_t which) {
+    auto const is_known = [&](scope_figures const* each) { return each->quantiles_ms[which] > 0.0; };
+    if (!std::all_of(of_runs.begin(), of_runs.end(), is_known)) return;
+    row_input input = input_of(of_runs, row_kind::scope, of_runs.front()->path, [&](scope_figures const* scope) {
+      return figures{scope->count, scope->quantiles_ms[which], 0.0, 0.0};
+    });
+    input.row.figure = quantile_names[which];
+    add_counts(of_runs, input.row);
+    inputs_.push_back(std::move(input));
   }
 
   /// Whether a scope is in some runs of a side, and in others not. There the time of one of them is n/a, not 0.

@@ -38,7 +38,8 @@ struct compare_options {
 
 struct comparison_row {
   row_kind kind = row_kind::step;
-  std::string name;  ///< path of a scope, name of a kernel
+  std::string name;    ///< path of a scope, name of a kernel
+  std::string figure;  ///< what is compared of the scopes, such as "p95"; empty: the mean
   bool is_gpu = false;
   double a_ms = 0.0;  ///< per step
   double b_ms = 0.0;

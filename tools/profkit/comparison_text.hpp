@@ -84,7 +84,7 @@ inline profkit::table rows_of(comparison const& of, bool all, bool as_markdown) 
     std::vector<std::string> cells{name_of(row.says),
                                    name_of(row.kind),
                                    shown_name(row, as_markdown),
-                                   row.is_gpu ? "GPU" : "host",
+                                   (row.is_gpu ? "GPU" : "host") + (row.figure.empty() ? "" : " " + row.figure),
                                    fmt::format("{:.4f}", row.a_ms),
                                    fmt::format("{:.4f}", row.b_ms),
                                    percent_of(row.change),
@@ -100,11 +100,11 @@ inline std::string counts_of(comparison const& of) {
   std::size_t scopes = 0;
   std::size_t kernels = 0;
   for (comparison_row const& row : of.rows) {
-    scopes += row.kind == row_kind::scope ? 1 : 0;
+    scopes += row.kind == row_kind::scope && row.figure.empty() ? 1 : 0;
     kernels += row.kind == row_kind::kernel ? 1 : 0;
   }
-  std::string text =
-      of.has_steps ? fmt::format("{} scopes, {} kernels; with the step:", scopes, kernels) : fmt::format("{} scopes, no steps:", scopes);
+  std::string text = of.has_steps ? fmt::format("{} scopes, {} kernels; with the step:", scopes, kernels)
+                                  : fmt::format("{} scopes, {} rows, no steps:", scopes, of.rows.size());
   for (std::size_t i = 0; i < verdicts; ++i) {
     auto const says = static_cast<verdict>(i);
     text += fmt::format("{} {} {}", i == 0 ? "" : ",", of.count(says), name_of(says));
@@ -129,8 +129,9 @@ inline std::string method_of(comparison const& of, compare_options const& option
       of.has_steps
           ? fmt::format("times are per step; ranges: the program's part of the change, {} for the step, and for all {} other rows at once",
                         plain_percent(1.0 - options.error_rate), of.judged)
-          : fmt::format("times are the mean of one scope; ranges: the program's part of the change, {} for all {} rows at once",
-                        plain_percent(1.0 - options.error_rate), of.judged);
+          : fmt::format(
+                "times are the mean and quantiles of one scope; ranges: the program's part of the change, {} for all {} rows at once",
+                plain_percent(1.0 - options.error_rate), of.judged);
   std::string const whole = of.has_steps ? "step" : "run";
   return fmt::format("{}; SAME: within {} or {} of the {}; effect: Hedges' g, in spreads of single {}\n", ranges,
                      plain_percent(options.margin), plain_percent(options.floor), whole, of.has_steps ? "steps" : "scopes") +
@@ -165,7 +166,7 @@ inline std::string machine_text(comparison const& of) {
 [[nodiscard]] inline std::string decision_text(decision const& of, double limit, bool is_noise_measured) {
   std::string text;
   auto const title = [](comparison_row const& row) {
-    std::string const name = detail::shown_name(row, false);
+    std::string const name = detail::shown_name(row, false) + (row.figure.empty() ? "" : " (" + row.figure + ")");
     return row.kind == row_kind::step ? name : std::string{detail::name_of(row.kind)} + " " + name;
   };
   for (comparison_row const* const row : of.too_slow) {
@@ -269,6 +270,7 @@ inline void write_machine(profkit::detail::json_writer& json, std::optional<mach
     json.member("of", detail::name_of(row.kind));
     json.member("name", row.name);
     json.member("time", row.is_gpu ? "GPU" : "host");
+    json.member("figure", row.figure.empty() ? "mean" : row.figure.c_str());
     json.member("a_ms", row.a_ms);
     json.member("b_ms", row.b_ms);
     json.member("a_count", of.has_steps ? std::nullopt : std::optional{row.a_count});

@@ -55,6 +55,7 @@ namespace detail {
 /// A scope or kernel counts where it could make the step slower by the limit, with what its range allows.
 inline bool counts_for_limit(comparison_row const& row, comparison const& of, std::string const& scope, double limit) {
   if (row.kind == row_kind::step || row.name == scope) return true;
+  if (!row.figure.empty()) return false;  // a quantile of a scope is no part of the time of a run
   double total = row.is_gpu ? of.gpu_total_ms : of.host_total_ms;
   for (comparison_row const& each : of.rows) {
     if (!scope.empty() && each.name == scope) total = each.occurrences() * std::max(each.a_ms, each.b_ms);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,12 +18,15 @@ struct figures {
   double autocorrelation = 0.0;  ///< lag 1, the plain estimate; 0 where it is n/a
 };
 
+inline constexpr std::array<char const*, 3> quantile_names{"p50", "p95", "p99"};
+
 struct scope_figures {
   std::string path;
   figures host;
-  std::optional<figures> gpu;   ///< n/a where kernels were not collected
-  double host_copies_ms = 0.0;  ///< of the mean of `gpu`
-  std::uint64_t count = 0;      ///< scopes, in a run without steps
+  std::optional<figures> gpu;            ///< n/a where kernels were not collected
+  double host_copies_ms = 0.0;           ///< of the mean of `gpu`
+  std::uint64_t count = 0;               ///< scopes, in a run without steps
+  std::array<double, 3> quantiles_ms{};  ///< by `quantile_names`, in a run without steps; 0: n/a
 };
 
 struct kernel_figures {

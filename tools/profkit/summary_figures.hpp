@@ -87,6 +87,7 @@ class summary_figures {
         if (row.host.count == 0 || !row.host.mean) continue;  // it was open all along
         scope.host = {row.host.count, row.host.mean->count(), ms(row.host.standard_deviation), 0.0};
         scope.count = row.host.count;
+        scope.quantiles_ms = {ms(row.host.median), ms(row.host.p95), ms(row.host.p99)};
       }
       result_.scopes.push_back(std::move(scope));
     }
