@@ -3,6 +3,7 @@
 import json
 import re
 import statistics
+import textwrap
 
 from bench_quantities import TARGETS, compile_differences, differences, ratios, value_of
 
@@ -146,7 +147,8 @@ def machines(results):
         lines.setdefault(words, []).append((name.replace("_", " "), each["date"], each["load"]))
     text = []
     for words, sections in lines.items():
-        text.append(f"{words}: " + ", ".join(f"{name} ({date}, load {load})" for name, date, load in sections) + ".")
+        line = f"{words}: " + ", ".join(f"{name} ({date}, load {load})" for name, date, load in sections) + "."
+        text.append(textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False))
     return "\n\n".join(text)
 
 
