@@ -48,6 +48,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/time/measured_time.hpp
     profkit/analyze/time/path_tree.hpp
     profkit/analyze/time/quantile_sketch.hpp
+    profkit/analyze/time/run_trend.hpp
     profkit/analyze/time/scope_rows.hpp
     profkit/analyze/time/select_quantile.hpp
     profkit/analyze/time/statistics.hpp
@@ -56,12 +57,15 @@ set(PROFKIT_HEADERS
     profkit/analyze/time/thread_lanes.hpp
     profkit/analyze/time/thread_timeline.hpp
     profkit/analyze/time/time_per_step.hpp
+    profkit/analyze/time/trend_windows.hpp
     profkit/analyze/verdict/autocorrelation.hpp
     profkit/analyze/verdict/cosine_series.hpp
+    profkit/analyze/verdict/level_change.hpp
     profkit/analyze/verdict/mean_interval.hpp
     profkit/analyze/verdict/noise_fit.hpp
     profkit/analyze/verdict/noise_model.hpp
     profkit/analyze/verdict/outliers.hpp
+    profkit/analyze/verdict/run_trend_summary.hpp
     profkit/analyze/verdict/steady_part.hpp
     profkit/analyze/verdict/step_verdict.hpp
     profkit/analyze/verdict/stop_rule.hpp
@@ -175,6 +179,8 @@ set(PROFKIT_HEADERS
     profkit/report/trace_json.hpp
     profkit/report/trace_output.hpp
     profkit/report/trace_tracks.hpp
+    profkit/report/trend_json.hpp
+    profkit/report/trend_table.hpp
     profkit/report/verdict_json.hpp
     profkit/report/verdict_text.hpp
     profkit/report/work_json.hpp

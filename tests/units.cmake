@@ -9,10 +9,10 @@ profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file
 profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
-                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/mean_interval.test.cpp
+                                       analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/level_change.test.cpp analyze/mean_interval.test.cpp
                                        analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp
                                        analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
-                                       analyze/stop_rule.test.cpp analyze/trend.test.cpp
+                                       analyze/stop_rule.test.cpp analyze/trend.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_scenarios.test.cpp analyze/time_per_step.test.cpp)
 target_compile_definitions(profkit_analyze_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 if(nlohmann_json_FOUND)

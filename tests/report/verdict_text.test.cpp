@@ -139,3 +139,25 @@ TEST_CASE("the table of steps has the interval, the MAD and the verdict", "[verd
   std::string const csv = profkit::step_table(profkit::analyze(profile_of_steps(quiet_steps(), 5))).to_csv();
   CHECK_THAT(csv, ContainsSubstring("max ms,95 % +- ms,MAD ms,verdict\n") && ContainsSubstring(",stable\n"));
 }
+
+TEST_CASE("the step at which the steps changed is named with its time, and the history has a table", "[verdict]") {
+  normal_numbers numbers{7};
+  std::vector<double> ms = made_series(numbers, 400, 1.0);
+  for (std::size_t i = 250; i < ms.size(); ++i) ms[i] += 20.0;
+  auto const profile = std::make_shared<profkit::profile>(profile_of_steps(ms, 0));
+  profile->time = {profile->steps.front().time.begin - std::chrono::hours{30}, profile->steps.back().time.end};
+  profkit::report const report{profile};
+  std::string const text = report.text();
+  CHECK_THAT(text, ContainsSubstring("from step 250 (14:13:45 UTC, 30:00:25 into the run) steps take 1") &&
+                       ContainsSubstring(" ms (host time, p < 0.0001)"));
+  CHECK_THAT(text, ContainsSubstring("Trend\n\nfirst step"));
+  auto const trend = json::parse(profkit::report_json(report.summary()))["trend"];
+  CHECK(trend["windows"].size() == 400);
+  CHECK(trend["change"]["step"] == 250);
+  CHECK(trend["change"]["is_of_gpu"] == false);
+  CHECK(trend["change"]["before_ms"].get<double>() == Approx(100.0).epsilon(0.01));
+  CHECK(trend["change"]["after_ms"].get<double>() == Approx(120.0).epsilon(0.01));
+  profkit::report const quiet{std::make_shared<profkit::profile const>(profile_of_steps(quiet_steps(), 5))};
+  CHECK_THAT(quiet.text(), !ContainsSubstring("into the run") && !ContainsSubstring("Trend\n"));
+  CHECK(json::parse(profkit::report_json(quiet.summary()))["trend"]["change"].is_null());
+}

@@ -156,6 +156,7 @@ class summary_json_reader {
   }
   template <class T>
   void read_value(std::optional<T>& into, json_place const& from, std::string const& key) const {
+    if (from.value->is_null()) return;  // an element of a list
     read_value(into.emplace(), from, key);
   }
   template <class T>

@@ -29,6 +29,7 @@
 #include "time/durations.hpp"
 #include "time/measured_time.hpp"
 #include "time/path_tree.hpp"
+#include "time/run_trend.hpp"
 #include "time/scope_rows.hpp"
 #include "time/statistics.hpp"
 #include "time/step_times.hpp"
@@ -189,6 +190,8 @@ struct analyze_options {
   result.model = detail::summarize_model(of, result.steps, result.limits, work);
   result.memory = detail::summarize_memory(of);
   result.counters = detail::summarize_counters(of, when);
+  bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
+  result.trend = detail::run_trend{of}.summarize(gpu ? &gpu->counted.all() : nullptr, is_gpu_longer ? &gpu->windows : nullptr);
   result.collectors = of.collectors;
   result.quality = of.quality;
   for (scope_summary const& row : result.scopes) result.scopes_recorded += row.host.count;

@@ -11,6 +11,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "memory/scope_memory_summary.hpp"
+#include "verdict/run_trend_summary.hpp"
 #include "verdict/verdict_summary.hpp"
 #include "work/work_summary.hpp"
 
@@ -292,6 +293,7 @@ struct summary {
   std::vector<memory_summary> memory;
   std::vector<allocator_summary> allocators;  ///< in the order of `profile::allocators`; empty where none was listened to
   std::vector<counter_summary> counters;
+  run_trend_summary trend;  ///< of the measured steps; empty without any
   std::vector<collector_record> collectors;
   quality_record quality;
   std::uint64_t scopes_recorded = 0;  ///< in the measured steps, of every thread

@@ -371,6 +371,26 @@ constexpr auto describe(described_type<counter_summary>) {
       field{"name", &s::name}, field{"count", &s::count},          field{"last", &s::last}, field{"mean", &s::mean}, field{"min", &s::min},
       field{"max", &s::max},   field{"not_finite", &s::not_finite}};
 }
+constexpr auto describe(described_type<trend_window_summary>) {
+  using s = trend_window_summary;
+  return std::tuple{field{"first_step", &s::first_step},
+                    field{"begin_ms", &s::begin},
+                    field{"steps", &s::steps},
+                    field{"mean_ms", &s::mean},
+                    field{"p95_ms", &s::p95},
+                    field{"gpu_busy_share", &s::gpu_busy_share},
+                    field{"memory_bytes", &s::memory_bytes}};
+}
+constexpr auto describe(described_type<level_change_summary>) {
+  using s = level_change_summary;
+  return std::tuple{field{"step", &s::step},          field{"time_ms", &s::time},   field{"begin_ms", &s::begin},
+                    field{"before_ms", &s::before},   field{"after_ms", &s::after}, field{"p_value", &s::p_value},
+                    field{"is_of_gpu", &s::is_of_gpu}};
+}
+constexpr auto describe(described_type<run_trend_summary>) {
+  using s = run_trend_summary;
+  return std::tuple{field{"memory", &s::memory}, field{"windows", &s::windows}, field{"change", &s::change}};
+}
 constexpr auto describe(described_type<summary>) {
   using s = summary;
   return std::tuple{field{"environment", &s::environment},
@@ -386,6 +406,7 @@ constexpr auto describe(described_type<summary>) {
                     field{"memory_sources", &s::memory},
                     field{"allocators", &s::allocators},
                     field{"counters", &s::counters},
+                    field{"trend", &s::trend},
                     field{"/quality/collectors", &s::collectors},
                     field{"quality", &s::quality},
                     field{"/quality/overhead/scopes", &s::scopes_recorded}};

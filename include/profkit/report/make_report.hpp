@@ -34,6 +34,7 @@
 #include "summary_file.hpp"
 #include "tables.hpp"
 #include "trace_json.hpp"
+#include "trend_table.hpp"
 #include "verdict_text.hpp"
 #include "work_table.hpp"
 
@@ -110,7 +111,8 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
   std::string text = coverage_text(what);
   if (!what.quality.not_recorded.empty()) return text + section.title("Data quality") + quality_text(what);
   text += section("Steps", step_table(what), "") + throughput_text(what.steps) + model_text(what);
-  if (what.covers_steps) text += section.lines(verdict_text(what));
+  if (what.covers_steps) text += section.lines(verdict_text(what) + level_change_text(what.trend));
+  if (has_trend_table(what.trend)) text += section("Trend", trend_table(what.trend), "") + trend_note + "\n";
   if (what.budget && what.steps.host.count > 0) text += budget_text(what, section);
   text += section("Scopes", scope_table(what, has_gpu_events(what)), nothing_text(what, "scope"));
   if (!what.scopes.empty()) text += "p50, p95 and p99 of scopes have a relative error of at most 1 %\n\n";

@@ -16,6 +16,7 @@
 #include "json_writer.hpp"
 #include "memory_table.hpp"
 #include "per_step_json.hpp"
+#include "trend_json.hpp"
 #include "verdict_json.hpp"
 #include "work_json.hpp"
 
@@ -270,6 +271,7 @@ inline void write_quality(json_writer& json, summary const& of) {
   detail::write_memory(json, of.memory);
   detail::write_allocators(json, of);
   detail::write_counters(json, of.counters);
+  detail::write_trend(json, of.trend);
   detail::write_quality(json, of);
   json.end_object();
   return std::move(json).take();

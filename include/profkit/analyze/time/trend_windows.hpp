@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "quantile_sketch.hpp"
+
+namespace profkit {
+
+/// Some neighbouring steps of a run.
+struct trend_window {
+  std::uint64_t first_step = 0;  ///< `step_record::index`
+  interval time;                 ///< from the beginning of the first step to the end of the last
+  std::uint64_t steps = 0;
+  std::chrono::nanoseconds total{};                        ///< sum of the steps' host times
+  quantile_sketch host;                                    ///< of the steps' host times
+  std::chrono::nanoseconds collected_time{};               ///< sum of those of the steps in which kernels were collected
+  std::chrono::nanoseconds gpu_busy{};                     ///< of these: some GPU operation ran
+  std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< highest reading of each quantity; n/a where it was not read
+
+  /// Takes in the window that follows.
+  void add(trend_window const& next) {
+    if (steps == 0) {
+      *this = next;
+      return;
+    }
+    time.end = std::max(time.end, next.time.end);
+    steps += next.steps;
+    total += next.total;
+    host.add(next.host);
+    collected_time += next.collected_time;
+    gpu_busy += next.gpu_busy;
+    if (memory_bytes.size() < next.memory_bytes.size()) memory_bytes.resize(next.memory_bytes.size());
+    for (std::size_t i = 0; i < next.memory_bytes.size(); ++i) memory_bytes[i] = std::max(memory_bytes[i], next.memory_bytes[i]);
+  }
+};
+
+/// The history of a run in windows of equally many steps: at most `max_windows`, whatever the length of the run. When there would be more,
+/// neighbours are merged, and a window has twice as many steps.
+///
+/// A value: parts of a run can be made apart and added in their order. Not thread-safe.
+class trend_windows {
+ public:
+  static constexpr std::size_t max_windows = 512;
+
+  /// Takes the next step, or the next window of a part of the run.
+  void add(trend_window const& next) {
+    if (windows_.empty() || windows_.back().steps + next.steps > steps_per_window_) windows_.emplace_back();
+    windows_.back().add(next);
+    while (windows_.size() > max_windows) merge_neighbours();
+  }
+
+  /// Takes the part of the run that follows.
+  void add(trend_windows const& later) {
+    while (steps_per_window_ < later.steps_per_window_) merge_neighbours();
+    for (trend_window const& each : later.windows_) add(each);
+  }
+
+  /// In the order of time.
+  [[nodiscard]] std::vector<trend_window> const& windows() const noexcept { return windows_; }
+
+  /// Of every window but the last; fewer where parts of the run were added.
+  [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return steps_per_window_; }
+
+ private:
+  void merge_neighbours() {
+    steps_per_window_ *= 2;
+    std::vector<trend_window> merged;
+    for (trend_window const& each : windows_) {
+      if (merged.empty() || merged.back().steps + each.steps > steps_per_window_) merged.emplace_back();
+      merged.back().add(each);
+    }
+    windows_ = std::move(merged);
+  }
+
+  std::uint64_t steps_per_window_ = 1;
+  std::vector<trend_window> windows_;
+};
+
+}  // namespace profkit
