@@ -20,9 +20,8 @@ struct collector_status {
 
 /// One outside party that a session listens to. A session calls it from two threads:
 ///
-/// * From the thread of the steps, never inside a step: `start`, `prepare_step`, `before_step`, `after_step` and `stop`. They add to the
-/// time
-///   between steps, so they should be quick.
+/// * From the thread of the steps, never inside a step: `start`, `prepare_step`, `before_step`, `after_step` and `stop`. They add to
+///   the time between steps, so they should be quick.
 /// * From its own thread, every 10 to 25 ms, inside steps too: `drain` and `flush`. That may be at the same time as `prepare_step`,
 ///   `before_step` and `after_step`, which do not wait for it: what both use needs a lock. `memory_source` has one.
 ///
