@@ -62,8 +62,8 @@ class session final : public step_loop {
   /// Does not synchronise the device.
   ///
   /// No thread of the program is stopped. The caller waits some 20 ms until the logs are read, then copies and analyses the profile, which
-  /// takes memory and time in proportion to what was recorded: about 1 us a scope or GPU operation. Calls on several threads copy one after
-  /// the other.
+  /// takes memory and time in proportion to what was recorded: for 10 million scopes 0.3 s. Calls on several threads copy one after the
+  /// other.
   ///
   /// When the session has ended it is `report()`. In the child of a `fork` it has nothing.
   /// @throws profkit::error if a collector calls it on the session's own thread.
