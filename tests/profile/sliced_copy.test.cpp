@@ -15,7 +15,7 @@
 namespace {
 
 /// As a file has it: all that a profile holds.
-std::string saved(profkit::profile const& what) {
+std::string archived(profkit::profile const& what) {
   temporary_folder const folder{"sliced-copy"};
   profkit::save(what, folder.path / "profile");
   std::ifstream file{folder.path / "profile", std::ios::binary};
@@ -29,13 +29,13 @@ TEST_CASE("a copy in slices has all that the profile has", "[profile]") {
   of.quality.snapshot = profkit::snapshot_record{true, true, 3, 4};
   profkit::detail::sliced_copy copy{of};
   while (copy.copy_slice(of)) continue;
-  CHECK(saved(copy.take()) == saved(of));
+  CHECK(archived(copy.take()) == archived(of));
 }
 
 TEST_CASE("a copy in slices is the profile as it was at its beginning, whatever is added meanwhile", "[profile]") {
   profkit::profile of = profile_with_everything();
   of.scopes.resize(100'000);
-  std::string const before = saved(of);
+  std::string const before = archived(of);
   profkit::detail::sliced_copy copy{of};
   std::size_t slices = 1;
   for (; copy.copy_slice(of); ++slices) {
@@ -46,5 +46,5 @@ TEST_CASE("a copy in slices is the profile as it was at its beginning, whatever 
     ++of.quality.dropped_events;
   }
   CHECK(slices > 50);  // 100,000 scopes of 24 bytes
-  CHECK(saved(copy.take()) == before);
+  CHECK(archived(copy.take()) == before);
 }

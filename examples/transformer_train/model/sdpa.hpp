@@ -48,8 +48,8 @@ inline void set_sdpa_backend(sdpa_backend wanted) {
       return "cudnn";
     case at::SDPBackend::math:
       return "math";
-    case at::SDPBackend::overridable:
-      return "overridable";
+    case at::SDPBackend::overrideable:
+      return "overrideable";
     case at::SDPBackend::error:
       break;
   }
