@@ -33,8 +33,8 @@ struct collector_status {
 class collector {
  public:
   collector() = default;
-  collector(collector&&) = default;
-  collector& operator=(collector&&) = default;
+  collector(collector&&) = default;             ///< before a session has it
+  collector& operator=(collector&&) = default;  ///< before a session has it
   virtual ~collector() = default;
 
   /// As it stands in the report, such as "cuda memory".
