@@ -40,7 +40,7 @@ MISUSES = {
     "TEMPORARY_WORK": r"nodiscard",
     "TEMPORARY_ADOPTING": r"nodiscard",
     "NAME_NOT_A_LITERAL": r"expected .}.",
-    "MEMBER_NOT_DESCRIBED": r"only 2 names provided|decomposes into 3 elements",
+    "MEMBER_NOT_DESCRIBED": r"only 2 names (were )?provided|decomposes into 3 elements",
     "MEMBER_DESCRIBED_TWICE": r"a member is described twice",
 }
 NEED_EXCEPTIONS = ["profkit", "session", "options", "report/report", "code", "profile/save_load"]

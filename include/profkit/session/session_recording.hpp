@@ -224,7 +224,7 @@ class session_recording {
     if (journal_ != nullptr) journal_->write();
     auto const taken = std::chrono::steady_clock::now() - begin;
     std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
-    return rounds_.are_wanted() ? pace_.soon_after(taken) : pace_.wait_after({taken, busy, slots});
+    return rounds_.are_wanted() ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots});
   }
 
  private:
