@@ -35,7 +35,10 @@ class profile_maker {
     made.quality = {number(),   number(),   number(), number(),   number(), number(), number(), number(), number(), number(),
                     duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number(),
                     list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; }),
-                    text()};
+                    text(),     std::nullopt};
+    if (from_.ConsumeBool()) {
+      made.quality.snapshot = profkit::snapshot_record{from_.ConsumeBool(), from_.ConsumeBool(), number(), number()};
+    }
     if (from_.ConsumeBool()) made.stop = profkit::stop_record{real(), maybe(real()), from_.ConsumeBool(), number()};
     return made;
   }
