@@ -24,6 +24,7 @@
 
 #include "support/profile_of.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/under_thread_sanitizer.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -225,6 +226,7 @@ TEST_CASE("a program that exits without ending its session leaves all of it in t
 }
 
 TEST_CASE("the child of a fork leaves the journal and the session of its parent alone", "[journal]") {
+  if (under_thread_sanitizer) SKIP("ThreadSanitizer ends a child that starts a thread");
   journal_folder const folder;
   std::optional<profkit::session> session{folder.options("journal", 10)};
   for (profkit::step step : *session) {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#ifndef __has_feature  // clang's; g++ has macros for it
+#define __has_feature(feature) 0
+#endif
+
+/// ThreadSanitizer remembers a parent's threads in the child of a fork. It ends a child that starts a thread at the address of one of them.
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+inline constexpr bool under_thread_sanitizer = true;
+#else
+inline constexpr bool under_thread_sanitizer = false;
+#endif
