@@ -207,11 +207,12 @@ TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[s
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
   }
   profkit::report const report = session.report();
-  CHECK(steps == 62);  // 2 of warm-up and the 60 that are the least
-  CHECK(report.summary().steps.host.count == 60);
+  CHECK(steps >= 62);  // 2 of warm-up and the 60 that are the least; more where the host is so busy that a step takes many times as long
+  CHECK(report.summary().steps.host.count == steps - 2);
   REQUIRE(report.profile().stop);
   CHECK(*report.profile().stop->reached <= 0.9);
-  CHECK_THAT(report.text(), ContainsSubstring("stopped after 60 measured steps: the mean host step time is known to +-"));
+  std::string const stopped = "stopped after " + std::to_string(steps - 2) + " measured steps: the mean host step time is known to +-";
+  CHECK_THAT(report.text(), ContainsSubstring(stopped));
 }
 
 TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[session]") {
