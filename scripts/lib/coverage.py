@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "profkit"
-ROOMS = ["record", "collect", "profile", "analyze", "report", "top"]
+ROOMS = ["record", "collect", "drain", "profile", "analyze", "report", "session", "top"]
 LEAST_COVERED = 10
 
 Lines = collections.namedtuple("Lines", "all covered")
