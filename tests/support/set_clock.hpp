@@ -14,9 +14,11 @@ inline std::int64_t set_by_ns = 0;
 
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, timespec* now) noexcept {
   static auto* const system = reinterpret_cast<int (*)(clockid_t, timespec*)>(::dlsym(RTLD_NEXT, "clock_gettime"));
-  int const status = system(clock, now);
-  if (clock != CLOCK_REALTIME) return status;
-  std::int64_t const ns = now->tv_sec * 1'000'000'000 + now->tv_nsec + __atomic_load_n(&set_by_ns, __ATOMIC_RELAXED);
+  if (clock != CLOCK_REALTIME) return system(clock, now);
+  // CLOCK_MONOTONIC plus a constant, so that it does not matter what sets the clock of the host meanwhile.
+  constexpr std::int64_t start_ns = 1'800'000'000'000'000'000;
+  int const status = system(CLOCK_MONOTONIC, now);
+  std::int64_t const ns = start_ns + now->tv_sec * 1'000'000'000 + now->tv_nsec + __atomic_load_n(&set_by_ns, __ATOMIC_RELAXED);
   *now = {ns / 1'000'000'000, ns % 1'000'000'000};
   return status;
 }
