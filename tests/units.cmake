@@ -256,11 +256,15 @@ foreach(check IN ITEMS reference messages links line_length)
   add_test(NAME docs.${check} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_${check}.py" "${PROJECT_SOURCE_DIR}")
   set_tests_properties(docs.${check} PROPERTIES LABELS docs)
 endforeach()
+if(TARGET profkit_program)
+  set(profkit_program_file "$<TARGET_FILE:profkit_program>")
+endif()
 profkit_add_test_program(
   NAME docs.readme
   SOURCES docs/first_program.cpp
   NO_CATCH
   COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_readme.py" "${PROJECT_SOURCE_DIR}" "$<TARGET_FILE:profkit_docs.readme>"
+          ${profkit_program_file}
   LABELS docs)
 add_test(NAME docs.checks_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/docs/checks_can_fail.py" "${PROJECT_SOURCE_DIR}"
                                            "$<TARGET_FILE:profkit_docs.readme>")

@@ -46,7 +46,7 @@ def host_rows(found):
     return [f"| a scope, recorded | {statistics.median(ns['on']):.1f} ns ({quartiles(ns['on'], '{:.1f}')}), "
             f"{statistics.median(ratios):.2f} ({quartiles(ratios, '{:.2f}')}) times two readings of the time-stamp counter and one store; 24 bytes |",
             f"| a scope with no session and no tool | {off:.0f} instructions, {statistics.median(ns['off']):.2f} ns ({quartiles(ns['off'], '{:.2f}')}) |",
-            f"| `scope.hpp` in a file | {statistics.median(over_empty):.0f} ms ({quartiles(over_empty, '{:.0f}')}) of compiling |"]
+            f"| `scope.hpp` in a file | {statistics.median(over_empty):.0f} ms ({quartiles(over_empty, '{:.0f}')}) of compile time |"]
 
 
 def launch_rows(runs, launches):
@@ -64,11 +64,11 @@ def launch_rows(runs, launches):
     ours += [float(launches["", name][3]) for name in ("profkit kernels", "profkit scopes and kernels")]
     with_api.append(float(launches["", "CUPTI kernel and runtime records"][3]))
     with_all.append(float(launches["", "profkit scopes, kernels and all API calls"][3]))
-    return [f"| a kernel launch, kernels collected | {to_range(records, '{:.1f}')} us of CUPTI's own records, and {to_range(ours, '{:.2f}')} times that "
-            "with profkit |",
-            f"| a launch of an empty kernel | {to_range(ours, '{:.2f}')} times what CUPTI's bare kernel records add ({to_range(records, '{:.1f}')} us) | with "
-            f"API records of the runtime's launches: {to_range(with_api, '{:.2f}')} times |",
-            f"| a launch, all API calls collected | {to_range(with_all, '{:.2f}')} times | |"]
+    return [f"| a kernel launch, kernels collected | CUPTI's kernel records alone: {to_range(records, '{:.1f}')} us; profkit: "
+            f"{to_range(ours, '{:.2f}')} times that |",
+            f"| one launch of an empty kernel | {to_range(ours, '{:.2f}')} times CUPTI's kernel records alone ({to_range(records, '{:.1f}')} us) | CUPTI's "
+            f"kernel and runtime API records: {to_range(with_api, '{:.2f}')} times |",
+            f"| the same launch, all API calls collected | {to_range(with_all, '{:.2f}')} times | |"]
 
 
 def step_rows(runs, steps):
@@ -84,11 +84,11 @@ def step_rows(runs, steps):
     kineto = [of_page(small, "PyTorch eager, torch.profiler CUDA"), *of_runs("a step: torch.profiler CUDA, over no profiler")]
     nsys = of_page(small, "trainer under nsys -t cuda,nvtx")
     large = [of_page(medium, name) for name in ("trainer, profkit scopes and kernels", "PyTorch eager, torch.profiler CUDA", "trainer under nsys -t cuda,nvtx")]
-    return [f"| a training step that launching limits, kernels collected | {to_range(ours, '{:.0f}')} %, where `torch.profiler` (CUDA only) adds "
-            f"{to_range(kineto, '{:.0f}')} % and Nsight Systems {nsys:.0f} % |",
-            f"| a training step of the small model at context 128, which launching limits | {to_range(ours, '{:.0f}')} % | `torch.profiler` CUDA only "
+    return [f"| a launch-bound training step, kernels collected | {to_range(ours, '{:.0f}')} %; `torch.profiler` (CUDA only): "
+            f"{to_range(kineto, '{:.0f}')} %; Nsight Systems: {nsys:.0f} % |",
+            f"| a launch-bound training step (small model, context 128) | {to_range(ours, '{:.0f}')} % | `torch.profiler` CUDA only "
             f"{to_range(kineto, '{:.0f}')} %, CPU + CUDA {of_page(small, 'PyTorch eager, torch.profiler CPU + CUDA'):.0f} %; Nsight Systems {nsys:.0f} % |",
-            f"| a training step of the medium model at context 512, which the GPU limits | {large[0]:.1f} % | `torch.profiler` {large[1]:.1f} %, Nsight "
+            f"| a GPU-bound training step (medium model, context 512) | {large[0]:.1f} % | `torch.profiler` {large[1]:.1f} %, Nsight "
             f"Systems {large[2]:.1f} % |"]
 
 

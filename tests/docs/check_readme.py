@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""README.md shows what its program prints, but for the figures; and its rows of cost are those of docs/results.
+"""README.md shows what its program prints, except for the figures; its first picture is what `profkit report` prints for a recorded
+profile, figures included; and its rows of cost are those of docs/results.
 
-usage: check_readme.py ROOT PROGRAM
+usage: check_readme.py ROOT PROGRAM [PROFKIT]     PROFKIT: the program `profkit`; without it the picture is not compared
 """
 import os
 import pathlib
@@ -41,6 +42,17 @@ def check_output(readme, program):
     return []
 
 
+def check_picture(root, readme, profkit):
+    """The lines of the first block, in order. Each is printed by the command above the block."""
+    match = re.search(r"`profkit report (\S+)`\):\n\n```\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    if not match:
+        return ["README.md has no block below '(`profkit report FILE`):'"]
+    printed = iter(subprocess.run([profkit, "report", root / match.group(1)], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines())
+    shown = [line for line in match.group(2).splitlines() if line]
+    print(f"{len(shown)} lines of the picture")
+    return [f"README.md shows a line that `profkit report {match.group(1)}` does not print, or not there: {line}" for line in shown if line not in printed]
+
+
 def check_costs(root):
     """The rows under 'What it costs' are those that the committed results give."""
     script = root / "scripts/lib/cost_ranges.py"
@@ -54,6 +66,8 @@ def main():
     root = pathlib.Path(sys.argv[1])
     readme = (root / "README.md").read_text(encoding="utf-8")
     failures = check_output(readme, sys.argv[2]) + check_costs(root)
+    if len(sys.argv) > 3:
+        failures += check_picture(root, readme, sys.argv[3])
     for each in failures:
         print(each)
     return 1 if failures else 0
