@@ -64,15 +64,15 @@ def value_of(name, results):
 
 # What, the quantity, the most that it may be, and its format.
 TARGETS = [
-    ("one `PROF_SCOPE`, recording, over the floor", "scope / floor", 1.15, "{:.2f}"),
-    ("the same on 2 threads, per thread, over 1 thread", "scope on 2 threads / on 1", 1.15, "{:.2f}"),
-    ("off, ns; the loop is in it", "off, ns", 1.0, "{:.2f}"),
-    ("under nsys, over a plain registered NVTX range", "scope under nsys / NVTX range", 1.05, "{:.2f}"),
-    ("memory of a recorded scope, bytes", "log bytes of a scope", 24, "{:.1f}"),
-    ("scopes dropped while a session drains a thread that goes on", "dropped while drained", 0, "{:.0f}"),
+    ("`PROF_SCOPE`, recording: ratio to the floor", "scope / floor", 1.15, "{:.2f}"),
+    ("`PROF_SCOPE`, recording: 2 threads / 1 thread, per thread", "scope on 2 threads / on 1", 1.15, "{:.2f}"),
+    ("`PROF_SCOPE`, off, ns (loop included)", "off, ns", 1.0, "{:.2f}"),
+    ("under nsys: ratio to a registered NVTX range", "scope under nsys / NVTX range", 1.05, "{:.2f}"),
+    ("log memory per scope, bytes", "log bytes of a scope", 24, "{:.1f}"),
+    ("scopes dropped while draining a busy thread", "dropped while drained", 0, "{:.0f}"),
     ("first scope of a new thread, us", "new thread, us", 5, "{:.1f}"),
     ("first scope of a site, us", "new site, us", 5, "{:.2f}"),
-    ("`scope.hpp` over an empty file, ms", "scope.hpp, ms over an empty file", 60, "{:.0f}"),
-    ("object of a file with one scope, bytes", "object of one scope, bytes", 4096, "{:.0f}"),
-    ("`profkit.hpp` over `nvtx3.hpp` + `fmt/format.h`", "profkit.hpp / (nvtx3.hpp + fmt/format.h)", 1.0, "{:.2f}"),
+    ("compile time of `scope.hpp` above an empty file, ms", "scope.hpp, ms over an empty file", 60, "{:.0f}"),
+    ("object size of a file with one scope, bytes", "object of one scope, bytes", 4096, "{:.0f}"),
+    ("compile time of `profkit.hpp`: ratio to `nvtx3.hpp` + `fmt/format.h`", "profkit.hpp / (nvtx3.hpp + fmt/format.h)", 1.0, "{:.2f}"),
 ]

@@ -9,21 +9,21 @@ from bench_quantities import TARGETS, compile_differences, differences, ratios, 
 
 SCOPES = [("empty", "empty loop"), ("off", "`PROF_SCOPE`, no session"), ("off_indexed", "`PROF_SCOPE_INDEXED`, no session"),
           ("nvtx_no_tool", "`NVTX3_FUNC_RANGE_IN`, no tool"), ("two_readings", "two `rdtsc`"), ("floor", "**floor**"),
-          ("on", "`PROF_SCOPE`, recording"), ("on_nested", "the same, four deep"), ("on_indexed", "`PROF_SCOPE_INDEXED`, recording"),
+          ("on", "`PROF_SCOPE`, recording"), ("on_nested", "`PROF_SCOPE`, recording, 4 nested"), ("on_indexed", "`PROF_SCOPE_INDEXED`, recording"),
           ("on_beside", "`PROF_SCOPE`, while the session drains it"),
           ("floor_two_threads", "floor, 2 threads, each"), ("on_two_threads", "`PROF_SCOPE`, 2 threads, each"),
-          ("floor_first_written", "floor, memory never written before"), ("on_first_written", "`PROF_SCOPE`, log never written before")]
+          ("floor_first_written", "floor, untouched memory"), ("on_first_written", "`PROF_SCOPE`, untouched log")]
 FLOOR_OF = {"on_beside": "floor_beside", "floor_two_threads": "floor", "on_two_threads": "floor_two_threads", "floor_first_written": "floor",
             "on_first_written": "floor_first_written"}
-COUNTS = [("floor", "floor"), ("off", "off"), ("off_indexed", "off, indexed"), ("on", "recording"), ("on_nested", "recording, four deep"),
+COUNTS = [("floor", "floor"), ("off", "off"), ("off_indexed", "off, indexed"), ("on", "recording"), ("on_nested", "recording, 4 nested"),
           ("on_indexed", "recording, indexed"), ("four_new_sites", "first scope of a site"), ("new_thread", "first scope of a thread")]
 # What, and over what.
 NSYS = [("nvtx", "`NVTX3_FUNC_RANGE_IN`", None), ("nvtx_payload", "C interface, registered name, payload", "nvtx"),
         ("scope", "`PROF_SCOPE`, no session", "nvtx"), ("nvtx_in_session", "`NVTX3_FUNC_RANGE_IN`, in a session", None),
         ("nvtx_payload_in_session", "C interface, in a session", "nvtx_in_session"),
         ("scope_in_session", "`PROF_SCOPE`, recorded as well", "nvtx_in_session")]
-FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second", "its second"), ("reused_log", "first scope of a thread, log of an ended one"),
-         ("reused_log_second", "its second"), ("new_site", "first scope of a site"), ("new_site_second", "its second"), ("clock", "reading the clock, which is in all of them")]
+FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second", "second scope"), ("reused_log", "first scope of a thread, reused log"),
+         ("reused_log_second", "second scope"), ("new_site", "first scope of a site"), ("new_site_second", "second scope"), ("clock", "clock reading (included in all rows)")]
 
 
 # Other tools, all in one run of 8 interleaved repeats on another machine of the same kind (see docs/overhead.md): name, ns of a zone while it
@@ -56,35 +56,35 @@ def scopes(found):
         row += spread(ratios(found, name, base)) if name not in ("empty", "off", "off_indexed", "nvtx_no_tool", "floor") else ["", ""]
         rows.append(row)
     off = spread(differences(found, "off", "empty"))
-    rows.insert(2, ["`PROF_SCOPE`, no session, less the empty loop of the round", *off, f"{min(differences(found, 'off', 'empty')):.2f}", "", ""])
-    return table(["ns", "median", "quartiles", "least", "over its floor: median", "quartiles"], rows)
+    rows.insert(2, ["`PROF_SCOPE`, no session, minus the empty loop", *off, f"{min(differences(found, 'off', 'empty')):.2f}", "", ""])
+    return table(["ns", "median", "quartiles", "min", "ratio to its floor: median", "quartiles"], rows)
 
 
 def instructions(found):
     counts = found["counts"]
-    return table([f"instructions a scope, {found['compiler']} -O2", "", "over the floor's"],
+    return table([f"instructions per scope, {found['compiler']} -O2", "", "over the floor"],
                  [[words, f"{counts[name]:.0f}", f"{counts[name] - counts['floor']:+.0f}" if name.startswith("on") else ""]
                   for name, words in COUNTS if name in counts])
 
 
 def nsys(found):
-    return table([f"ns, {found['version'].replace('NVIDIA ', '')}", "median", "quartiles", "over `NVTX3_FUNC_RANGE_IN`: median", "quartiles"],
+    return table([f"ns, {found['version'].replace('NVIDIA ', '')}", "median", "quartiles", "ratio to `NVTX3_FUNC_RANGE_IN`: median", "quartiles"],
                  [[words, *spread(found["ns"][name], "{:.0f}"), *(spread(ratios(found, name, of)) if of else ["", ""])] for name, words, of in NSYS])
 
 
 def memory(found):
-    rows = [["log, a scope", f"{found['log_bytes']:.1f} bytes"], ["log, an indexed scope", f"{found['indexed_log_bytes']:.1f} bytes"],
-            ["growth of the process, a scope that is not drained yet", f"{found['resident_bytes']:.1f} bytes"]]
-    for name, words in (("with_pauses", "10,000 scopes, then a pause of 5 ms, and so on"), ("without_pause", "without a pause")):
+    rows = [["log, per scope", f"{found['log_bytes']:.1f} bytes"], ["log, per indexed scope", f"{found['indexed_log_bytes']:.1f} bytes"],
+            ["process growth, per scope not drained yet", f"{found['resident_bytes']:.1f} bytes"]]
+    for name, words in (("with_pauses", "bursts of 10,000 scopes with pauses of 5 ms"), ("without_pause", "without a pause")):
         each = found[name]
-        rows.append([f"drained while written, {words}: scopes a second", f"{each['scopes_per_s'] / 1e6:.1f} million"])
-        rows.append(["of these in the profile; dropped, and counted", f"{each['in_profile']:,}; {each['dropped']:,}"])
-        rows.append(["processor time of the writer; of the drain, for each scope", f"{each['writer_ns']:.0f} ns; {each['reader_ns']:.0f} ns"])
+        rows.append([f"drained while written, {words}: scopes per second", f"{each['scopes_per_s'] / 1e6:.1f} million"])
+        rows.append(["in the profile; dropped", f"{each['in_profile']:,}; {each['dropped']:,}"])
+        rows.append(["processor time per scope: writer; drain", f"{each['writer_ns']:.0f} ns; {each['reader_ns']:.0f} ns"])
     return table(["", ""], rows)
 
 
 def first_use(found):
-    text = table(["ns", "median", "quartiles", "least"],
+    text = table(["ns", "median", "quartiles", "min"],
                  [[words, *spread(found["ns"][name], "{:,.0f}"), f"{min(found['ns'][name]):,.0f}"] for name, words in FIRST])
     calls = found.get("system_calls")
     if calls:
@@ -97,7 +97,7 @@ def compile_time(found):
     for name, each in found.items():
         over = spread(compile_differences(found, name), "{:.0f}") if name != "empty" else ["", ""]
         rows.append([f"`{name}`" if name.endswith("pp") else name, *spread(each["ms"], "{:.0f}"), *over, f"{each['object_bytes']:,}"])
-    return table(["ms of processor time, -O2 -c", "median", "quartiles", "over an empty file: median", "quartiles", "object, bytes"], rows)
+    return table(["ms of processor time, -O2 -c", "median", "quartiles", "above an empty file: median", "quartiles", "object, bytes"], rows)
 
 
 def plain(found):
@@ -110,7 +110,7 @@ def plain(found):
 def trace(found):
     rows = [[each["format"], each["profile"], f"{each['events_per_second'] / 1e6:.1f}", f"{each['bytes_per_scope']:.1f}", f"{each['bytes_per_event']:.1f}"]
             for each in found["trace_cost"]]
-    return table(["format", "of", "million events/s", "bytes a scope", "bytes an event"], rows)
+    return table(["format", "content", "million events/s", "bytes per scope", "bytes per event"], rows)
 
 
 def targets(results):
@@ -121,7 +121,7 @@ def targets(results):
         rows.append([words, f"at most {most:,}", "n/a" if value is None else form.format(value), verdict])
     counts = results.get("instructions", {}).get("found", {}).get("counts")
     if counts:
-        rows.insert(3, ["off, instructions of both sides; a load and a branch on each are 4", "at most 8", f"{counts['off']:.0f}",
+        rows.insert(3, ["off, instructions for begin and end", "at most 8", f"{counts['off']:.0f}",
                         "met" if counts["off"] <= 8 else "missed"])
     return table(["what", "target", "measured", ""], rows)
 
@@ -135,7 +135,7 @@ def others(results):
         size = value_of("log bytes of a scope", results)
         rows.insert(0, ["**profkit** (this run)", f"{ns['on']:.1f}", f"{value_of('scope / floor', results):.2f}",
                         f"{value_of('scope on 2 threads / on 1', results):.2f}", f"{ns['off']:.2f}", "n/a" if size is None else f"{size:.0f}"])
-    return table(["one zone", "recording, ns", "over the floor of its run", "2 threads over 1, each", "off, ns", "bytes"], rows)
+    return table(["one zone", "recording, ns", "ratio to the floor of its run", "2 threads / 1 thread", "off, ns", "bytes"], rows)
 
 
 def machines(results):
