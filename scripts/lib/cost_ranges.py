@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of README.md, "What it costs", and of docs/kernels.md, "What it costs", from all committed runs: the smallest and the largest.
+"""The rows of README.md, "Overhead", and of docs/kernels.md, "Overhead", from all committed runs: minimum and maximum.
 
 usage: cost_ranges.py [--check PAGE...]     --check: exit with 1 unless each row stands in one of the pages as it is printed
 """

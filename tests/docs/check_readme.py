@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""README.md shows what its program prints, except for the figures; its first picture is what `profkit report` prints for a recorded
-profile, figures included; and its rows of cost are those of docs/results.
+"""README.md shows what its program prints, except for the figures; the reports of recorded profiles in PICTURES are what `profkit report`
+prints, figures included; and the rows of cost in README.md are those of docs/results.
 
-usage: check_readme.py ROOT PROGRAM [PROFKIT]     PROFKIT: the program `profkit`; without it the picture is not compared
+usage: check_readme.py ROOT PROGRAM [PROFKIT]     PROFKIT: the program `profkit`; without it the pictures are not compared
 """
 import os
 import pathlib
@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 
+PICTURES = ["README.md", "docs/step_budget.md", "examples/transformer_train/README.md"]
 VERDICTS = r"too few|stable|noisy|drifting|still warming|throttled"
 
 
@@ -42,24 +43,28 @@ def check_output(readme, program):
     return []
 
 
-def check_picture(root, readme, profkit):
-    """The lines of the first block, in order. Each is printed by the command above the block."""
-    match = re.search(r"`profkit report (\S+)`\):\n\n```\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+def check_picture(root, page, profkit):
+    """The block below "(`profkit report FILE`):" consists of lines of that report, in their order."""
+    match = re.search(r"`profkit report (\S+)`\):\n\n```\n(.*?)^```", (root / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if not match:
-        return ["README.md has no block below '(`profkit report FILE`):'"]
-    printed = iter(subprocess.run([profkit, "report", root / match.group(1)], stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines())
+        return [f"{page} has no block below '(`profkit report FILE`):'"]
+    command = [profkit, "report", root / match.group(1)]
+    printed = iter(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines())
     shown = [line for line in match.group(2).splitlines() if line]
-    print(f"{len(shown)} lines of the picture")
-    return [f"README.md shows a line that `profkit report {match.group(1)}` does not print, or not there: {line}" for line in shown if line not in printed]
+    for line in shown:
+        if line not in printed:
+            return [f"{page} shows a line that `profkit report {match.group(1)}` does not print, or not there: {line}"]
+    print(f"{page}: {len(shown)} lines of a report")
+    return []
 
 
 def check_costs(root):
-    """The rows under 'What it costs' are those that the committed results give."""
+    """The rows under 'Overhead' are those that the committed results give."""
     script = root / "scripts/lib/cost_ranges.py"
     done = subprocess.run([sys.executable, script, "--check", root / "README.md", root / "docs/kernels.md"], stdout=subprocess.PIPE, text=True,
                           check=False, timeout=60)
     print(done.stdout.splitlines()[-1])
-    return [] if done.returncode == 0 else [f"README.md or docs/kernels.md, 'What it costs':\n{done.stdout}"]
+    return [] if done.returncode == 0 else [f"README.md or docs/kernels.md, 'Overhead':\n{done.stdout}"]
 
 
 def main():
@@ -67,7 +72,7 @@ def main():
     readme = (root / "README.md").read_text(encoding="utf-8")
     failures = check_output(readme, sys.argv[2]) + check_costs(root)
     if len(sys.argv) > 3:
-        failures += check_picture(root, readme, sys.argv[3])
+        failures += [each for page in PICTURES for each in check_picture(root, page, sys.argv[3])]
     for each in failures:
         print(each)
     return 1 if failures else 0
