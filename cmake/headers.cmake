@@ -95,6 +95,7 @@ set(PROFKIT_HEADERS
     profkit/drain/log_drain.hpp
     profkit/drain/log_events.hpp
     profkit/drain/log_reader.hpp
+    profkit/drain/open_ranges.hpp
     profkit/drain/recent_sites.hpp
     profkit/drain/scope_paths.hpp
     profkit/drain/step_queue.hpp

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "../support/profile_of.hpp"
 
@@ -103,4 +104,35 @@ TEST_CASE("two places with one name share a path", "[paths]") {
   CHECK(profile.paths.size() == 3);
   CHECK(count_scopes(profile, "step/part") == 2);
   CHECK(count_scopes(profile, "step/part_1") == 2);
+}
+
+TEST_CASE("index 0 is not the path without an index", "[paths]") {
+  profkit::session session{plain_options(0, 1)};
+  for (profkit::step step : session) {
+    for (int i = 0; i < 3; ++i) {
+      profkit::site static part{"part", __FILE__, __LINE__};
+      { profkit::scope const plain{part}; }
+      { profkit::scope const indexed{part, 0}; }
+    }
+  }
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.paths.size() == 3);
+  CHECK(count_scopes(profile, "step/part") == 3);
+  CHECK(count_scopes(profile, "step/part_0") == 3);
+}
+
+TEST_CASE("more paths than are remembered are found again", "[paths]") {
+  constexpr std::uint64_t indices = 3000;
+  profkit::session session{plain_options(0, 4)};
+  for (profkit::step step : session) {
+    for (std::uint64_t i = 0; i < indices; ++i) {
+      PROF_SCOPE_INDEXED("layer", i);
+      PROF_SCOPE("inside");
+    }
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.paths.size() == 1 + 2 * indices);
+  std::vector<std::uint64_t> counts(profile.paths.size());
+  for (profkit::scope_record const& each : profile.scopes) ++counts[each.path];
+  CHECK(std::all_of(counts.begin(), counts.end(), [](std::uint64_t count) { return count == 4; }));
 }

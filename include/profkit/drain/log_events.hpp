@@ -36,29 +36,16 @@ namespace profkit::detail {
 
 [[nodiscard]] inline site const& site_of(std::uint64_t what) noexcept { return *reinterpret_cast<site const*>(what & ~event_kind_bits); }
 
-/// Gives a chunk that was read to its end back to the writer.
-[[nodiscard]] inline std::uint64_t const* next_event(std::uint64_t const* event, thread_log& log) noexcept {
-  if (is_leave(*event)) return event + 1;
-  switch (kind_of(*event)) {
-    case event_kind::continued:
-      return go_on_in_chunk(log, *reinterpret_cast<log_chunk*>(*event));
-    case event_kind::enter:
-    case event_kind::enter_step:
-      return event + 2;
-    case event_kind::enter_indexed:
-    case event_kind::enter_noted:
-    case event_kind::enter_adopted:
-    case event_kind::begin_call:
-    case event_kind::thread_rest:
-    case event_kind::counter:
-      return event + 3;
-    case event_kind::allocated:
-    case event_kind::released:
-    case event_kind::level:
-    case event_kind::work:
-      return event + 4;
-  }
-  return event + 1;
+/// How many slots an event has; not of a `continued`.
+[[nodiscard]] inline std::uint64_t slots_of(std::uint64_t what) noexcept {
+  if (is_leave(what)) return 1;
+  static constexpr std::uint8_t slots[event_kind_bits + 1] = {0, 2, 3, 3, 2, 3, 3, 3, 3, 4, 4, 4, 4};  // in the order of `event_kind`
+  return slots[what & event_kind_bits];
+}
+
+/// Of a `continued`: the first event in the next chunk. Gives the chunk that was read to its end back to the writer.
+[[nodiscard]] inline std::uint64_t const* first_event_of_next_chunk(std::uint64_t what, thread_log& log) noexcept {
+  return go_on_in_chunk(log, *reinterpret_cast<log_chunk*>(what));
 }
 
 /// Of a `counter`.

@@ -21,7 +21,9 @@ inline void skip_logs() {
   for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
     std::uint32_t const state = __atomic_load_n(&log->state, __ATOMIC_ACQUIRE);
     std::uint64_t const* const end = __atomic_load_n(&log->next_slot, __ATOMIC_ACQUIRE);
-    for (std::uint64_t const* position = log->read; position != end;) position = next_event(position, *log);
+    for (std::uint64_t const* position = log->read; position != end;) {
+      position = is_continued(*position) ? first_event_of_next_chunk(*position, *log) : position + slots_of(*position);
+    }
     log->read = end;
     if (state == log_left) free_log(*log);
   }
@@ -56,7 +58,7 @@ class log_reader {
   /// How many have begun and not ended, as far as it has read.
   [[nodiscard]] std::uint64_t open_scopes() const {
     std::uint64_t result = 0;
-    for (auto const& [log, at] : readings_) result += at.open_scopes();
+    for (auto const& [log, at] : readings_) result += at.open.scopes();
     return result;
   }
 
@@ -86,7 +88,7 @@ class log_reader {
     thread_reading& at = readings_[&log];
     std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
     if (at.generation != generation) {
-      into_.count(&quality_record::open_scopes, at.open_scopes());
+      into_.count(&quality_record::open_scopes, at.open.scopes());
       at = thread_reading{};
       at.generation = generation;
     }
@@ -98,21 +100,21 @@ class log_reader {
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `next_slot`: nothing follows a `log_left`
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     thread_reading& at = reading_of(log);
+    std::uint64_t const newest = last ? ~leave_mark : clock.newest().ticks;
     std::uint64_t const* position = log.read;
     saved_position const save{log, position};  // also if there is no memory for a record: it is tried again
     while (position != end) {
       if (++events_ % events_between_pauses == 0 && !pause()) return false;
-      if (is_continued(*position)) {
-        position = next_event(position, log);
+      std::uint64_t const what = *position;
+      if (is_continued(what)) {
+        position = first_event_of_next_chunk(what, log);
         continue;
       }
-      std::uint64_t const ticks = ticks_of(position);
-      if (!last && ticks > clock.newest().ticks) break;
+      if (ticks_of(position) > newest) break;
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, log.thread_name});
-      records_.take(position, at, event_records::time_of(*position, ticks, at, clock));
-      std::uint64_t const* const next = next_event(position, log);
-      slots += static_cast<std::uint64_t>(next - position);
-      position = next;
+      std::uint64_t const event_slots = records_.take(position, at, clock);
+      slots += event_slots;
+      position += event_slots;
     }
     log.read = position;
     if (state != log_left || position != end) return true;

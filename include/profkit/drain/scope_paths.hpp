@@ -19,36 +19,29 @@ class scope_paths {
   /// @return its position. Where the table of paths is full, that is counted; the result is then the path without the index, or
   /// `path_record::no_parent`: the scope has no path.
   std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index, profile_builder& into) {
-    path_key const key{parent, &where, index.has_value(), index.value_or(0)};
-    recent_path& recent = recent_[path_hash{}(key) % recent_.size()];
-    if (recent.key == key) return recent.path;
-    std::uint32_t const path = look_up(key, into);
-    if (path != path_record::no_parent) {
-      recent = {key, path};
-      return path;
-    }
-    into.count(&quality_record::rowless_scopes);
-    return index ? look_up({parent, &where, false, 0}, into) : path_record::no_parent;
+    path_key const key{reinterpret_cast<std::uintptr_t>(&where) | (index ? has_index : 0), index.value_or(0), parent};
+    recent_path const& recent = recent_[path_hash{}(key) % recent_.size()];
+    if (__builtin_expect(recent.key == key, 1)) return recent.path;
+    return look_up(key, where, into);
   }
 
  private:
-  struct path_key {
-    std::uint32_t parent = path_record::no_parent;
-    site const* where = nullptr;
-    bool has_index = false;
-    std::int64_t index = 0;
+  static constexpr std::uintptr_t has_index = 1;
+  static_assert(alignof(site) > has_index, "the lowest bit of a site's address is free");
 
-    bool operator==(path_key const& other) const noexcept {
-      return parent == other.parent && where == other.where && has_index == other.has_index && index == other.index;
-    }
+  struct path_key {
+    std::uintptr_t where = 0;  ///< address of the site, and `has_index`
+    std::int64_t index = 0;
+    std::uint32_t parent = path_record::no_parent;
+
+    bool operator==(path_key const& other) const noexcept { return where == other.where && parent == other.parent && index == other.index; }
   };
 
   struct path_hash {
     std::size_t operator()(path_key const& key) const noexcept {
-      std::size_t hash = reinterpret_cast<std::uintptr_t>(key.where) / alignof(site);
-      hash = hash * 0x9e3779b97f4a7c15U + key.parent;
-      hash = hash * 0x9e3779b97f4a7c15U + static_cast<std::size_t>(key.has_index ? key.index : -1);
-      return hash ^ hash >> 32U;
+      std::size_t const hash =
+          (key.where + static_cast<std::size_t>(key.index) * 31 + key.parent * std::size_t{0x85ebca6b}) * 0x9e3779b97f4a7c15U;
+      return hash >> 32U;
     }
   };
 
@@ -57,16 +50,28 @@ class scope_paths {
     std::uint32_t path = 0;
   };
 
-  std::uint32_t look_up(path_key const& key, profile_builder& into) {
+  __attribute__((noinline)) std::uint32_t look_up(path_key key, site const& where, profile_builder& into) {
+    std::uint32_t const path = find_or_add(key, where, into);
+    if (path != path_record::no_parent) {
+      recent_[path_hash{}(key) % recent_.size()] = {key, path};
+      return path;
+    }
+    into.count(&quality_record::rowless_scopes);
+    if ((key.where & has_index) == 0) return path_record::no_parent;
+    return find_or_add({key.where & ~has_index, 0, key.parent}, where, into);
+  }
+
+  std::uint32_t find_or_add(path_key const& key, site const& where, profile_builder& into) {
     auto const known = paths_.find(key);
     if (known != paths_.end()) return known->second;
-    auto const path = into.position_if_room(
-        {key.parent, key.where->name, key.has_index ? std::optional{key.index} : std::nullopt, key.where->file, key.where->line});
+    bool const is_indexed = (key.where & has_index) != 0;
+    auto const path =
+        into.position_if_room({key.parent, where.name, is_indexed ? std::optional{key.index} : std::nullopt, where.file, where.line});
     if (!path) return path_record::no_parent;
     return paths_[key] = *path;
   }
 
-  std::array<recent_path, 256> recent_;
+  std::array<recent_path, 512> recent_;
   std::unordered_map<path_key, std::uint32_t, path_hash> paths_;
 };
 

@@ -153,7 +153,7 @@ class profile_builder {
       ++made_.quality.unkept_records;
       return false;
     }
-    if (to.size() == to.capacity()) make_room(to);
+    if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to);
     to.push_back(record);
     --records_left_;
     return true;
@@ -162,7 +162,7 @@ class profile_builder {
   /// A list of many records grows fourfold: memory that is not written takes an address and no page, while a copy of the list takes both.
   /// Without so much address space it grows as any vector.
   template <class Record>
-  static void make_room(std::vector<Record>& list) {
+  __attribute__((noinline)) static void make_room(std::vector<Record>& list) {
     constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);
     if (list.capacity() < many) return;
     try {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -88,9 +89,13 @@ class clock_line {
   }
 
   [[nodiscard]] timestamp convert(std::uint64_t ticks) const noexcept {
-    if (ticks > to_.ticks) return moment(to_.ns, ticks - to_.ticks, mean_rate_);
-    if (ticks >= from_.ticks) return moment(from_.ns, ticks - from_.ticks, rate_);
-    return moment(from_.ns, ticks - from_.ticks, mean_rate_);
+    std::uint64_t const since = ticks - from_.ticks;
+    if (__builtin_expect(since <= to_.ticks - from_.ticks, 1)) {
+      // Not negative, so it is rounded without a branch. (`std::llround` is a call.)
+      auto const elapsed = static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(since)) * rate_ + 0.5);
+      return timestamp{std::chrono::nanoseconds{from_.ns + elapsed}};
+    }
+    return ticks > to_.ticks ? beside(to_, ticks) : beside(from_, ticks);
   }
 
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const noexcept {
@@ -105,10 +110,10 @@ class clock_line {
     return static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
   }
 
-  static timestamp moment(std::int64_t from_ns, std::uint64_t ticks, double rate) noexcept {
-    double const elapsed = static_cast<double>(static_cast<std::int64_t>(ticks)) * rate;
-    // `std::llround` is a call, and four of them for each launch in a scope are a seventh of draining.
-    return timestamp{std::chrono::nanoseconds{from_ns + static_cast<std::int64_t>(elapsed + (elapsed < 0.0 ? -0.5 : 0.5))}};
+  /// Before or after the line between the two newest anchors.
+  [[nodiscard]] timestamp beside(clock_anchor nearest, std::uint64_t ticks) const noexcept {
+    double const elapsed = static_cast<double>(static_cast<std::int64_t>(ticks - nearest.ticks)) * mean_rate_;
+    return timestamp{std::chrono::nanoseconds{nearest.ns + std::llround(elapsed)}};
   }
 
   clock_anchor start_;

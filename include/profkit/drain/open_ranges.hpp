@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+#include "../record/site.hpp"
+
+namespace profkit::detail {
+
+/// A scope or an API call that has begun.
+struct open_range {
+  timestamp begin;
+  site const* call = nullptr;     ///< null: it is a scope
+  std::uint32_t path = 0;         ///< of the scope; of the innermost scope around a call
+  std::uint32_t correlation = 0;  ///< of a call
+  bool has_path = true;           ///< else `path` is that of the scope around it, and it is not kept
+};
+
+/// What is open on a thread, from the outermost to the innermost.
+///
+/// Not `std::vector::push_back`: that builds a range elsewhere and copies it in wider pieces, which waits for the narrow writes. It took a
+/// quarter of draining.
+class open_ranges {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return depth_ == 0; }
+
+  /// The innermost one.
+  [[nodiscard]] open_range const& back() const noexcept { return ranges_[depth_ - 1]; }
+
+  /// Path of the innermost scope; `path_record::no_parent`: none is open.
+  [[nodiscard]] std::uint32_t path() const noexcept { return empty() ? path_record::no_parent : back().path; }
+
+  void push_scope(timestamp begin, std::uint32_t path, bool has_path = true) {
+    open_range& next = push();
+    next.begin = begin;
+    next.call = nullptr;
+    next.path = path;
+    next.has_path = has_path;
+  }
+
+  void push_call(timestamp begin, site const& call, std::uint32_t correlation) {
+    std::uint32_t const around = path();
+    open_range& next = push();
+    next.begin = begin;
+    next.call = &call;
+    next.path = around;
+    next.correlation = correlation;
+  }
+
+  void pop() noexcept { --depth_; }
+
+  /// How many of them are scopes.
+  [[nodiscard]] std::uint64_t scopes() const noexcept {
+    std::uint64_t result = 0;
+    for (std::size_t i = 0; i < depth_; ++i) result += ranges_[i].call == nullptr ? 1 : 0;
+    return result;
+  }
+
+  /// The innermost one that is a scope; there is one.
+  [[nodiscard]] open_range const& innermost_scope() const noexcept {
+    std::size_t i = depth_ - 1;
+    while (ranges_[i].call != nullptr) --i;
+    return ranges_[i];
+  }
+
+ private:
+  open_range& push() {
+    if (__builtin_expect(depth_ == ranges_.size(), 0)) grow();
+    return ranges_[depth_++];
+  }
+
+  __attribute__((noinline)) void grow() { ranges_.resize(2 * ranges_.size() + 8); }
+
+  std::vector<open_range> ranges_;  ///< those beyond `depth_` are to be used again
+  std::size_t depth_ = 0;
+};
+
+}  // namespace profkit::detail
