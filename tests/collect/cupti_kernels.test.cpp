@@ -201,6 +201,24 @@ TEST_CASE("correlations go on past 32 bits", "[cupti]") {
   }
 }
 
+TEST_CASE("each of many kernels keeps its name, wherever the text lies", "[cupti]") {
+  constexpr std::uint32_t names = 3000;
+  std::vector<std::string> here;
+  for (std::uint32_t i = 0; i < names; ++i) here.push_back("a kernel with number " + std::to_string(i));
+  std::vector<std::string> const there = here;
+  profkit::session session{plain_options()};
+  session.collect(profkit::cupti_kernels());
+  for (std::uint32_t i = 0; i < 3 * names; ++i) fake_cupti().kernel((i / names == 1 ? there : here)[i % names].c_str(), i + 1, 100, 200);
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.gpu_names.size() == names);
+  REQUIRE(profile.gpu_operations.size() == 3 * names);
+  std::uint32_t wrong = 0;
+  for (profkit::gpu_operation_record const& each : profile.gpu_operations) {
+    wrong += profile.gpu_names[each.name].name == here[(each.grid[0] - 1) % names] ? 0 : 1;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a launching thread allocates nothing once warm, and buffers go round", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   constexpr std::uint32_t launches = 400'000;  // of 216 bytes: 21 buffers of 4 MiB

@@ -81,19 +81,19 @@ class cupti_kernels final : public collector {
 
  private:
   void take_batch(profile_builder& into) {
-    detail::cupti_batch batch = tracing_->take();
-    for (gpu_name_record& name : batch.new_gpu_names) gpu_names_.push_back(into.position_of(std::move(name)));
-    for (std::string const& name : batch.new_api_names) api_names_.push_back(into.position_of_api_name(name));
+    tracing_->take(batch_);
+    for (gpu_name_record& name : batch_.new_gpu_names) gpu_names_.push_back(into.position_of(std::move(name)));
+    for (std::string const& name : batch_.new_api_names) api_names_.push_back(into.position_of_api_name(name));
     clock_->look();
-    std::uint64_t invalid = batch.invalid;
-    for (api_call_record& call : batch.calls) {  // before the operations, which are placed by their launches
+    std::uint64_t invalid = batch_.invalid;
+    for (api_call_record& call : batch_.calls) {  // before the operations, which are placed by their launches
       call.correlation = into.extended_correlation(static_cast<std::uint32_t>(call.correlation));
       call.name = api_names_[call.name];
       call.thread = thread_of(call.thread, into);
       placement_->place(call);
       invalid += add_if_valid(call, into);
     }
-    for (gpu_operation_record& operation : batch.operations) {
+    for (gpu_operation_record& operation : batch_.operations) {
       operation.correlation = into.extended_correlation(static_cast<std::uint32_t>(operation.correlation));
       operation.name = gpu_names_[operation.name];
       placement_->place(operation, into);
@@ -138,6 +138,7 @@ class cupti_kernels final : public collector {
   detail::calendar_clock* clock_ = nullptr;
   std::optional<detail::cupti_placement> placement_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
+  detail::cupti_batch batch_;  ///< its memory
   detail::scope_node_paths paths_;
   std::uint64_t seen_graph_nodes_ = 0;    ///< changes to them
   std::vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers

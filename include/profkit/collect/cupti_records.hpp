@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,6 +37,23 @@ struct cupti_batch {
   std::vector<gpu_operation_record> operations;  ///< times are of CLOCK_REALTIME, here and in `calls`
   std::vector<api_call_record> calls;            ///< `thread` is what the system calls it
   std::uint64_t invalid = 0;                     ///< without times
+
+  /// Forgets all. Keeps memory for as many records as some buffers hold: to take it from the system again costs more than to read them.
+  void clear() {
+    auto const clear_list = [](auto& list) {
+      constexpr std::size_t max_kept_bytes = std::size_t{8} << 20U;
+      if (list.capacity() * sizeof list[0] > max_kept_bytes) {
+        list = std::decay_t<decltype(list)>();
+      } else {
+        list.clear();
+      }
+    };
+    new_gpu_names.clear();
+    new_api_names.clear();
+    clear_list(operations);
+    clear_list(calls);
+    invalid = 0;
+  }
 };
 
 /// Turns CUPTI's activity records into ours. Used by one thread at a time.
@@ -59,7 +77,7 @@ class cupti_record_reader {
         auto const& kernel = reinterpret_cast<CUpti_ActivityKernel5 const&>(record);
         gpu_operation_record operation;
         if (!has_time(kernel, operation, into)) return;
-        operation.name = name_of_kernel(kernel.name, into);
+        operation.name = number_of_kernel(kernel.name, into);
         operation.grid = {static_cast<std::uint32_t>(kernel.gridX), static_cast<std::uint32_t>(kernel.gridY),
                           static_cast<std::uint32_t>(kernel.gridZ)};
         operation.block = {static_cast<std::uint32_t>(kernel.blockX), static_cast<std::uint32_t>(kernel.blockY),
@@ -83,7 +101,12 @@ class cupti_record_reader {
         if (!has_time(set, operation, into)) return;
         operation.kind = gpu_operation_kind::set;
         operation.bytes = set.bytes;
-        operation.name = number_of_name("[CUDA memset]", into);
+        operation.name = number_of(
+            "[CUDA memset]",
+            [](char const* name) {
+              return gpu_name_record{name, {}};
+            },
+            into);
         into.operations.push_back(operation);
         return;
       }
@@ -133,27 +156,28 @@ class cupti_record_reader {
         {{time_of(call.start), time_of(call.end)}, call.correlationId, number_of_call(domain, call.cbid, into), call.threadId});
   }
 
-  /// The text belongs to CUPTI and may go with its module, so it is compared and not only its address.
-  std::uint32_t name_of_kernel(char const* mangled, cupti_batch& into) {
-    if (mangled == nullptr) mangled = "unknown kernel";
-    std::uint32_t& recent = recent_[(reinterpret_cast<std::uintptr_t>(mangled) >> 3U) % recent_size];
-    if (recent < mangled_names_.size() && *mangled_names_[recent] == mangled) return recent;
-    auto const [known, is_new] = names_.try_emplace(mangled, static_cast<std::uint32_t>(mangled_names_.size()));
+  /// Where a text was found last is tried first. The text belongs to CUPTI and may go with its module, so it is compared and not only its
+  /// address.
+  /// @param describe makes the entry of a text that is new.
+  template <class Describe>
+  std::uint32_t number_of(char const* text, Describe&& describe, cupti_batch& into) {
+    std::uint32_t& recent = recent_[(reinterpret_cast<std::uintptr_t>(text) * std::uint64_t{0x9e3779b97f4a7c15}) >> (64U - recent_bits)];
+    if (recent < texts_.size() && std::strcmp(texts_[recent]->c_str(), text) == 0) return recent;
+    auto const [known, is_new] = numbers_.try_emplace(text, static_cast<std::uint32_t>(texts_.size()));
     if (is_new) {
-      mangled_names_.push_back(&known->first);
-      std::string name = demangle(mangled);
-      into.new_gpu_names.push_back({name, name == mangled ? "" : mangled});
+      texts_.push_back(&known->first);
+      into.new_gpu_names.push_back(describe(text));
     }
     return recent = known->second;
   }
 
-  std::uint32_t number_of_name(char const* name, cupti_batch& into) {
-    auto const [known, is_new] = names_.try_emplace(name, static_cast<std::uint32_t>(mangled_names_.size()));
-    if (is_new) {
-      mangled_names_.push_back(&known->first);
-      into.new_gpu_names.push_back({name, ""});
-    }
-    return known->second;
+  std::uint32_t number_of_kernel(char const* mangled, cupti_batch& into) {
+    auto const describe = [](char const* text) {
+      std::string name = demangle(text);
+      std::string const kept = name == text ? "" : text;
+      return gpu_name_record{std::move(name), kept};
+    };
+    return number_of(mangled == nullptr ? "unknown kernel" : mangled, describe, into);
   }
 
   static copy_direction direction_of(std::uint8_t kind) {
@@ -161,10 +185,8 @@ class cupti_record_reader {
   }
 
   std::uint32_t number_of_copy(copy_direction direction, cupti_batch& into) {
-    std::size_t const known = into.new_gpu_names.size();
-    std::uint32_t const number = number_of_name(copy_names[static_cast<std::size_t>(direction)], into);
-    if (into.new_gpu_names.size() > known) into.new_gpu_names.back().direction = direction;
-    return number;
+    auto const describe = [direction](char const* name) { return gpu_name_record{name, {}, direction}; };
+    return number_of(copy_names[static_cast<std::size_t>(direction)], describe, into);
   }
 
   std::uint32_t number_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, cupti_batch& into) {
@@ -188,12 +210,12 @@ class cupti_record_reader {
                 static_cast<int>(copy_direction::device_to_device) == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD &&
                 static_cast<int>(copy_direction::host_to_host) == CUPTI_ACTIVITY_MEMCPY_KIND_HTOH &&
                 static_cast<int>(copy_direction::peer_to_peer) == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
-  static constexpr std::size_t recent_size = 256;
+  static constexpr unsigned recent_bits = 10;
 
   cupti_library const& cupti_;
-  std::unordered_map<std::string, std::uint32_t> names_;  ///< mangled -> number
-  std::vector<std::string const*> mangled_names_;         ///< keys of `names_`, by number
-  std::uint32_t recent_[recent_size] = {};                ///< by address of the text: numbers to try first
+  std::unordered_map<std::string, std::uint32_t> numbers_;    ///< by the text: mangled names of kernels, names of copies and sets
+  std::vector<std::string const*> texts_;                     ///< keys of `numbers_`, by number
+  std::uint32_t recent_[std::size_t{1} << recent_bits] = {};  ///< by address of the text
   std::unordered_map<std::uint64_t, std::uint32_t> calls_;
 };
 

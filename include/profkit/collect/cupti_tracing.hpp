@@ -55,10 +55,11 @@ class cupti_tracing {
   cupti_tracing(cupti_tracing const&) = delete;
   cupti_tracing& operator=(cupti_tracing const&) = delete;
 
-  /// What has been read since the last call.
-  [[nodiscard]] cupti_batch take() {
+  /// What has been read since the last call. @param into replaced; its memory is used for what is read next.
+  void take(cupti_batch& into) {
+    into.clear();
     std::lock_guard<std::mutex> const lock{mutex_};
-    return std::exchange(batch_, cupti_batch{});
+    std::swap(batch_, into);
   }
 
   /// Between steps: whether operations and their launches are recorded from here on, as they are from the constructor on. Where that
@@ -193,9 +194,10 @@ class cupti_tracing {
   }
 
   void read_buffers() {
+    cupti_batch batch;
     while (auto const full = buffers_.take_full()) {
       try {
-        cupti_batch batch;
+        batch.clear();
         if (!reader_.read(full->bytes, full->used_bytes, batch)) dropped_ += 1;  // at least
         add(batch);
       } catch (std::exception const&) {  // no memory: it cannot be said how many records
