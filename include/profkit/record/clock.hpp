@@ -91,7 +91,7 @@ class clock_line {
   [[nodiscard]] timestamp convert(std::uint64_t ticks) const noexcept {
     std::uint64_t const since = ticks - from_.ticks;
     if (__builtin_expect(since <= to_.ticks - from_.ticks, 1)) {
-      // Not negative, so it is rounded without a branch. (`std::llround` is a call.)
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings): it is not negative, and `std::llround` is a call
       auto const elapsed = static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(since)) * rate_ + 0.5);
       return timestamp{std::chrono::nanoseconds{from_.ns + elapsed}};
     }
