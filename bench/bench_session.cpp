@@ -15,8 +15,9 @@ struct recording::state {
 
 namespace {
 
-profkit::options options_of(std::uint64_t log_bytes) {
+profkit::options options_of(std::uint64_t log_bytes, std::uint64_t records = 0) {
   profkit::options result;
+  if (records != 0) result.most_records = records;
   if (log_bytes != 0) result.log_slots_per_thread = log_bytes / sizeof(std::uint64_t);
   return result;
 }
@@ -35,7 +36,7 @@ undrained::~undrained() {
   forget_recorded();
 }
 
-recording::recording(std::uint64_t log_bytes) : state_{new state{profkit::session{options_of(log_bytes)}}} {
+recording::recording(std::uint64_t log_bytes, std::uint64_t records) : state_{new state{profkit::session{options_of(log_bytes, records)}}} {
   // Where the processor does not say that its counter ticks evenly (valgrind's), times are wrong from here on: they are not looked at, and
   // what is measured is the path with a counter.
   __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::use_monotonic_clock, __ATOMIC_RELAXED);
@@ -48,7 +49,7 @@ void recording::step() { profkit::step const one{state_->session}; }
 recording::result recording::end() {
   profkit::profile const& profile = state_->session.report().profile();
   auto const steps = profile.steps.size();
-  return {profile.scopes.size() - steps, profile.quality.dropped_events};
+  return {profile.scopes.size() - steps, profile.quality.dropped_events, profile.quality.unkept_records};
 }
 
 std::uint64_t log_position() {

@@ -11,7 +11,8 @@ namespace bench {
 class recording {
  public:
   /// @param log_bytes address space of a thread's log, a power of two; 0: as profkit has it.
-  explicit recording(std::uint64_t log_bytes = 0);
+  /// @param records bound of the records in the profile; 0: as profkit has it.
+  explicit recording(std::uint64_t log_bytes = 0, std::uint64_t records = 0);
   ~recording();
   recording(recording const&) = delete;
   recording& operator=(recording const&) = delete;
@@ -22,6 +23,7 @@ class recording {
   struct result {
     std::uint64_t scopes;   ///< in the profile, steps left out
     std::uint64_t dropped;  ///< events that found no room
+    std::uint64_t unkept;   ///< records past the bound of the profile
   };
   /// Stops and drains. Once.
   [[nodiscard]] result end();

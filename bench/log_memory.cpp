@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a recorded scope, and what becomes of the scopes of a thread whose log is drained while it writes. Prints a line of JSON; exits
-// with 1 if some are neither in the profile nor counted as dropped.
+// Memory of a recorded scope, what becomes of the scopes of a thread whose log is drained while it writes, and how much memory a process
+// takes in which a thread opens millions of scopes without a step. Prints a line of JSON; exits with 1 if some scopes are neither in the
+// profile nor counted.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -18,6 +20,8 @@ namespace {
 constexpr std::uint64_t kept_scopes = 200'000;
 constexpr std::uint64_t drained_scopes = 4'000'000;
 constexpr std::uint64_t burst = 10'000;
+constexpr std::uint64_t many_scopes = 8'000'000;
+constexpr std::uint64_t max_records = 1'000'000;
 
 /// Of this process, resident now.
 double resident_bytes() {
@@ -42,6 +46,22 @@ __attribute__((noinline)) void indexed_scopes(std::uint64_t count) {
     PROF_SCOPE_INDEXED("scope", i & 7U);
     bench::touch_memory();
   }
+}
+
+struct whole_run {
+  double peak_bytes;      ///< of this process
+  std::uint64_t dropped;  ///< as profkit counts them
+  bool is_complete;       ///< each scope is in the profile or counted
+};
+
+/// Of a thread that opens scopes as fast as it can. To be measured first: the peak is that of the whole process.
+whole_run of_many_scopes() {
+  bench::recording session{0, max_records};
+  std::thread{[] { scopes(many_scopes); }}.join();
+  bench::recording::result const found = session.end();
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return {1024.0 * static_cast<double>(usage.ru_maxrss), found.dropped, found.scopes + found.unkept + found.dropped == many_scopes};
 }
 
 struct memory {
@@ -116,14 +136,19 @@ void print(char const* name, drained const& of) {
 }  // namespace
 
 int main() {
+  whole_run const many = of_many_scopes();
   memory const kept = of_kept_scopes();
   drained const busy = of_drained_scopes(std::chrono::milliseconds{5});
   drained const without_end = of_drained_scopes({});
   std::printf("{\"log_bytes\": %.2f, \"indexed_log_bytes\": %.2f, \"resident_bytes\": %.2f", kept.log_bytes, kept.indexed_bytes,
               kept.resident_bytes);
+  std::printf(", \"many_scopes\": {\"opened\": %llu, \"max_records\": %llu, \"peak_bytes\": %.0f, \"dropped\": %llu}",
+              static_cast<unsigned long long>(many_scopes), static_cast<unsigned long long>(max_records), many.peak_bytes,
+              static_cast<unsigned long long>(many.dropped));
   print("with_pauses", busy);
   print("without_pause", without_end);
   std::puts("}");
-  bool const all_known = busy.scopes + busy.dropped == drained_scopes && without_end.scopes + without_end.dropped == drained_scopes;
+  bool const all_known =
+      many.is_complete && busy.scopes + busy.dropped == drained_scopes && without_end.scopes + without_end.dropped == drained_scopes;
   return all_known ? 0 : 1;
 }

@@ -19,7 +19,7 @@ def made_results():
     ns = {name: [0.5, 0.6, 0.4] for name in ("empty", "off", "off_indexed")}
     ns.update({name: [20.0, 30.0, 25.0] for name in ("floor", "on", "on_indexed", "on_nested", "on_two_threads")})
     counts = {name: instructions for name, (instructions, _) in RECORDED["instructions"]["GNU 12"].items()}
-    memory = {"log_bytes": 24.0, "with_pauses": {"dropped": 0}}
+    memory = {"log_bytes": 24.0, "with_pauses": {"dropped": 0}, "many_scopes": {"dropped": 0, "peak_bytes": 50e6}}
     return {name: {"found": found} for name, found in
             {"scopes": {"ns": ns}, "instructions": {"compiler": "GNU 12.2.0", "counts": counts}, "memory": memory}.items()}
 
@@ -46,6 +46,11 @@ class Check(unittest.TestCase):
     def test_a_dropped_scope_fails(self):
         results = made_results()
         results["memory"]["found"]["with_pauses"]["dropped"] = 1
+        self.assertEqual(1, len(bench_check.failures_of(results, RECORDED)))
+
+    def test_more_memory_than_the_bound_fails(self):
+        results = made_results()
+        results["memory"]["found"]["many_scopes"]["peak_bytes"] = 65e6
         self.assertEqual(1, len(bench_check.failures_of(results, RECORDED)))
 
     def test_a_check_of_nothing_fails(self):

@@ -80,6 +80,11 @@ def memory(found):
         rows.append([f"drained while written, {words}: scopes per second", f"{each['scopes_per_s'] / 1e6:.1f} million"])
         rows.append(["in the profile; dropped", f"{each['in_profile']:,}; {each['dropped']:,}"])
         rows.append(["processor time per scope: writer; drain", f"{each['writer_ns']:.0f} ns; {each['reader_ns']:.0f} ns"])
+    many = found.get("many_scopes")
+    if many:
+        rows.append([f"{many['opened']:,} scopes on one thread, without a pause or a step, `records={many['max_records']}`: peak memory of the process",
+                     f"{many['peak_bytes'] / 1e6:.0f} MB"])
+        rows.append(["dropped", f"{many['dropped']:,}"])
     return table(["", ""], rows)
 
 
