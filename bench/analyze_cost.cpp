@@ -2,7 +2,8 @@
 //
 // What it takes to drain, analyse, save and load N kernels launched in N scopes on 4 threads, up to 6 scopes deep: processor time on one
 // core, the highest resident memory for each kernel (the profile included), and how analyze() grows with N: 2 from line to line is linear.
-// Then draining the logs of as many scopes and launches, and a last line with the figures of the largest N as JSON.
+// Then draining the logs of as many scopes and launches, with and without keeping their records, and a last line with the figures of the
+// largest N as JSON.
 //
 // usage: profkit_analyze_cost [N] [FOLDER]        10 million without it, at least 20 thousand; FOLDER is for the saved profile, which
 //                                                 goes where temporary files go without it
@@ -97,9 +98,11 @@ double thread_seconds() {
 }
 
 /// What it takes to turn the logs of scopes, each with a launch in it, into records, as the session's thread does it.
-drain_costs measure_drain(std::size_t size) {
+/// @param max_records that are kept. Memory for them has to come from the system; what is not kept shows what draining itself takes.
+drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   constexpr std::size_t scopes_per_round = 100'000;
   profkit::profile_builder builder;
+  builder.bound_records(max_records);
   std::uint32_t const clock_flag = profkit::detail::start_recording(profkit::options{}.log_slots_per_thread, builder);
   profkit::detail::log_drain logs{builder, clock_flag};
   __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording | clock_flag, __ATOMIC_RELEASE);
@@ -123,9 +126,9 @@ drain_costs measure_drain(std::size_t size) {
   __atomic_fetch_and(&profkit::detail::recorder.flags, ~(profkit::detail::recording | clock_flag), __ATOMIC_RELEASE);
   drain(true);
   profkit::profile const& profile = builder.so_far();
-  result.scopes = static_cast<double>(profile.scopes.size());
+  result.scopes = static_cast<double>(correlation);
   result.dropped = profile.quality.dropped_events;
-  if (profile.api_calls.size() != profile.scopes.size() || profile.scopes.empty()) std::abort();
+  if (profile.api_calls.size() + profile.scopes.size() + profile.quality.unkept_records + result.dropped != 2 * correlation) std::abort();
   return result;
 }
 
@@ -145,15 +148,22 @@ void run(std::size_t largest, std::filesystem::path const& folder) {
                1e-6 * now.records / now.load_s);
     last = now;
   }
-  drain_costs const drained = measure_drain(largest);
+  constexpr std::uint64_t no_bound = ~std::uint64_t{0};
+  drain_costs const unkept = measure_drain(largest, 1);
+  drain_costs const drained = measure_drain(largest, no_bound);
   double const drain_s = drained.seconds / drained.scopes * last.kernels;
-  fmt::print("draining: {:.1f} ns for a scope with a launch, {} dropped; as many as kernels: {:.3f} s, with analyze() {:.3f} s\n",
-             1e9 * drained.seconds / drained.scopes, drained.dropped, drain_s, drain_s + last.analyze_s);
-  fmt::print(R"({{"kernels": {:.0f}, "analyze_s": {:.4f}, "attribute_s": {:.4f}, "drain_s": {:.4f}, "peak_bytes_per_kernel": {:.1f}, )"
+  double const drain_unkept_s = unkept.seconds / unkept.scopes * last.kernels;
+  fmt::print(
+      "draining: {:.1f} ns for a scope with a launch, {:.1f} if they are not kept, {} dropped; as many as kernels: {:.3f} s, with "
+      "analyze() {:.3f} s\n",
+      1e9 * drained.seconds / drained.scopes, 1e9 * unkept.seconds / unkept.scopes, drained.dropped + unkept.dropped, drain_s,
+      drain_s + last.analyze_s);
+  fmt::print(R"({{"kernels": {:.0f}, "analyze_s": {:.4f}, "attribute_s": {:.4f}, "drain_s": {:.4f}, "drain_unkept_s": {:.4f}, )"
+             R"("peak_bytes_per_kernel": {:.1f}, )"
              R"("saved_records_per_s": {:.0f}, "loaded_records_per_s": {:.0f}}})"
              "\n",
-             last.kernels, last.analyze_s, last.attribute_s, drain_s, last.peak_bytes / last.kernels, last.records / last.save_s,
-             last.records / last.load_s);
+             last.kernels, last.analyze_s, last.attribute_s, drain_s, drain_unkept_s, last.peak_bytes / last.kernels,
+             last.records / last.save_s, last.records / last.load_s);
 }
 
 }  // namespace
