@@ -5,8 +5,8 @@ profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/cloc
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/scope_paths.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/gpu_lag.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp)
-profkit_add_unit_tests(profile SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp profile/sliced_copy.test.cpp)
-profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
+profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/new_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp profile/sliced_copy.test.cpp)
+profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/level_change.test.cpp analyze/mean_interval.test.cpp
@@ -16,7 +16,7 @@ profkit_add_unit_tests(analyze SOURCES analyze/adopted_scopes.test.cpp analyze/a
                                        analyze/step_budget.test.cpp analyze/step_scenarios.test.cpp analyze/time_per_step.test.cpp)
 target_compile_definitions(profkit_analyze_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
+  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/summary_file.test.cpp report/table.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
@@ -24,7 +24,7 @@ else()
   message(STATUS "profkit: no nlohmann_json, report.json is not tested")
 endif()
 
-if(TARGET protozero::protozero)
+if(TARGET protozero::protozero AND NOT profkit_races_only)
   # The compact trace. It stands alone: reports write it wherever its header is in the program.
   profkit_add_test_program(NAME pftrace SOURCES report/pftrace.test.cpp LIBRARIES profkit::perfetto)
   profkit_add_test_program(NAME write_traces SOURCES report/write_traces.cpp LIBRARIES profkit::perfetto NO_CATCH NO_TEST)
@@ -38,12 +38,16 @@ endif()
 
 if(TARGET profkit_program)
   # The program profkit: what it computes, and the program itself on reports that the test makes.
-  profkit_add_unit_tests(tools SOURCES tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_rates.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp)
+  if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    # Error rates, from some thousands of simulated comparisons: the other tests run the same code with a sanitizer.
+    list(APPEND tools_tests tools/compare_rates.test.cpp)
+    set_source_files_properties(tools/compare_rates.test.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  profkit_add_unit_tests(tools SOURCES ${tools_tests} LIBRARIES nlohmann_json::nlohmann_json)
   target_include_directories(profkit_tools_tests PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
   target_compile_definitions(profkit_tools_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
   add_dependencies(profkit_tools_tests profkit_program)
-  # It simulates some thousands of comparisons.
-  set_source_files_properties(tools/compare_rates.test.cpp PROPERTIES COMPILE_OPTIONS -O2 SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
 
 # It replaces operator new, for the whole program.
@@ -194,7 +198,7 @@ if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   endforeach()
 endif()
 
-if(TARGET CUDA::cudart)
+if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   # For tests/gpu/beside_torch_profiler.py, which needs a GPU and PyTorch.
   add_library(profkit_kernel_status MODULE gpu/kernel_status.cpp)
   target_link_libraries(profkit_kernel_status PRIVATE profkit::cupti profkit::code profkit_warnings profkit_test_options)

@@ -24,8 +24,8 @@ class Folder:
         self.program, self.path = program, path
         self.environment = dict(os.environ, PROFKIT="journal=run.journal")
 
-    def start(self, way):
-        return subprocess.Popen([self.program, way], cwd=self.path, env=self.environment, stderr=subprocess.PIPE, text=True)
+    def start(self, way, **options):
+        return subprocess.Popen([self.program, way], cwd=self.path, env=self.environment, stderr=subprocess.PIPE, text=True, **options)
 
     def run(self, way, status=0):
         """@return what it said."""
@@ -75,10 +75,14 @@ def killed(folder):
 
 def child_outlives(folder):
     """The child of a fork does not hold the lock of its parent, which has ended."""
-    with folder.start("leaves_child") as running:
+    # In a process group of its own: ctest waits for the child, too, which has the test's output open.
+    with folder.start("leaves_child", start_new_session=True) as running:
         require(running.wait(60) == 0, "it failed")
-        require(folder.run("helper") == "", "it says something")
-        folder.journal("run.journal.before", 1)
+        try:
+            require(folder.run("helper") == "", "it says something")
+            folder.journal("run.journal.before", 1)
+        finally:
+            os.killpg(running.pid, signal.SIGKILL)  # fails if the child has ended, and with it the test's premise
         running.stderr.close()
 
 
