@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What callgrind counts instructions of (scripts/lib/bench_instructions.py): each function runs 1000 rounds, then 3000, and the difference
+// What callgrind counts instructions of (bench/bench_instructions.py): each function runs 1000 rounds, then 3000, and the difference
 // leaves out what is not of the rounds. Each count is a dump with a name.
 #include <cstdio>
 #include <initializer_list>

@@ -24,4 +24,4 @@ configure=(cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DC
 must_log "configure" "$logs/bench-configure.log" "${configure[@]}"
 must_log "build" "$logs/bench-build.log" cmake --build "$build" -j "$jobs"
 
-exec python3 -B "$root/scripts/lib/bench_run.py" --build "$build" --compiler "$compiler" --nsys "${NSYS:-nsys}" ${nvtx:+--nvtx "$nvtx"} "$@"
+exec python3 -B "$root/bench/bench_run.py" --build "$build" --compiler "$compiler" --nsys "${NSYS:-nsys}" ${nvtx:+--nvtx "$nvtx"} "$@"

@@ -19,7 +19,7 @@ import bench_compile
 import bench_instructions
 import bench_tables
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "bench/recorded.json"
 DOCUMENT = ROOT / "docs/overhead.md"
 BEGIN = time.monotonic()

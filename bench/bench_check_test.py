@@ -11,7 +11,7 @@ import bench_instructions
 import bench_quantities
 import bench_tables
 
-RECORDED = json.loads((pathlib.Path(__file__).resolve().parents[2] / "bench/recorded.json").read_text())
+RECORDED = json.loads((pathlib.Path(__file__).resolve().parent / "recorded.json").read_text())
 
 
 def made_results():
