@@ -158,14 +158,13 @@ set(PROFKIT_HEADERS
     profkit/report/coverage_text.hpp
     profkit/report/deflate.hpp
     profkit/report/file_attempts.hpp
-    profkit/report/gpu_json.hpp
     profkit/report/gpu_tables.hpp
-    profkit/report/json_writer.hpp
+    profkit/report/json_names.hpp
+    profkit/report/json_text.hpp
     profkit/report/make_report.hpp
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
-    profkit/report/per_step_json.hpp
     profkit/report/process_path.hpp
     profkit/report/quality_text.hpp
     profkit/report/report.hpp
@@ -180,11 +179,8 @@ set(PROFKIT_HEADERS
     profkit/report/trace_json.hpp
     profkit/report/trace_output.hpp
     profkit/report/trace_tracks.hpp
-    profkit/report/trend_json.hpp
     profkit/report/trend_table.hpp
-    profkit/report/verdict_json.hpp
     profkit/report/verdict_text.hpp
-    profkit/report/work_json.hpp
     profkit/report/work_table.hpp
     profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "../support/made_profile.hpp"
 
@@ -75,6 +76,28 @@ TEST_CASE("in report.json what was not measured is null, never 0", "[report]") {
   }
   CHECK(empty["scopes"].empty());
   CHECK(empty["environment"]["gpu"].is_null());
+}
+
+TEST_CASE("the members of report.json stand where they have stood since schema 1", "[report]") {
+  nlohmann::ordered_json const report = nlohmann::ordered_json::parse(profkit::report_json({}));
+  auto const follows = [&](char const* object, std::vector<std::string> const& keys) {
+    nlohmann::ordered_json const& all = report.at(nlohmann::ordered_json::json_pointer{object});
+    auto found = all.find(keys.front());
+    for (std::string const& key : keys) {
+      REQUIRE(found != all.end());
+      CHECK((found++).key() == key);
+    }
+  };
+  follows("", {"schema",  "profkit", "environment", "covers",     "steps",          "scopes", "names",
+               "adopted", "limits",  "model",       "kernels",    "kernel_classes", "copies", "api",
+               "gpu",     "budget",  "memory",      "allocators", "counters",       "trend",  "quality"});
+  follows("/steps", {"warmup", "measured", "excluded", "mean_ms", "std_ms"});
+  follows("/steps", {"verdict", "verdict_reason", "steady_from", "warmup_verdict", "gpu_mad_ms"});
+  follows("/steps", {"clocks", "stop", "samples_ms", "gpu_samples_ms", "gpu_period_samples_ms"});
+  follows("/quality", {"dropped_kernels", "invalid_kernels", "unattributed_kernels", "unattributed_operations", "unattributed_ms",
+                       "unknown_launches", "graph_operations", "unknown_graph_operations", "open_scopes"});
+  follows("/quality", {"clock", "snapshot", "overhead", "collectors"});
+  follows("/quality/overhead", {"host_ns_per_scope", "scopes", "between_steps_ms"});
 }
 
 TEST_CASE("JSON holds names of any bytes", "[report]") {

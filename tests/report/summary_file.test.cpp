@@ -160,5 +160,5 @@ TEST_CASE("the layout of a summary is that of its members' names and types", "[s
   CHECK(layout == "{busy_ms:r8exposed_ms:r8}");
   layout.clear();
   profkit::detail::layout_of<profkit::memory_summary>::add_to(layout);
-  CHECK(layout == "{source:squantity:ssamples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?u8peak_over:s}");
+  CHECK(layout == "{samples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?u8peak_over?:s-source:s-quantity:s}");
 }

@@ -2,51 +2,193 @@
 #include "summary_json.hpp"
 
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/summary_fields.hpp>
+#include <profkit/profile/described.hpp>
 #include <profkit/profile/save_load.hpp>
+#include <profkit/profile/time.hpp>
 #include <profkit/report/report_json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "../support/filled_summary.hpp"
 #include "../support/made_full_profile.hpp"
 #include "../support/made_gpu_profile.hpp"
+#include "../support/made_loop.hpp"
+#include "../support/random_gpu_profile.hpp"
+#include "../support/random_loop_profile.hpp"
+#include "../support/random_memory_profile.hpp"
+#include "../support/random_step_profile.hpp"
 
 using nlohmann::json;
 
 namespace {
 
-/// The places where a report differs from that of the summary which is read from it, without positions in lists.
+/// The values of a summary by their places: the names of `summary_fields.hpp`, without positions in lists.
+class placed_values {
+ public:
+  explicit placed_values(profkit::summary what) {
+    auto const by_name = [](auto const& a, auto const& b) { return std::tie(a.source, a.quantity) < std::tie(b.source, b.quantity); };
+    std::sort(what.memory.begin(), what.memory.end(), by_name);  // report.json has them by their names
+    add("", what);
+  }
+
+  /// The places where two summaries differ, by more than the last digits of a number.
+  friend std::set<std::string> differences(placed_values const& a, placed_values const& b) {
+    std::set<std::string> result;
+    for (auto const& [place, values] : a.values_) {
+      if (auto const found = b.values_.find(place); found == b.values_.end() || !is_same(values, found->second)) result.insert(place);
+    }
+    for (auto const& each : b.values_) {
+      if (a.values_.count(each.first) == 0) result.insert(each.first);
+    }
+    return result;
+  }
+
+ private:
+  using value = std::variant<std::string, double>;
+
+  template <class T>
+  void add(std::string const& place, T const& what) {
+    if constexpr (profkit::detail::is_described<T>) {
+      std::apply([&](auto const&... each) { (add(place + " " + each.name, what.*each.member), ...); },
+                 describe(profkit::detail::described_type<T>{}));
+    } else if constexpr (std::is_enum_v<T>) {
+      put(place, static_cast<double>(what));
+    } else {
+      put(place, static_cast<double>(what));
+    }
+  }
+  void add(std::string const& place, std::string const& what) { put(place, what); }
+  void add(std::string const& place, profkit::milliseconds what) { put(place, what.count()); }
+  void add(std::string const& place, std::chrono::nanoseconds what) { put(place, static_cast<double>(what.count())); }
+  template <class T>
+  void add(std::string const& place, std::optional<T> const& what) {
+    put(place, what ? "known" : "n/a");
+    if (what) add(place, *what);
+  }
+  template <class T>
+  void add(std::string const& place, std::vector<T> const& what) {
+    put(place, static_cast<double>(what.size()));
+    for (T const& each : what) add(place, each);
+  }
+  template <class T, std::size_t Count>
+  void add(std::string const& place, std::array<T, Count> const& what) {
+    for (std::size_t i = 0; i < Count; ++i) add(place + " " + std::to_string(i), what[i]);
+  }
+  void put(std::string const& place, value what) { values_[place].push_back(std::move(what)); }
+
+  static bool is_same(std::vector<value> const& a, std::vector<value> const& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](value const& left, value const& right) {
+      auto const* const number = std::get_if<double>(&left);
+      auto const* const other = std::get_if<double>(&right);
+      return number == nullptr || other == nullptr ? left == right : std::abs(*number - *other) <= 1e-14 * std::abs(*number);
+    });
+  }
+
+  std::map<std::string, std::vector<value>> values_;
+};
+
+/// The places of a summary that are not what they were in the summary which is read from its report.
 std::set<std::string> places_lost(profkit::summary const& what) {
   json const written = json::parse(profkit::report_json(what));
   profkit::summary const read = profkit_program::detail::summary_json_reader{{&written, "report.json: "}}.read();
-  std::set<std::string> result;
-  for (json const& each : json::diff(written, json::parse(profkit::report_json(read)))) {
-    std::string place;
-    for (char const c : each["path"].get<std::string>()) {
-      if (c < '0' || c > '9') place += c;
-    }
-    result.insert(place);
+  return differences(placed_values{what}, placed_values{read});
+}
+
+/// What report.json lacks: members that the description hides, and some figures of durations.
+std::set<std::string> not_written() {
+  std::set<std::string> result{" environment -process_id",
+                               " /quality/collectors -kind",
+                               " steps -items",
+                               " steps clocks? -reason_bits",
+                               " steps * -gpu_period_host_mean_ms",
+                               " limits * tflops_per_s 0",  // of no precision
+                               " limits -measured_rates gb_per_s",
+                               " steps * total_ms",
+                               " steps gpu_* count",
+                               " steps gpu_* total_ms",
+                               " steps * gpu_period_* total_ms",
+                               " scopes gpu_event_* min_ms",
+                               " scopes gpu_event_* max_ms"};
+  auto const add = [&](std::string const& place, std::vector<char const*> const& names) {
+    for (char const* const each : names) result.insert(place + each);
+  };
+  for (std::size_t i = 0; i < profkit::precision_count; ++i) result.insert(" limits -measured_rates tflops_per_s " + std::to_string(i));
+  for (char const* const verdict : {" steps * ", " steps gpu_* ", " steps * gpu_period_* "}) {
+    add(verdict, {"-measured", "-relative_half_width", "-cautious_half_width", "-warmup", "-warmup_finding", "-change"});
+  }
+  for (char const* const work : {" * /gpu/*", " names *", " scopes *"}) {
+    add(std::string{work} + " gpu_span_* ", {"count", "mean_ms", "std_ms", "min_ms", "max_ms"});
+  }
+  add(" names host_* ", {"mean_ms", "std_ms", "min_ms", "max_ms"});
+  return result;
+}
+
+/// Those places where a summary loses something that report.json has.
+std::string wrongly_lost(profkit::summary const& what) {
+  std::set<std::string> const expected = not_written();
+  std::string result;
+  for (std::string const& each : places_lost(what)) {
+    if (expected.count(each) == 0) result += each + "\n";
   }
   return result;
 }
 
 }  // namespace
 
-TEST_CASE("a summary that is read from report.json gives that report again, but for what is there in other words", "[summary_json]") {
-  std::set<std::string> const in_other_words{"/covers", "/memory", "/steps/clocks//reasons/", "/steps/stop/by"};
-  for (auto const& what : {profkit::analyze(profile_with_everything()), profkit::analyze(made_gpu_profile()), filled_summary(),
-                           profkit::analyze(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))}) {
-    std::string lost;
-    for (std::string const& each : places_lost(what)) {
-      bool const is_text_of_verdict = each.find("verdict_reason") != std::string::npos || each.find("warmup_verdict") != std::string::npos;
-      bool const is_of_memory = each.rfind("/memory/", 0) == 0;
-      if (!is_text_of_verdict && !is_of_memory && in_other_words.count(each) == 0) lost += each + "\n";
-    }
-    CHECK(lost == "");
+TEST_CASE("a summary that is read from report.json has each member that was written, but for those that report.json lacks",
+          "[summary_json]") {
+  CHECK(places_lost(filled_summary()) == not_written());
+}
+
+TEST_CASE("the summary of a profile is the same from its report.json", "[summary_json]") {
+  for (char const* const name : {"small-128-train-fp32", "small-128-train-fp32-graph", "small-128-train-fp32-without-bridge",
+                                 "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
+    INFO(name);
+    CHECK(wrongly_lost(profkit::analyze(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"))) == "");
   }
+  for (profkit::profile const& made : {profile_with_everything(), profile_with_adopted_scope(), made_gpu_profile(true),
+                                       loop_that_runs_ahead().profile, profkit::profile{}}) {
+    CHECK(wrongly_lost(profkit::analyze(made)) == "");
+  }
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    INFO(seed);
+    CHECK(wrongly_lost(profkit::analyze(make_random_gpu_profile(seed, 300).profile)) == "");
+    CHECK(wrongly_lost(profkit::analyze(make_random_loop_profile(seed))) == "");
+    CHECK(wrongly_lost(profkit::analyze(make_random_memory_profile(seed))) == "");
+    CHECK(wrongly_lost(profkit::analyze(make_random_step_profile(seed))) == "");
+  }
+}
+
+TEST_CASE("a report.json of an earlier version, which has fewer members, is read", "[summary_json]") {
+  json earlier = json::parse(profkit::report_json(filled_summary()));
+  for (char const* const key : {"covers", "names", "trend", "memory", "allocators", "adopted"}) earlier.erase(key);
+  earlier["scopes"][1].erase("per_step");
+  earlier["quality"].erase("overhead");
+  profkit::summary const read = profkit_program::detail::summary_json_reader{{&earlier, "report.json: "}}.read();
+  CHECK(read.covers_steps);
+  CHECK(read.memory.empty());
+  CHECK(read.scopes.at(0).per_step);
+  CHECK_FALSE(read.scopes.at(1).per_step);
+  CHECK(read.scopes.at(1).parent == 0U);
+  CHECK(read.scopes_recorded == 0);
 }
 
 TEST_CASE("a value of report.json that is not what it has to be is named with its place", "[summary_json]") {
@@ -70,4 +212,8 @@ TEST_CASE("a value of report.json that is not what it has to be is named with it
   CHECK(error_of("/quality/unattributed_ms", "long") == "report.json: quality.unattributed_ms is not a number");
   CHECK(error_of("/quality/clock_change_ms", 1e300) == "report.json: quality.clock_change_ms is not a duration");
   CHECK(error_of("/quality", json::array()) == "report.json: quality is not an object");
+  CHECK(error_of("/covers", 7) == "report.json: covers is not a text");
+  CHECK(error_of("/memory", json::array()) == "report.json: memory is not an object");
+  CHECK(error_of("/memory/host", nullptr) == "report.json: memory.host is not an object");
+  CHECK(error_of("/memory/host/resident", 7) == "report.json: memory.host.resident is not an object");
 }

@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <profkit/report/json_writer.hpp>
+#include <profkit/report/json_text.hpp>
 #include <profkit/report/number_format.hpp>
 #include <profkit/report/table.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -204,90 +205,71 @@ inline std::string machine_text(comparison const& of) {
   return text;
 }
 
-namespace detail {
-
-inline void write_machine(profkit::detail::json_writer& json, std::optional<machine_change> const& of) {
-  json.key("machine");
-  if (!of) {
-    json.value(std::nullopt);
-    return;
-  }
-  json.begin_object();
-  json.member("change", std::expm1(of->log_ratio()));
-  json.member("probe_change", std::expm1(of->probe));
-  json.member("waiting_change", std::expm1(of->waiting));
-  json.end_object();
-}
-
-}  // namespace detail
-
 /// All rows, as JSON. What is n/a is null; changes are shares, not percent.
 /// @param decided null without a limit.
 [[nodiscard]] inline std::string comparison_json(comparison const& of, compared_sides const& sides, compare_options const& options,
                                                  decision const* decided) {
-  profkit::detail::json_writer json;
+  using profkit::detail::json_object;
+  json_object document;
+  auto const add = [](json_object& to, char const* key, auto const& value) { to.add(key, profkit::detail::json_value(value)); };
+  auto const list = [](json_object& to, char const* key, auto const& values, auto&& value_of) {
+    profkit::detail::json_list texts{to.depth() + 1};
+    for (auto const& each : values) texts.add(profkit::detail::json_value(value_of(each)));
+    to.add(key, std::move(texts).take());
+  };
+  auto const itself = [](auto const& value) { return value; };
   auto const side = [&](char const* name, std::string const& path, std::vector<run_figures> const& runs) {
-    json.key(name);
-    json.begin_object();
-    json.member("path", path);
-    json.key("reports");
-    json.begin_array();
-    for (run_figures const& run : runs) json.value(run.file);
-    json.end_array();
-    json.end_object();
+    add(document.object(name), "path", path);
+    list(document.object(name), "reports", runs, [](run_figures const& run) { return run.file; });
   };
-  auto const range = [&](char const* name, std::optional<std::pair<double, double>> const& content) {
-    json.key(name);
-    if (!content) {
-      json.value(std::nullopt);
-      return;
-    }
-    json.begin_array();
-    json.value(content->first);
-    json.value(content->second);
-    json.end_array();
+  auto const range = [&](json_object& to, char const* key, std::optional<std::pair<double, double>> const& ends) {
+    if (!ends) return add(to, key, std::nullopt);
+    list(to, key, std::array{ends->first, ends->second}, itself);
   };
-  json.begin_object();
-  json.member("schema", 1);
+  add(document, "schema", 1);
   side("a", sides.path_a, sides.a);
   side("b", sides.path_b, sides.b);
-  json.member("failed", decided != nullptr ? std::optional{decided->says() == decision::outcome::fails} : std::nullopt);
-  json.member("outcome", decided != nullptr ? std::optional{detail::name_of(decided->says())} : std::nullopt);
-  json.member("runs_needed", decided != nullptr ? decided->runs : std::nullopt);
-  detail::write_machine(json, of.machine);
-  json.member("covers", of.has_steps ? "measured steps" : "session");
-  json.member("noise", of.is_noise_measured ? "measured" : "assumed");
-  json.member("gpu_noise", options.gpu_noise);
-  json.member("host_noise", of.host_noise);
-  json.member("margin", options.margin);
-  json.member("floor", options.floor);
-  json.key("counts");
-  json.begin_object();
-  for (std::size_t i = 0; i < verdicts; ++i) json.member(detail::name_of(static_cast<verdict>(i)), of.count(static_cast<verdict>(i)));
-  json.end_object();
-  profkit::detail::write_list(json, "rows", &of.rows, [&](comparison_row const& row) {
-    json.member("verdict", detail::name_of(row.says));
-    json.member("of", detail::name_of(row.kind));
-    json.member("name", row.name);
-    json.member("time", row.is_gpu ? "GPU" : "host");
-    json.member("figure", row.figure.empty() ? "mean" : row.figure.c_str());
-    json.member("a_ms", row.a_ms);
-    json.member("b_ms", row.b_ms);
-    json.member("a_count", of.has_steps ? std::nullopt : std::optional{row.a_count});
-    json.member("b_count", of.has_steps ? std::nullopt : std::optional{row.b_count});
-    json.member("change", row.change);
-    range("range", row.range);
-    range("own_90_percent_interval", row.own);
-    json.member("noise", row.spread);
-    json.member("hedges_g", row.effect);
-    if (decided != nullptr) json.member("undecided", std::find(decided->open.begin(), decided->open.end(), &row) != decided->open.end());
-  });
-  json.key("notes");
-  json.begin_array();
-  for (std::string const& note : of.notes) json.value(note);
-  json.end_array();
-  json.end_object();
-  return std::move(json).take();
+  add(document, "failed", decided != nullptr ? std::optional{decided->says() == decision::outcome::fails} : std::nullopt);
+  add(document, "outcome", decided != nullptr ? std::optional{detail::name_of(decided->says())} : std::nullopt);
+  add(document, "runs_needed", decided != nullptr ? decided->runs : std::nullopt);
+  json_object& machine = document.object("machine", of.machine.has_value());
+  if (of.machine) {
+    add(machine, "change", std::expm1(of.machine->log_ratio()));
+    add(machine, "probe_change", std::expm1(of.machine->probe));
+    add(machine, "waiting_change", std::expm1(of.machine->waiting));
+  }
+  add(document, "covers", of.has_steps ? "measured steps" : "session");
+  add(document, "noise", of.is_noise_measured ? "measured" : "assumed");
+  add(document, "gpu_noise", options.gpu_noise);
+  add(document, "host_noise", of.host_noise);
+  add(document, "margin", options.margin);
+  add(document, "floor", options.floor);
+  for (std::size_t i = 0; i < verdicts; ++i) {
+    add(document.object("counts"), detail::name_of(static_cast<verdict>(i)), of.count(static_cast<verdict>(i)));
+  }
+  profkit::detail::json_list rows{document.depth() + 1};
+  for (comparison_row const& row : of.rows) {
+    json_object to{document.depth() + 2};
+    add(to, "verdict", detail::name_of(row.says));
+    add(to, "of", detail::name_of(row.kind));
+    add(to, "name", row.name);
+    add(to, "time", row.is_gpu ? "GPU" : "host");
+    add(to, "figure", row.figure.empty() ? "mean" : row.figure.c_str());
+    add(to, "a_ms", row.a_ms);
+    add(to, "b_ms", row.b_ms);
+    add(to, "a_count", of.has_steps ? std::nullopt : std::optional{row.a_count});
+    add(to, "b_count", of.has_steps ? std::nullopt : std::optional{row.b_count});
+    add(to, "change", row.change);
+    range(to, "range", row.range);
+    range(to, "own_90_percent_interval", row.own);
+    add(to, "noise", row.spread);
+    add(to, "hedges_g", row.effect);
+    if (decided != nullptr) add(to, "undecided", std::find(decided->open.begin(), decided->open.end(), &row) != decided->open.end());
+    rows.add(to.text());
+  }
+  document.add("rows", std::move(rows).take());
+  list(document, "notes", of.notes, itself);
+  return document.text() + "\n";
 }
 
 }  // namespace profkit_program

@@ -37,10 +37,7 @@ namespace profkit_program {
   if (*schema->value != known_schema) {
     schema->fail("is " + schema->value->dump() + ", this program reads " + std::to_string(known_schema));
   }
-  profkit::summary result = detail::summary_json_reader{document}.read();
-  std::optional<detail::json_place> const covers = document.find("covers");
-  result.covers_steps = !covers || *covers->value != "session";
-  return result;
+  return detail::summary_json_reader{document}.read();
 }
 
 /// Reads one report.json or summary.profkit.

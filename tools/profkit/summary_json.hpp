@@ -8,13 +8,14 @@
 #include <profkit/profile/time.hpp>
 #include <profkit/profile/work.hpp>
 #include <profkit/report/budget_table.hpp>
+#include <profkit/report/json_names.hpp>
 #include <profkit/report/verdict_text.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ struct json_place {
 };
 
 /// Fills a summary from report.json by the description of a summary (`summary_fields.hpp`). What is null, or not there, stays n/a or 0. So
-/// does what report.json has in other words: sources of memory, reasons of clocks, what a verdict rests on beside its numbers.
+/// does what report.json has in other words: reasons of clocks, what a verdict rests on beside its numbers.
 class summary_json_reader {
  public:
   explicit summary_json_reader(json_place document) : document_{std::move(document)} {}
@@ -52,56 +53,37 @@ class summary_json_reader {
   [[nodiscard]] profkit::summary read() const {
     profkit::summary result;
     read_members(result, document_, {});
+    find_parents(result.scopes);
     return result;
   }
 
  private:
-  /// Where the members of a struct are: behind a prefix in an object, but for one with a name of its own.
-  struct naming {
-    std::string prefix{};
-    std::string_view renamed{};  ///< as in `profkit::detail::field`
-
-    [[nodiscard]] std::string key(std::string_view name) const {
-      for (std::string_view rest = renamed; !rest.empty(); rest.remove_prefix(std::min(rest.find(',') + 1, rest.size()))) {
-        std::string_view const one = rest.substr(0, rest.find(','));
-        std::size_t const equals = one.find('=');
-        if (one.substr(0, equals) == name) return std::string{one.substr(equals + 1)};
-        if (one.size() == rest.size()) break;
-      }
-      return prefix + std::string{name};
-    }
-  };
-
-  static bool ends_with(std::string_view text, std::string_view end) {
-    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-  }
+  using naming = profkit::detail::json_naming;
 
   /// @return whether any of them is there.
   template <class T>
   bool read_members(T& into, json_place const& object, naming const& names) const {
     bool is_any = false;
-    auto const read_one = [&](auto const& each) { is_any |= read_member(into.*each.member, each.name, each.renamed, object, names); };
+    auto const read_one = [&](auto const& each) { is_any |= read_member(into.*each.member, each.name, each.shown, object, names); };
     std::apply([&](auto const&... each) { (read_one(each), ...); }, describe(profkit::detail::described_type<T>{}));
     return is_any;
   }
 
-  /// @param name as `summary_fields.hpp` has it.
+  /// @param described the name in `summary_fields.hpp`.
   template <class Member>
-  bool read_member(Member& into, std::string_view name, char const* renamed, json_place const& object, naming const& names) const {
-    if (name.front() == '/') {
-      std::size_t const last = name.rfind('/');
-      std::optional<json_place> place = document_;
-      for (std::size_t at = 1; place && at < last; at = name.find('/', at) + 1) {
-        place = place->find(std::string{name.substr(at, name.find('/', at) - at)});
-      }
-      return place && read_member(into, name.substr(last + 1), renamed, *place, {});
+  bool read_member(Member& into, std::string_view described, char const* shown, json_place const& object, naming const& names) const {
+    profkit::detail::json_name const name{described};
+    if (name.is_hidden) return false;
+    std::optional<json_place> place = name.is_absolute ? document_ : object;
+    for (std::string_view rest = name.object; place && !rest.empty();) {
+      place = place->find(std::string{profkit::detail::next_part(rest, '/')});
     }
-    if (name.back() == '*') return read_flat(into, object, {names.prefix + std::string{name.substr(0, name.size() - 1)}, renamed});
-    std::string key = names.key(name);
-    std::optional<json_place> place = object.find(key);
-    if (!place && ends_with(key, "_ms")) place = object.find(key.replace(key.size() - 2, 2, "us"));
-    if (!place) return false;
-    read_value(into, *place, key);
+    naming const here = name.is_absolute ? naming{} : names;
+    if (place && name.is_flat) return read_flat(into, *place, {here.prefix + std::string{name.key}, shown});
+    std::optional<std::string> const key = here.key_of(name.key);
+    if (place && key) place = place->find(*key);
+    if (!place || !key) return false;
+    read_value(into, *place, *key);
     return !place->value->is_array() || !place->value->empty();  // lists are there where nothing was measured, too
   }
 
@@ -128,10 +110,9 @@ class summary_json_reader {
   template <class T>
   void read_value(T& into, json_place const& from, std::string const& key) const {
     if constexpr (std::is_same_v<T, bool>) {
-      if (!from.value->is_boolean()) from.fail("is not true or false");
-      into = from.value->get<bool>();
+      into = truth(from, key);
     } else if constexpr (std::is_floating_point_v<T>) {
-      into = number(from) * unit_of(key);
+      into = profkit::detail::number_unit(key).read(number(from));
     } else if constexpr (std::is_unsigned_v<T>) {
       if (!from.value->is_number_unsigned()) from.fail("is not a count");
       into = from.value->get<T>();
@@ -147,12 +128,18 @@ class summary_json_reader {
   }
   void read_value(std::string& into, json_place const& from, std::string const&) const { into = text(from); }
   void read_value(profkit::milliseconds& into, json_place const& from, std::string const& key) const {
-    into = profkit::milliseconds{number(from) / (ends_with(key, "_us") ? 1000.0 : 1.0)};
+    into = profkit::milliseconds{profkit::detail::milliseconds_unit(key).read(number(from))};
   }
   void read_value(std::chrono::nanoseconds& into, json_place const& from, std::string const& key) const {
-    double const ns = number(from) * (ends_with(key, "_us") || ends_with(key, "_ns_per_scope") ? 1e3 : 1e6);  // the latter of 1000 scopes
+    double const ns = profkit::detail::nanoseconds_unit(key).read(number(from));
     if (!(ns > -9e18 && ns < 9e18)) from.fail("is not a duration");
-    into = std::chrono::nanoseconds{static_cast<std::int64_t>(ns)};
+    into = std::chrono::nanoseconds{std::llround(ns)};
+  }
+  void read_value(profkit::budget_summary& into, json_place const& from, std::string const&) const {
+    if (!from.value->is_object()) from.fail("is not an object");
+    read_members(into, from, {});
+    auto const idle = from.find("gpu_idle");
+    into.has_launches = !idle || idle->find(profkit::detail::idle_cause_keys[0]).has_value();
   }
   template <class T>
   void read_value(std::optional<T>& into, json_place const& from, std::string const& key) const {
@@ -166,20 +153,44 @@ class summary_json_reader {
       read_value(into.emplace_back(), {&(*from.value)[i], from.where + "[" + std::to_string(i) + "]"}, key);
     }
   }
+  /// By source and quantity.
+  void read_value(std::vector<profkit::memory_summary>& into, json_place const& from, std::string const& key) const {
+    if (!from.value->is_object()) from.fail("is not an object");
+    for (auto const& [source, quantities] : from.value->items()) {
+      json_place const place{&quantities, from.where + '.' + source};
+      if (!quantities.is_object()) place.fail("is not an object");
+      for (auto const& [quantity, figures] : quantities.items()) {
+        read_value(into.emplace_back(), {&figures, place.where + '.' + quantity}, key);
+        into.back().source = source;
+        into.back().quantity = quantity;
+      }
+    }
+  }
   void read_value(std::array<profkit::milliseconds, profkit::idle_causes>& into, json_place const& from, std::string const&) const {
     read_flat(into, from, {});
   }
-  /// Rates by the names of the precisions.
+  /// By precision.
   void read_value(std::array<std::optional<double>, profkit::precision_count>& into, json_place const& from, std::string const& key) const {
     for (std::size_t i = 1; i < into.size(); ++i) {
       if (auto const place = from.find(profkit::precision_names[i])) read_value(into[i], *place, key);
     }
   }
 
-  static double unit_of(std::string_view key) {
-    if (ends_with(key, "_percent")) return 0.01;
-    if (key.find("tflops") != std::string_view::npos) return 1e12;
-    return key == "gb_per_s" ? 1e9 : 1.0;
+  /// The rows are depth first.
+  static void find_parents(std::vector<profkit::scope_summary>& rows) {
+    std::vector<std::size_t> around;  // the last row of each depth
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      around.resize(std::min<std::size_t>(around.size(), rows[i].depth));
+      if (!around.empty()) rows[i].parent = around.back();
+      around.push_back(i);
+    }
+  }
+
+  static bool truth(json_place const& from, std::string_view key) {
+    profkit::detail::json_words const* const words = profkit::detail::words_of(key);
+    if (words != nullptr) return text(from) != words->if_false;
+    if (!from.value->is_boolean()) from.fail("is not true or false");
+    return from.value->get<bool>();
   }
   static double number(json_place const& from) {
     if (!from.value->is_number()) from.fail("is not a number");

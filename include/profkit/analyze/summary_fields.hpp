@@ -9,8 +9,11 @@
 
 // The description of a summary: the one place that names its members for what writes, reads and compares summaries.
 //
-// A name is that of the figure in `report.json`, where it is there. "host_*": the members of this member are in the same object, their
-// names behind "host_". "/quality/x": the place from the top of the document.
+// A name is the key of the member in `report.json`, which ends in its unit. `report.json` has its members in this order.
+//   "host_*"      the members of this member are in the same object, behind "host_"
+//   "/quality/x"  the place from the top of the document
+//   "x?"          null where it is empty, 0 or unknown
+//   "-x"          not in `report.json`
 
 namespace profkit::detail {
 
@@ -33,26 +36,26 @@ struct file_enum<work_bound> {
 // Records that a summary has from the profile. Their binary form is that of `record_fields.hpp`.
 constexpr auto describe(described_type<host_speed_record>) {
   using s = host_speed_record;
-  return std::tuple{field{"probe_before_us", &s::before}, field{"probe_after_us", &s::after}, field{"waiting_share", &s::waiting}};
+  return std::tuple{field{"probe_before_us?", &s::before}, field{"probe_after_us?", &s::after}, field{"waiting_share", &s::waiting}};
 }
 constexpr auto describe(described_type<environment_record>) {
   using s = environment_record;
-  return std::tuple{field{"host", &s::host},
-                    field{"gpu", &s::gpu},
-                    field{"driver", &s::driver},
-                    field{"cuda", &s::cuda},
+  return std::tuple{field{"host?", &s::host},
+                    field{"gpu?", &s::gpu},
+                    field{"driver?", &s::driver},
+                    field{"cuda?", &s::cuda},
                     field{"command", &s::command},
-                    field{"process_id", &s::process_id},
-                    field{"host_speed", &s::host_speed}};
+                    field{"host_speed", &s::host_speed},
+                    field{"-process_id", &s::process_id}};
 }
 constexpr auto describe(described_type<measured_roof_record>) {
   using s = measured_roof_record;
-  return std::tuple{field{"precision", &s::precision}, field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second},
-                    field{"how", &s::how}};
+  return std::tuple{field{"precision?", &s::precision}, field{"tflops_per_s?", &s::flops_per_second},
+                    field{"gb_per_s?", &s::bytes_per_second}, field{"how?", &s::how}};
 }
 constexpr auto describe(described_type<collector_record>) {
   using s = collector_record;
-  return std::tuple{field{"name", &s::name}, field{"status", &s::status}, field{"reason", &s::reason}, field{"kind", &s::kind}};
+  return std::tuple{field{"name", &s::name}, field{"status", &s::status}, field{"reason?", &s::reason}, field{"-kind", &s::kind}};
 }
 constexpr auto describe(described_type<wrong_end_record>) {
   using s = wrong_end_record;
@@ -60,7 +63,7 @@ constexpr auto describe(described_type<wrong_end_record>) {
 }
 constexpr auto describe(described_type<stop_record>) {
   using s = stop_record;
-  return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"is_of_gpu", &s::is_of_gpu},
+  return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"by", &s::is_of_gpu},
                     field{"most_steps", &s::most_steps}};
 }
 constexpr auto describe(described_type<snapshot_record>) {
@@ -70,29 +73,29 @@ constexpr auto describe(described_type<snapshot_record>) {
 }
 constexpr auto describe(described_type<quality_record>) {
   using s = quality_record;
-  return std::tuple{field{"dropped_events", &s::dropped_events},
-                    field{"unkept_records", &s::unkept_records},
-                    field{"rowless_scopes", &s::rowless_scopes},
-                    field{"open_scopes", &s::open_scopes},
-                    field{"abandoned_steps", &s::abandoned_steps},
-                    field{"unread_gpu_times", &s::unread_gpu_times},
-                    field{"untimed_gpu_scopes", &s::untimed_gpu_scopes},
-                    field{"dropped_kernels", &s::dropped_operations},
-                    field{"invalid_kernels", &s::invalid_operations},
-                    field{"clock_changes", &s::clock_changes},
-                    field{"/quality/overhead/host_ns_per_scope", &s::cost_of_1000_scopes},
-                    field{"/quality/overhead/between_steps_ms", &s::bookkeeping},
-                    field{"clock", &s::clock},
-                    field{"clock_change_ms", &s::clock_change},
-                    field{"uncertain_operations", &s::uncertain_operations},
+  return std::tuple{field{"not_recorded?", &s::not_recorded},
+                    field{"dropped_events", &s::dropped_events},
                     field{"events_without_memory", &s::events_without_memory},
                     field{"events_without_log", &s::events_without_log},
                     field{"interrupting_events", &s::interrupting_events},
                     field{"misnested_scopes", &s::misnested_scopes},
                     field{"unmatched_ends", &s::unmatched_ends},
                     field{"wrong_ends", &s::wrong_ends},
-                    field{"not_recorded", &s::not_recorded},
-                    field{"snapshot", &s::snapshot}};
+                    field{"unkept_records", &s::unkept_records},
+                    field{"rowless_scopes", &s::rowless_scopes},
+                    field{"dropped_kernels", &s::dropped_operations},
+                    field{"invalid_kernels", &s::invalid_operations},
+                    field{"open_scopes", &s::open_scopes},
+                    field{"abandoned_steps", &s::abandoned_steps},
+                    field{"untimed_gpu_scopes", &s::untimed_gpu_scopes},
+                    field{"unread_gpu_times", &s::unread_gpu_times},
+                    field{"clock_changes", &s::clock_changes},
+                    field{"clock_change_ms", &s::clock_change},
+                    field{"uncertain_operations", &s::uncertain_operations},
+                    field{"clock?", &s::clock},
+                    field{"snapshot", &s::snapshot},
+                    field{"/quality/overhead/host_ns_per_scope", &s::cost_of_1000_scopes},
+                    field{"/quality/overhead/between_steps_ms", &s::bookkeeping}};
 }
 
 constexpr auto describe(described_type<duration_summary>) {
@@ -104,39 +107,39 @@ constexpr auto describe(described_type<duration_summary>) {
 }
 constexpr auto describe(described_type<verdict_summary>) {
   using s = verdict_summary;
-  return std::tuple{field{"verdict", &s::verdict},
-                    field{"measured", &s::measured},
-                    field{"mad_ms", &s::mad},
+  return std::tuple{field{"mad_ms", &s::mad},
                     field{"ci95_low_ms", &s::ci95_low},
                     field{"ci95_high_ms", &s::ci95_high},
-                    field{"relative_half_width", &s::relative_half_width},
-                    field{"cautious_half_width", &s::cautious_half_width},
                     field{"effective_samples", &s::effective_samples},
                     field{"outliers", &s::outliers},
                     field{"drift_percent", &s::drift},
                     field{"drift_p_value", &s::drift_p_value},
-                    field{"warmup", &s::warmup},
-                    field{"warmup_finding", &s::finding},
+                    field{"verdict", &s::verdict},
                     field{"steady_from", &s::steady_from},
-                    field{"change", &s::change}};
+                    field{"-measured", &s::measured},
+                    field{"-relative_half_width", &s::relative_half_width},
+                    field{"-cautious_half_width", &s::cautious_half_width},
+                    field{"-warmup", &s::warmup},
+                    field{"-warmup_finding", &s::finding},
+                    field{"-change", &s::change}};
 }
 constexpr auto describe(described_type<clock_summary>) {
   using s = clock_summary;
   return std::tuple{
       field{"device", &s::device},           field{"readings", &s::readings},      field{"throttled_readings", &s::throttled_readings},
       field{"min_mhz", &s::min_mhz},         field{"mean_mhz", &s::mean_mhz},      field{"max_mhz", &s::max_mhz},
-      field{"highest_mhz", &s::highest_mhz}, field{"reason_bits", &s::reasons},    field{"mean_watt", &s::mean_watt},
+      field{"highest_mhz", &s::highest_mhz}, field{"-reason_bits", &s::reasons},   field{"mean_watt", &s::mean_watt},
       field{"max_watt", &s::max_watt},       field{"max_celsius", &s::max_celsius}};
 }
 constexpr auto describe(described_type<gpu_period_summary>) {
   using s = gpu_period_summary;
-  return std::tuple{field{"gpu_period_*", &s::time},
-                    field{"gpu_period_samples_ms", &s::samples},
+  return std::tuple{field{"gpu_period_*", &s::time, "count,mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
                     field{"gpu_period_*", &s::verdict},
-                    field{"gpu_period_host_mean_ms", &s::host_mean},
                     field{"host_runs_ahead", &s::is_longer},
                     field{"run_ahead_median_steps", &s::median_steps_ahead},
-                    field{"run_ahead_max_steps", &s::max_steps_ahead}};
+                    field{"run_ahead_max_steps", &s::max_steps_ahead},
+                    field{"gpu_period_samples_ms", &s::samples},
+                    field{"-gpu_period_host_mean_ms", &s::host_mean}};
 }
 constexpr auto describe(described_type<step_time_summary>) {
   using s = step_time_summary;
@@ -146,29 +149,29 @@ constexpr auto describe(described_type<step_summary>) {
   using s = step_summary;
   return std::tuple{field{"warmup", &s::warmup},
                     field{"excluded", &s::excluded},
-                    field{"*", &s::host, "count=measured"},
-                    field{"gpu_*", &s::gpu},
-                    field{"samples_ms", &s::host_samples},
-                    field{"gpu_samples_ms", &s::gpu_samples},
-                    field{"items", &s::items},
+                    field{"*", &s::host, "count=measured,mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
                     field{"item_name", &s::item_name},
                     field{"items_per_second", &s::items_per_second},
-                    field{"items_per_second_basis", &s::items_per_second_basis},
+                    field{"items_per_second_basis?", &s::items_per_second_basis},
+                    field{"gpu_*", &s::gpu, "mean_ms,std_ms,median_ms,min_ms,max_ms,p95_ms,p99_ms"},
                     field{"*", &s::host_verdict},
                     field{"gpu_*", &s::gpu_verdict},
-                    field{"clocks", &s::clocks},
-                    field{"stop", &s::stop},
                     field{"*", &s::gpu_period},
-                    field{"*", &s::step_time}};
+                    field{"*", &s::step_time},
+                    field{"clocks?", &s::clocks},
+                    field{"stop", &s::stop},
+                    field{"samples_ms", &s::host_samples},
+                    field{"gpu_samples_ms", &s::gpu_samples},
+                    field{"-items", &s::items}};
 }
 constexpr auto describe(described_type<gpu_work_summary>) {
   using s = gpu_work_summary;
-  return std::tuple{field{"gpu_operations", &s::operations},
-                    field{"kernels", &s::kernels},
-                    field{"gpu_kernel_ms", &s::kernel_time},
-                    field{"gpu_self_ms", &s::kernel_self},
+  return std::tuple{field{"gpu_kernel_ms", &s::kernel_time},
                     field{"gpu_busy_ms", &s::busy},
-                    field{"gpu_span_*", &s::span, "total_ms=gpu_span_ms,median_ms=gpu_span_p50_ms"},
+                    field{"gpu_self_ms", &s::kernel_self},
+                    field{"gpu_span_*", &s::span, "total_ms=gpu_span_ms,median_ms=gpu_span_p50_ms,p95_ms,p99_ms"},
+                    field{"kernels", &s::kernels},
+                    field{"gpu_operations", &s::operations},
                     field{"launch_latency_mean_us", &s::latency_mean},
                     field{"launch_latency_p95_us", &s::latency_p95}};
 }
@@ -182,8 +185,8 @@ constexpr auto describe(described_type<per_step_figures>) {
 }
 constexpr auto describe(described_type<scope_per_step>) {
   using s = scope_per_step;
-  return std::tuple{field{"steps", &s::steps}, field{"host_*", &s::host}, field{"gpu_*", &s::gpu},
-                    field{"gpu_host_copies_mean_ms", &s::host_copies}, field{"gpu_steps", &s::gpu_steps}};
+  return std::tuple{field{"steps", &s::steps}, field{"host_*", &s::host}, field{"gpu_steps", &s::gpu_steps}, field{"gpu_*", &s::gpu},
+                    field{"gpu_host_copies_mean_ms", &s::host_copies}};
 }
 constexpr auto describe(described_type<kernel_per_step>) {
   using s = kernel_per_step;
@@ -209,11 +212,11 @@ constexpr auto describe(described_type<roof_share>) {
 }
 constexpr auto describe(described_type<work_summary>) {
   using s = work_summary;
-  return std::tuple{field{"flops", &s::flops},
-                    field{"bytes", &s::bytes},
-                    field{"self_flops", &s::self_flops},
-                    field{"self_bytes", &s::self_bytes},
-                    field{"precision", &s::precision},
+  return std::tuple{field{"flops?", &s::flops},
+                    field{"bytes?", &s::bytes},
+                    field{"self_flops?", &s::self_flops},
+                    field{"self_bytes?", &s::self_bytes},
+                    field{"precision?", &s::precision},
                     field{"time_ms", &s::time},
                     field{"basis", &s::basis},
                     field{"tflops_per_s", &s::flops_per_second},
@@ -228,28 +231,31 @@ constexpr auto describe(described_type<scope_summary>) {
   return std::tuple{field{"path", &s::path},
                     field{"name", &s::name},
                     field{"depth", &s::depth},
-                    field{"parent", &s::parent},
                     field{"source", &s::source},
-                    field{"host_*", &s::host, "count=count,median_ms=host_p50_ms"},
+                    field{"host_*", &s::host, "count=count,total_ms,mean_ms,std_ms,min_ms,max_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
                     field{"host_self_ms", &s::host_self},
-                    field{"gpu_event_*", &s::gpu_events, "median_ms=gpu_event_p50_ms"},
-                    field{"*", &s::gpu},
-                    field{"*", &s::gpu_idle},
                     field{"share_of_parent", &s::share_of_parent},
                     field{"share_of_steps", &s::share_of_steps},
-                    field{"memory", &s::memory},
+                    field{"gpu_event_*", &s::gpu_events, "total_ms,mean_ms,std_ms,median_ms=gpu_event_p50_ms,p95_ms,p99_ms,count"},
+                    field{"*", &s::gpu},
+                    field{"*", &s::gpu_idle},
+                    field{"per_step", &s::per_step},
                     field{"work", &s::work},
-                    field{"per_step", &s::per_step}};
+                    field{"memory", &s::memory},
+                    field{"-parent", &s::parent}};
 }
 constexpr auto describe(described_type<scope_name_summary>) {
   using s = scope_name_summary;
-  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host, "count=count,median_ms=host_p50_ms"}, field{"*", &s::gpu},
-                    field{"*", &s::gpu_idle}, field{"work", &s::work}};
+  return std::tuple{field{"name", &s::name}, field{"host_*", &s::host, "count=count,total_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
+                    field{"*", &s::gpu}, field{"*", &s::gpu_idle}, field{"work", &s::work}};
 }
+/// Of one kernel, copy or call: microseconds.
+inline constexpr char const* times_in_us =
+    "count,total_ms,mean_ms=mean_us,median_ms=median_us,p95_ms=p95_us,p99_ms=p99_us,min_ms=min_us,max_ms=max_us,std_ms=std_us";
 constexpr auto describe(described_type<kernel_summary>) {
   using s = kernel_summary;
-  return std::tuple{field{"name", &s::name}, field{"mangled", &s::mangled}, field{"class", &s::kernel_class},
-                    field{"*", &s::time},    field{"share", &s::share},     field{"per_step", &s::per_step}};
+  return std::tuple{field{"name", &s::name},           field{"mangled?", &s::mangled}, field{"class", &s::kernel_class},
+                    field{"*", &s::time, times_in_us}, field{"share", &s::share},      field{"per_step", &s::per_step}};
 }
 constexpr auto describe(described_type<kernel_class_summary>) {
   using s = kernel_class_summary;
@@ -257,27 +263,27 @@ constexpr auto describe(described_type<kernel_class_summary>) {
 }
 constexpr auto describe(described_type<copy_summary>) {
   using s = copy_summary;
-  return std::tuple{field{"name", &s::name}, field{"*", &s::time}, field{"bytes", &s::bytes}};
+  return std::tuple{field{"name", &s::name}, field{"*", &s::time, times_in_us}, field{"bytes", &s::bytes}};
 }
 constexpr auto describe(described_type<api_summary>) {
   using s = api_summary;
-  return std::tuple{field{"name", &s::name}, field{"*", &s::time}};
+  return std::tuple{field{"name", &s::name}, field{"*", &s::time, times_in_us}};
 }
 constexpr auto describe(described_type<gpu_summary>) {
   using s = gpu_summary;
-  return std::tuple{field{"/gpu/*", &s::all},
-                    field{"/gpu/*", &s::idle},
-                    field{"/quality/unattributed_operations", &s::unattributed_operations},
-                    field{"/quality/unattributed_kernels", &s::unattributed_kernels},
-                    field{"/quality/unattributed_ms", &s::unattributed_time},
-                    field{"/quality/unknown_launches", &s::unknown_launches},
-                    field{"/quality/graph_operations", &s::operations_of_graphs},
-                    field{"/quality/unknown_graph_operations", &s::operations_of_unknown_graphs},
-                    field{"/kernels", &s::kernels},
+  return std::tuple{field{"/kernels", &s::kernels},
                     field{"/kernel_classes", &s::classes},
                     field{"/copies", &s::copies},
                     field{"/api", &s::api},
-                    field{"/gpu/steps", &s::steps}};
+                    field{"/gpu/steps", &s::steps},
+                    field{"/gpu/*", &s::all},
+                    field{"/gpu/*", &s::idle},
+                    field{"/quality/unattributed_kernels", &s::unattributed_kernels},
+                    field{"/quality/unattributed_operations", &s::unattributed_operations},
+                    field{"/quality/unattributed_ms", &s::unattributed_time},
+                    field{"/quality/unknown_launches", &s::unknown_launches},
+                    field{"/quality/graph_operations", &s::operations_of_graphs},
+                    field{"/quality/unknown_graph_operations", &s::operations_of_unknown_graphs}};
 }
 constexpr auto describe(described_type<budget_row>) {
   using s = budget_row;
@@ -293,16 +299,16 @@ constexpr auto describe(described_type<starving_scope>) {
 }
 constexpr auto describe(described_type<budget_summary>) {
   using s = budget_summary;
-  return std::tuple{field{"is_of_gpu", &s::is_of_gpu},
+  return std::tuple{field{"steps", &s::steps},
+                    field{"wall_of", &s::is_of_gpu},
                     field{"wall_ms", &s::wall},
                     field{"gpu_busy_ms", &s::busy},
                     field{"parts", &s::rows},
+                    field{"starving", &s::starving},
                     field{"overlap_ms", &s::overlap},
                     field{"copies", &s::copies},
                     field{"communication", &s::communication},
-                    field{"starving", &s::starving},
-                    field{"steps", &s::steps},
-                    field{"has_launches", &s::has_launches}};
+                    field{"-has_launches", &s::has_launches}};
 }
 constexpr auto describe(described_type<adopted_summary>) {
   using s = adopted_summary;
@@ -312,10 +318,10 @@ constexpr auto describe(described_type<adopted_summary>) {
                     field{"role", &s::role},
                     field{"count", &s::count},
                     field{"host_total_ms", &s::host_total},
-                    field{"own_host_total_ms", &s::own_host_total},
                     field{"gpu_operations", &s::operations},
                     field{"gpu_kernel_ms", &s::kernel_time},
                     field{"gpu_busy_ms", &s::busy},
+                    field{"own_host_total_ms", &s::own_host_total},
                     field{"own_gpu_kernel_ms", &s::own_kernel_time},
                     field{"kernel_ratio", &s::kernel_ratio},
                     field{"work", &s::work}};
@@ -326,12 +332,8 @@ constexpr auto describe(described_type<device_rates>) {
 }
 constexpr auto describe(described_type<limits_summary>) {
   using s = limits_summary;
-  return std::tuple{field{"device", &s::device},
-                    field{"source", &s::source},
-                    field{"reason", &s::why_no_peaks},
-                    field{"*", &s::peaks},
-                    field{"measured_rates", &s::measured_rates},
-                    field{"measured", &s::measured}};
+  return std::tuple{field{"device?", &s::device}, field{"source?", &s::source},    field{"reason?", &s::why_no_peaks},
+                    field{"*", &s::peaks},        field{"measured", &s::measured}, field{"-measured_rates", &s::measured_rates}};
 }
 constexpr auto describe(described_type<model_summary>) {
   using s = model_summary;
@@ -339,19 +341,19 @@ constexpr auto describe(described_type<model_summary>) {
                     field{"flops_source", &s::flops_source},
                     field{"tflops_per_s", &s::flops_per_second},
                     field{"basis", &s::basis},
-                    field{"precision", &s::precision},
-                    field{"peak_tflops", &s::peak_flops_per_second},
                     field{"mfu", &s::utilization},
+                    field{"peak_tflops", &s::peak_flops_per_second},
+                    field{"precision?", &s::precision},
+                    field{"reason?", &s::why_no_peak},
                     field{"measured_peak_tflops", &s::measured_peak_flops_per_second},
-                    field{"share_of_measured_peak", &s::share_of_measured},
-                    field{"reason", &s::why_no_peak}};
+                    field{"share_of_measured_peak", &s::share_of_measured}};
 }
 constexpr auto describe(described_type<memory_summary>) {
   using s = memory_summary;
-  return std::tuple{field{"source", &s::source},         field{"quantity", &s::quantity},
-                    field{"samples", &s::samples},       field{"first_bytes", &s::first_bytes},
+  return std::tuple{field{"samples", &s::samples},       field{"first_bytes", &s::first_bytes},
                     field{"last_bytes", &s::last_bytes}, field{"highest_sample_bytes", &s::highest_sample_bytes},
-                    field{"peak_bytes", &s::peak_bytes}, field{"peak_over", &s::peak_note}};
+                    field{"peak_bytes", &s::peak_bytes}, field{"peak_over?", &s::peak_note},
+                    field{"-source", &s::source},        field{"-quantity", &s::quantity}};
 }
 constexpr auto describe(described_type<allocator_summary>) {
   using s = allocator_summary;
@@ -394,22 +396,22 @@ constexpr auto describe(described_type<run_trend_summary>) {
 constexpr auto describe(described_type<summary>) {
   using s = summary;
   return std::tuple{field{"environment", &s::environment},
-                    field{"covers_steps", &s::covers_steps},
+                    field{"covers", &s::covers_steps},
                     field{"steps", &s::steps},
                     field{"scopes", &s::scopes},
                     field{"names", &s::names},
-                    field{"*", &s::gpu},
-                    field{"budget", &s::budget},
                     field{"adopted", &s::adopted},
                     field{"limits", &s::limits},
                     field{"model", &s::model},
-                    field{"memory_sources", &s::memory},
+                    field{"*", &s::gpu},
+                    field{"budget", &s::budget},
+                    field{"memory", &s::memory},
                     field{"allocators", &s::allocators},
                     field{"counters", &s::counters},
                     field{"trend", &s::trend},
-                    field{"/quality/collectors", &s::collectors},
                     field{"quality", &s::quality},
-                    field{"/quality/overhead/scopes", &s::scopes_recorded}};
+                    field{"/quality/overhead/scopes", &s::scopes_recorded},
+                    field{"/quality/collectors", &s::collectors}};
 }
 
 }  // namespace profkit::detail

@@ -13,9 +13,9 @@ template <class Struct, class Member>
 struct field {
   char const* name;
   Member Struct::*member;
-  /// "count=measured,max=longest": of a member whose own members are in the same object, the one described as "count" is there as
-  /// "measured", and so on.
-  char const* renamed = "";
+  /// "count=measured,mean_ms": of a member whose own members are in the same object, those described as "count" and "mean_ms" are there, in
+  /// this order, the first one as "measured". Empty: all of them.
+  char const* shown = "";
 };
 template <class Struct, class Member>
 field(char const*, Member Struct::*) -> field<Struct, Member>;

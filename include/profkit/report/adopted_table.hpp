@@ -6,11 +6,8 @@
 #include <string>
 
 #include "../analyze/summary.hpp"
-#include "gpu_json.hpp"
-#include "json_writer.hpp"
 #include "number_format.hpp"
 #include "table.hpp"
-#include "work_json.hpp"
 
 namespace profkit {
 
@@ -32,26 +29,4 @@ inline constexpr char const* adopted_note =
     "or\n"
     "for one inside it, each without those in it that work for another\n";
 
-namespace detail {
-
-/// "adopted" of `report.json`.
-inline void write_adopted(json_writer& json, summary const& of) {
-  write_list(json, "adopted", &of.adopted, [&](adopted_summary const& row) {
-    json.member("path", row.path);
-    json.member("name", row.name);
-    json.member("depth", row.depth);
-    json.member("role", row.role);
-    json.member("count", row.count);
-    json.member("host_total_ms", row.host_total.count());
-    json.member("gpu_operations", row.operations);
-    json.member("gpu_kernel_ms", count_of(row.kernel_time));
-    json.member("gpu_busy_ms", count_of(row.busy));
-    json.member("own_host_total_ms", count_of(row.own_host_total));
-    json.member("own_gpu_kernel_ms", count_of(row.own_kernel_time));
-    json.member("kernel_ratio", row.kernel_ratio);
-    write_work(json, row.work);
-  });
-}
-
-}  // namespace detail
 }  // namespace profkit

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "../analyze/summary.hpp"
-#include "gpu_json.hpp"
-#include "json_writer.hpp"
 #include "number_format.hpp"
 #include "shown_text.hpp"
 #include "table.hpp"
@@ -145,59 +143,5 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
   beside("communication", budget.communication);
   return text + "\n";
 }
-
-namespace detail {
-
-inline void write_causes(json_writer& json, budget_summary const& budget, std::array<milliseconds, idle_causes> const& of) {
-  for (std::size_t cause = 0; cause < idle_causes; ++cause) {
-    json.member(idle_cause_keys[cause], is_known(budget, cause) ? std::optional{of[cause].count()} : std::nullopt);
-  }
-}
-
-/// Times over all steps in which kernels were collected, as everywhere in report.json.
-inline void write_budget(json_writer& json, std::optional<budget_summary> const& of) {
-  json.key("budget");
-  if (!of) {
-    json.value(std::nullopt);
-    return;
-  }
-  auto const share = [&](milliseconds part) { return of->wall.count() > 0.0 ? std::optional{part / of->wall} : std::nullopt; };
-  json.begin_object();
-  json.member("steps", of->steps);
-  json.member("wall_of", of->is_of_gpu ? "GPU step time (kernels)" : "host step time");
-  json.member("wall_ms", of->wall.count());
-  json.member("gpu_busy_ms", of->busy.count());
-  json.key("gpu_idle");
-  json.begin_object();
-  write_causes(json, *of, idle_of_all(*of));
-  json.end_object();
-  write_list(json, "parts", &of->rows, [&](budget_row const& row) {
-    json.member("part", row.part);
-    json.member("gpu_busy_ms", row.busy.count());
-    json.key("gpu_idle");
-    json.begin_object();
-    write_causes(json, *of, row.idle);
-    json.end_object();
-    json.member("total_ms", row.total.count());
-    json.member("share", share(row.total));
-  });
-  write_list(json, "starving", &of->starving, [&](starving_scope const& row) {
-    json.member("name", row.name);
-    json.member("total_ms", row.total.count());
-    json.member("share", share(row.total));
-    write_causes(json, *of, row.by_cause);
-  });
-  json.member("overlap_ms", of->overlap.count());
-  for (auto const& [name, work] : {std::pair{"copies", &of->copies}, std::pair{"communication", &of->communication}}) {
-    json.key(name);
-    json.begin_object();
-    json.member("busy_ms", work->busy.count());
-    json.member("exposed_ms", work->exposed.count());
-    json.end_object();
-  }
-  json.end_object();
-}
-
-}  // namespace detail
 
 }  // namespace profkit

@@ -12,8 +12,6 @@
 #include <vector>
 
 #include "../analyze/summary.hpp"
-#include "gpu_json.hpp"
-#include "json_writer.hpp"
 #include "number_format.hpp"
 #include "table.hpp"
 
@@ -103,41 +101,6 @@ namespace detail {
 
 inline bool has_polled_memory(summary const& of) {
   return std::any_of(of.allocators.begin(), of.allocators.end(), [](allocator_summary const& each) { return each.is_polled; });
-}
-
-/// "peak_bytes" and "memory" of a scope in `report.json`.
-inline void write_scope_memory(json_writer& json, scope_summary const& of) {
-  auto const first = std::find_if(of.memory.begin(), of.memory.end(), [](scope_memory_summary const& each) { return !each.is_polled; });
-  scope_memory_summary const* const main = first != of.memory.end() ? &*first : of.memory.empty() ? nullptr : &of.memory.front();
-  json.member("peak_bytes", main != nullptr ? std::optional{main->peak_bytes} : std::nullopt);
-  write_list(json, "memory", &of.memory, [&](scope_memory_summary const& each) {
-    json.member("source", each.source);
-    json.member("polled", each.is_polled);
-    json.member("peak_bytes", each.peak_bytes);
-    json.member("own_peak_bytes", each.own_peak_bytes);
-    json.member("retained_bytes", each.retained_bytes);
-    json.member("own_retained_bytes", each.own_retained_bytes);
-    json.member("allocated_bytes", each.allocated_bytes);
-    json.member("own_allocated_bytes", each.own_allocated_bytes);
-    json.member("allocations", each.allocations);
-    json.member("wide_peak_bytes", each.wide_peak_bytes);
-    json.member("own_change_bytes", each.own_change_bytes);
-  });
-}
-
-/// "allocators" of `report.json`.
-inline void write_allocators(json_writer& json, summary const& of) {
-  write_list(json, "allocators", &of.allocators, [&](allocator_summary const& each) {
-    json.member("source", each.source);
-    json.member("polled", each.is_polled);
-    json.member("first_bytes", each.first_bytes);
-    json.member("last_bytes", each.last_bytes);
-    json.member("highest_bytes", each.highest_bytes);
-    json.member("outside_change_bytes", each.outside_change_bytes);
-    json.member("between_steps_change_bytes", each.between_steps_change_bytes);
-    json.member("unknown_releases", each.unknown_releases);
-    json.member("reused_addresses", each.reused_addresses);
-  });
 }
 
 }  // namespace detail

@@ -1,280 +1,265 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "../analyze/gpu/device_clocks.hpp"
 #include "../analyze/summary.hpp"
+#include "../analyze/summary_fields.hpp"
+#include "../profile/described.hpp"
+#include "../profile/time.hpp"
+#include "../profile/work.hpp"
 #include "../version.hpp"
-#include "adopted_table.hpp"
 #include "budget_table.hpp"
-#include "gpu_json.hpp"
-#include "json_writer.hpp"
-#include "memory_table.hpp"
-#include "per_step_json.hpp"
-#include "trend_json.hpp"
-#include "verdict_json.hpp"
-#include "work_json.hpp"
+#include "json_names.hpp"
+#include "json_text.hpp"
+#include "verdict_text.hpp"
 
 namespace profkit {
 
 namespace detail {
 
-inline void write_environment(json_writer& json, environment_record const& of) {
-  json.key("environment");
-  json.begin_object();
-  json.member("host", known(of.host));
-  json.member("gpu", known(of.gpu));
-  json.member("driver", known(of.driver));
-  json.member("cuda", known(of.cuda));
-  json.key("command");
-  json.begin_array();
-  for (std::string const& argument : of.command) json.value(argument);
-  json.end_array();
-  json.key("host_speed");
-  if (of.host_speed) {
-    auto const us_of = [](std::chrono::nanoseconds time) {
-      return time.count() > 0 ? std::optional{static_cast<double>(time.count()) / 1000.0} : std::nullopt;
+/// Writes a summary by its description (`summary_fields.hpp`), and beside the members what the document says in other words.
+class summary_json_writer {
+ public:
+  explicit summary_json_writer(summary const& what) : what_{what} {}
+
+  [[nodiscard]] std::string write() && {
+    document_.add("schema", json_value(1));
+    document_.object("profkit").add("version", json_value(version));
+    add_members(document_, {}, &what_);
+    keep_places();
+    std::string text = document_.text();
+    text += '\n';
+    return text;
+  }
+
+ private:
+  /// @param of null: its members are n/a.
+  template <class T>
+  void add_members(json_object& to, json_naming const& names, T const* of) {
+    auto const add = [&](auto const& each) {
+      add_member(to, names, each.name, each.shown, of != nullptr && is_known(*of, each.name) ? &(of->*each.member) : nullptr);
+      add_words(to, names.prefix, each.name, of);
     };
-    json.begin_object();
-    json.member("probe_before_us", us_of(of.host_speed->before));
-    json.member("probe_after_us", us_of(of.host_speed->after));
-    json.member("waiting_share", of.host_speed->waiting);
-    json.end_object();
-  } else {
-    json.value(std::nullopt);
+    std::string_view rest = names.shown;
+    do {
+      std::string_view key = next_part(rest, ',');
+      std::string_view const name = next_part(key, '=');
+      std::apply([&](auto const&... each) { ((name.empty() || name == each.name ? add(each) : void()), ...); },
+                 describe(described_type<T>{}));
+    } while (!rest.empty());
   }
-  json.end_object();
-}
 
-inline void write_samples(json_writer& json, char const* name, std::vector<milliseconds> const& samples) {
-  json.key(name);
-  json.begin_array();
-  for (milliseconds const sample : samples) json.value(sample.count());
-  json.end_array();
-}
+  /// @param value null: n/a.
+  template <class Member>
+  void add_member(json_object& to, json_naming const& names, std::string_view described, std::string_view shown, Member const* value) {
+    json_name const name{described};
+    if (name.is_hidden) return;
+    json_object& object = name.is_absolute ? object_at(name.object, value != nullptr) : to;
+    json_naming const here = name.is_absolute ? json_naming{} : names;
+    if (name.is_flat) return add_flat(object, {here.prefix + std::string{name.key}, shown}, value);
+    std::string const key = here.key_of(name.key).value_or("");
+    bool const is_absent = value == nullptr || (name.is_null_if_empty && is_empty(*value));
+    if (!is_absent) return add_value(object, key, *value);
+    // Samples are an empty list where there are none.
+    object.add(key, std::is_same_v<Member, std::vector<milliseconds>> ? "[]" : json_value(std::nullopt));
+  }
 
-/// The steps' times on the devices by the operations launched in them, and what follows for the step time.
-inline void write_gpu_period(json_writer& json, step_summary const& of) {
-  gpu_period_summary const* const known = of.gpu_period ? &*of.gpu_period : nullptr;
-  duration_summary const time = known == nullptr ? duration_summary{} : known->time;
-  json.member("gpu_period_count", known == nullptr ? std::nullopt : std::optional{time.count});
-  json.member("gpu_period_mean_ms", count_of(time.mean));
-  json.member("gpu_period_std_ms", count_of(time.standard_deviation));
-  json.member("gpu_period_median_ms", count_of(time.median));
-  json.member("gpu_period_min_ms", count_of(time.min));
-  json.member("gpu_period_max_ms", count_of(time.max));
-  json.member("gpu_period_p95_ms", count_of(time.p95));
-  json.member("gpu_period_p99_ms", count_of(time.p99));
-  write_verdict(json, "gpu_period_", known == nullptr ? nullptr : &known->verdict, of.clocks);
-  json.member("host_runs_ahead", known == nullptr ? std::nullopt : std::optional{known->is_longer});
-  json.member("run_ahead_median_steps", known == nullptr ? std::nullopt : known->median_steps_ahead);
-  json.member("run_ahead_max_steps", known == nullptr ? std::nullopt : known->max_steps_ahead);
-  json.member("step_time_ms", of.step_time ? std::optional{of.step_time->mean.count()} : std::nullopt);
-  json.member("step_time_basis", of.step_time ? std::optional{of.step_time->basis} : std::nullopt);
-  json.member("step_time_verdict", of.step_time ? std::optional{verdict_name(of.step_time->verdict)} : std::nullopt);
-}
+  json_object& object_at(std::string_view place, bool is_known) {
+    json_object* object = &document_;
+    while (!place.empty()) object = &object->object(next_part(place, '/'), is_known);
+    return *object;
+  }
 
-inline void write_steps(json_writer& json, step_summary const& of) {
-  json.key("steps");
-  json.begin_object();
-  json.member("warmup", of.warmup);
-  json.member("measured", of.host.count);
-  json.member("excluded", of.excluded);
-  json.member("mean_ms", count_of(of.host.mean));
-  json.member("std_ms", count_of(of.host.standard_deviation));
-  json.member("median_ms", count_of(of.host.median));
-  json.member("min_ms", count_of(of.host.min));
-  json.member("max_ms", count_of(of.host.max));
-  json.member("p95_ms", count_of(of.host.p95));
-  json.member("p99_ms", count_of(of.host.p99));
-  json.member("item_name", of.item_name);
-  json.member("items_per_second", of.items_per_second);
-  json.member("items_per_second_basis", known(of.items_per_second_basis));
-  json.member("gpu_mean_ms", count_of(of.gpu ? of.gpu->mean : std::nullopt));
-  json.member("gpu_std_ms", count_of(of.gpu ? of.gpu->standard_deviation : std::nullopt));
-  json.member("gpu_median_ms", count_of(of.gpu ? of.gpu->median : std::nullopt));
-  json.member("gpu_min_ms", count_of(of.gpu ? of.gpu->min : std::nullopt));
-  json.member("gpu_max_ms", count_of(of.gpu ? of.gpu->max : std::nullopt));
-  json.member("gpu_p95_ms", count_of(of.gpu ? of.gpu->p95 : std::nullopt));
-  json.member("gpu_p99_ms", count_of(of.gpu ? of.gpu->p99 : std::nullopt));
-  write_verdict(json, "", &of.host_verdict, of.clocks);
-  write_verdict(json, "gpu_", of.gpu_verdict ? &*of.gpu_verdict : nullptr, of.clocks);
-  write_gpu_period(json, of);
-  write_clocks(json, of.clocks);
-  write_stop(json, of.stop);
-  write_samples(json, "samples_ms", of.host_samples);
-  write_samples(json, "gpu_samples_ms", of.gpu_samples);
-  write_samples(json, "gpu_period_samples_ms", of.gpu_period ? of.gpu_period->samples : std::vector<milliseconds>{});
-  json.end_object();
-}
-
-inline void write_scope(json_writer& json, scope_summary const& of) {
-  json.begin_object();
-  json.member("path", of.path);
-  json.member("name", of.name);
-  json.member("depth", of.depth);
-  json.member("source", of.source);
-  json.member("count", of.host.count);
-  json.member("host_total_ms", of.host.total.count());
-  json.member("host_mean_ms", count_of(of.host.mean));
-  json.member("host_std_ms", count_of(of.host.standard_deviation));
-  json.member("host_min_ms", count_of(of.host.min));
-  json.member("host_max_ms", count_of(of.host.max));
-  write_quantiles(json, "host_", &of.host);
-  json.member("host_self_ms", of.host_self.count());
-  json.member("share_of_parent", of.share_of_parent);
-  json.member("share_of_steps", of.share_of_steps);
-  json.member("gpu_event_total_ms", of.gpu_events ? std::optional{of.gpu_events->total.count()} : std::nullopt);
-  json.member("gpu_event_mean_ms", count_of(of.gpu_events ? of.gpu_events->mean : std::nullopt));
-  json.member("gpu_event_std_ms", count_of(of.gpu_events ? of.gpu_events->standard_deviation : std::nullopt));
-  write_quantiles(json, "gpu_event_", of.gpu_events ? &*of.gpu_events : nullptr);
-  json.member("gpu_event_count", of.gpu_events ? std::optional{of.gpu_events->count} : std::nullopt);
-  write_gpu_work(json, of.gpu);
-  write_gpu_idle(json, of.gpu_idle);
-  write_per_step(json, of.per_step);
-  write_work(json, of.work);
-  write_scope_memory(json, of);
-  json.end_object();
-}
-
-inline void write_memory(json_writer& json, std::vector<memory_summary> const& of) {
-  std::map<std::string, std::vector<memory_summary const*>> by_source;
-  for (memory_summary const& each : of) by_source[each.source].push_back(&each);
-  json.key("memory");
-  json.begin_object();
-  for (auto const& [source, quantities] : by_source) {
-    json.key(source);
-    json.begin_object();
-    for (memory_summary const* const each : quantities) {
-      json.key(each->quantity);
-      json.begin_object();
-      json.member("samples", each->samples);
-      json.member("first_bytes", each->first_bytes);
-      json.member("last_bytes", each->last_bytes);
-      json.member("highest_sample_bytes", each->highest_sample_bytes);
-      json.member("peak_bytes", each->peak_bytes);
-      json.member("peak_over", known(each->peak_note));
-      json.end_object();
+  template <class T>
+  void add_flat(json_object& to, json_naming const& names, T const* of) {
+    if constexpr (is_described<T>) add_members(to, names, of);  // no name of another member ends with a star
+  }
+  template <class T>
+  void add_flat(json_object& to, json_naming const& names, std::optional<T> const* of) {
+    add_flat(to, names, of != nullptr && *of ? &**of : nullptr);
+  }
+  void add_flat(json_object& to, json_naming const&, std::array<milliseconds, idle_causes> const* of) {
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) {
+      bool const is_measured = of != nullptr && what_.budget && detail::is_known(*what_.budget, cause);
+      to.add(idle_cause_keys[cause], is_measured ? json_value((*of)[cause].count()) : json_value(std::nullopt));
     }
-    json.end_object();
   }
-  json.end_object();
-}
 
-inline void write_counters(json_writer& json, std::vector<counter_summary> const& of) {
-  json.key("counters");
-  json.begin_array();
-  for (counter_summary const& each : of) {
-    json.begin_object();
-    json.member("name", each.name);
-    json.member("count", each.count);
-    json.member("last", each.last);
-    json.member("mean", each.mean);
-    json.member("min", each.min);
-    json.member("max", each.max);
-    json.member("not_finite", each.not_finite);
-    json.end_object();
+  template <class T>
+  void add_value(json_object& to, std::string const& key, T const& value) {
+    if constexpr (is_described<T>) {
+      add_members(to.object(key), {}, &value);
+    } else {
+      to.add(key, text(value, key, to.depth() + 1));
+    }
   }
-  json.end_array();
-}
+  template <class T>
+  void add_value(json_object& to, std::string const& key, std::optional<T> const& value) {
+    if (value) return add_value(to, key, *value);
+    to.add(key, json_value(std::nullopt));
+  }
+  void add_value(json_object& to, std::string const& key, std::array<milliseconds, idle_causes> const& value) {
+    add_flat(to.object(key), {}, &value);
+  }
+  /// By source and quantity.
+  void add_value(json_object& to, std::string const& key, std::vector<memory_summary> const& value) {
+    std::map<std::string, std::vector<memory_summary const*>> by_source;
+    for (memory_summary const& each : value) by_source[each.source].push_back(&each);
+    json_object& sources = to.object(key);
+    for (auto const& [source, quantities] : by_source) {
+      for (memory_summary const* const each : quantities) add_members(sources.object(source).object(each->quantity), {}, each);
+    }
+  }
+  /// By precision.
+  void add_value(json_object& to, std::string const& key, std::array<std::optional<double>, precision_count> const& value) {
+    for (std::size_t i = 1; i < precision_count; ++i) to.object(key).add(precision_names[i], text(value[i], key, 0));
+  }
 
-/// What a snapshot of a running session lacks; null in the report of a session that has ended.
-inline void write_snapshot(json_writer& json, std::optional<snapshot_record> const& of) {
-  json.key("snapshot");
-  if (!of) return json.value(std::nullopt);
-  json.begin_object();
-  json.member("step_open", of->is_step_open);
-  json.member("behind", of->is_behind);
-  json.member("missing_operations", of->missing_operations);
-  json.member("untimed_steps", of->untimed_steps);
-  json.end_object();
-}
+  template <class T>
+  std::string text(T const& value, std::string_view key, std::size_t depth) {
+    if constexpr (is_described<T>) {
+      json_object object{depth};
+      add_members(object, {}, &value);
+      return object.text();
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return json_value(number_unit(key).written(value));
+    } else if constexpr (std::is_enum_v<T>) {
+      return json_value(std::nullopt);  // it has no words, and is hidden
+    } else {
+      return json_value(value);
+    }
+  }
+  template <class T>
+  std::string text(std::optional<T> const& value, std::string_view key, std::size_t depth) {
+    return value ? text(*value, key, depth) : json_value(std::nullopt);
+  }
+  template <class T>
+  std::string text(std::vector<T> const& values, std::string_view key, std::size_t depth) {
+    json_list list{depth};
+    for (T const& each : values) list.add(text(each, key, depth + 1));
+    return std::move(list).take();
+  }
+  static std::string text(milliseconds value, std::string_view key, std::size_t) {
+    return json_value(milliseconds_unit(key).written(value.count()));
+  }
+  static std::string text(std::chrono::nanoseconds value, std::string_view key, std::size_t) {
+    return json_value(nanoseconds_unit(key).written(static_cast<double>(value.count())));
+  }
+  static std::string text(bool value, std::string_view key, std::size_t) {
+    json_words const* const words = words_of(key);
+    return words == nullptr ? json_value(value) : json_value(value ? words->if_true : words->if_false);
+  }
+  static std::string text(step_verdict value, std::string_view, std::size_t) { return json_value(verdict_name(value)); }
+  static std::string text(precision value, std::string_view, std::size_t) { return json_value(name_of(value)); }
+  static std::string text(work_bound value, std::string_view, std::size_t) {
+    return json_value(value == work_bound::memory ? "memory" : "compute");
+  }
 
-inline void write_quality(json_writer& json, summary const& of) {
-  json.key("quality");
-  json.begin_object();
-  json.member("not_recorded", known(of.quality.not_recorded));
-  json.member("dropped_events", of.quality.dropped_events);
-  json.member("events_without_memory", of.quality.events_without_memory);
-  json.member("events_without_log", of.quality.events_without_log);
-  json.member("interrupting_events", of.quality.interrupting_events);
-  json.member("misnested_scopes", of.quality.misnested_scopes);
-  json.member("unmatched_ends", of.quality.unmatched_ends);
-  json.key("wrong_ends");
-  json.begin_array();
-  for (wrong_end_record const& each : of.quality.wrong_ends) {
-    json.begin_object();
-    json.member("what", each.what);
-    json.member("count", each.count);
-    json.end_object();
+  template <class T>
+  static bool is_empty(T const& value) {
+    if constexpr (std::is_arithmetic_v<T>) return value <= T{};
+    return false;
   }
-  json.end_array();
-  json.member("unkept_records", of.quality.unkept_records);
-  json.member("rowless_scopes", of.quality.rowless_scopes);
-  write_gpu_quality(json, of);
-  json.member("open_scopes", of.quality.open_scopes);
-  json.member("abandoned_steps", of.quality.abandoned_steps);
-  json.member("untimed_gpu_scopes", of.quality.untimed_gpu_scopes);
-  json.member("unread_gpu_times", of.quality.unread_gpu_times);
-  json.member("clock_changes", of.quality.clock_changes);
-  json.member("clock_change_ms", milliseconds{of.quality.clock_change}.count());
-  json.member("uncertain_operations", of.quality.uncertain_operations);
-  json.member("clock", known(of.quality.clock));
-  write_snapshot(json, of.quality.snapshot);
-  json.key("overhead");
-  json.begin_object();
-  json.member("host_ns_per_scope", static_cast<double>(of.quality.cost_of_1000_scopes.count()) / 1000.0);
-  json.member("scopes", of.scopes_recorded);
-  json.member("between_steps_ms", milliseconds{of.quality.bookkeeping}.count());
-  json.end_object();
-  json.key("collectors");
-  json.begin_array();
-  for (collector_record const& each : of.collectors) {
-    json.begin_object();
-    json.member("name", each.name);
-    json.member("status", each.status);
-    json.member("reason", known(each.reason));
-    json.end_object();
+  static bool is_empty(std::string const& value) { return value.empty(); }
+  static bool is_empty(std::chrono::nanoseconds value) { return value.count() <= 0; }
+  static bool is_empty(precision value) { return value == precision::unknown; }
+  template <class T>
+  static bool is_empty(std::vector<T> const& value) {
+    return value.empty();
   }
-  json.end_array();
-  json.end_object();
-}
+
+  /// Whether a member has been measured that has a value in any case.
+  template <class T>
+  [[nodiscard]] static bool is_known(T const&, std::string_view) {
+    return true;
+  }
+  [[nodiscard]] bool is_known(quality_record const&, std::string_view name) const {
+    return what_.gpu || (name != "dropped_kernels" && name != "invalid_kernels");
+  }
+  [[nodiscard]] static bool is_known(scope_per_step const& of, std::string_view name) { return of.gpu || name != "gpu_steps"; }
+
+  /// What follows from members, behind the one of that name.
+  template <class T>
+  static void add_words(json_object&, std::string const&, std::string_view, T const*) {}
+  void add_words(json_object& to, std::string const& prefix, std::string_view name, verdict_summary const* of) const {
+    auto const add = [&](char const* key, auto&& words) {
+      to.add(prefix + key, of != nullptr ? json_value(words()) : json_value(std::nullopt));
+    };
+    if (name == "verdict") add("verdict_reason", [&] { return verdict_reason(*of, what_.steps.clocks); });
+    if (name == "steady_from") add("warmup_verdict", [&] { return warmup_words(*of); });
+  }
+  static void add_words(json_object& to, std::string const&, std::string_view name, clock_summary const* of) {
+    if (name != "highest_mhz") return;
+    json_list reasons{to.depth() + 1};
+    for (std::string const& reason : clock_reason_names(of->reasons)) reasons.add(json_value(reason));
+    to.add("reasons", std::move(reasons).take());
+  }
+  /// The peak is that of the first allocator that was listened to, or else of the first one.
+  static void add_words(json_object& to, std::string const&, std::string_view name, scope_summary const* of) {
+    if (name != "work") return;
+    auto const heard = std::find_if(of->memory.begin(), of->memory.end(), [](scope_memory_summary const& each) { return !each.is_polled; });
+    auto const main = heard != of->memory.end() ? heard : of->memory.begin();
+    to.add("peak_bytes", main != of->memory.end() ? json_value(main->peak_bytes) : json_value(std::nullopt));
+  }
+  void add_words(json_object& to, std::string const&, std::string_view name, budget_summary const* of) {
+    if (name == "gpu_busy_ms") add_value(to, "gpu_idle", idle_of_all(*of));
+  }
+  void add_words(json_object& to, std::string const&, std::string_view name, budget_row const* of) const {
+    if (name == "total_ms") add_share(to, of->total);
+  }
+  void add_words(json_object& to, std::string const&, std::string_view name, starving_scope const* of) const {
+    if (name == "total_ms") add_share(to, of->total);
+  }
+  void add_share(json_object& to, milliseconds part) const {
+    milliseconds const wall = what_.budget ? what_.budget->wall : milliseconds{};
+    to.add("share", wall.count() > 0.0 ? json_value(part / wall) : json_value(std::nullopt));
+  }
+  /// Peaks are without sparsity.
+  static void add_words(json_object& to, std::string const&, std::string_view name, limits_summary const*) {
+    if (name == "device?") to.add("dense", json_value(true));
+  }
+  /// The utilisation stands with its denominator in full.
+  void add_words(json_object& to, std::string const&, std::string_view name, model_summary const*) {
+    if (name == "peak_tflops") add_member(to, {}, "device?", {}, &what_.limits.device);
+    if (name != "precision?") return;
+    to.add("dense", json_value(true));
+    add_member(to, {}, "source?", {}, &what_.limits.source);
+  }
+
+  /// Schema 1 has some members behind others than the description. It is kept to the byte, although no reader of JSON sees the order.
+  void keep_places() {
+    document_.move_behind("quality", "trend");
+    json_object& steps = document_.object("steps");
+    steps.move_behind("excluded", "measured");
+    steps.move_behind("gpu_period_samples_ms", "gpu_samples_ms");
+    json_object& quality = document_.object("quality");
+    for (char const* const key : {"unknown_graph_operations", "graph_operations", "unknown_launches", "unattributed_ms",
+                                  "unattributed_operations", "unattributed_kernels"}) {
+      quality.move_behind(key, "invalid_kernels");
+    }
+    quality.object("overhead").move_behind("between_steps_ms", "scopes");
+  }
+
+  summary const& what_;
+  json_object document_;
+};
 
 }  // namespace detail
 
 /// The summary as JSON (RFC 8259): `report.json`. A quantity that was not measured is null; times are milliseconds.
-[[nodiscard]] inline std::string report_json(summary const& of) {
-  detail::json_writer json;
-  json.begin_object();
-  json.member("schema", 1);
-  json.key("profkit");
-  json.begin_object();
-  json.member("version", version);
-  json.end_object();
-  detail::write_environment(json, of.environment);
-  json.member("covers", of.covers_steps ? "measured steps" : "session");
-  detail::write_steps(json, of.steps);
-  json.key("scopes");
-  json.begin_array();
-  for (scope_summary const& each : of.scopes) detail::write_scope(json, each);
-  json.end_array();
-  detail::write_names(json, of);
-  detail::write_adopted(json, of);
-  detail::write_limits(json, of);
-  detail::write_gpu(json, of.gpu);
-  detail::write_budget(json, of.budget);
-  detail::write_memory(json, of.memory);
-  detail::write_allocators(json, of);
-  detail::write_counters(json, of.counters);
-  detail::write_trend(json, of.trend);
-  detail::write_quality(json, of);
-  json.end_object();
-  return std::move(json).take();
-}
+[[nodiscard]] inline std::string report_json(summary const& of) { return detail::summary_json_writer{of}.write(); }
 
 }  // namespace profkit

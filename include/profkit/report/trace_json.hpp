@@ -21,7 +21,7 @@
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
-#include "json_writer.hpp"
+#include "json_text.hpp"
 #include "trace_content.hpp"
 #include "trace_output.hpp"
 

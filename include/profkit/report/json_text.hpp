@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../profile/finite.hpp"
+#include "shown_text.hpp"
+
+// JSON (RFC 8259) as text: values, and objects and lists that are indented by their depth in the document.
+
+namespace profkit::detail {
+
+/// Quoted and escaped; bytes that are not UTF-8 become U+FFFD.
+inline std::string json_string(std::string_view text) {
+  auto const is_plain = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
+  std::string result = "\"";
+  while (!text.empty()) {
+    std::size_t length = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+    char const c = text.front();
+    if (length == 0) length = utf8_sequence(text);
+    if (length == 0) {
+      result += "\\ufffd";
+    } else if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20U) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result + "\"";
+}
+
+inline std::string json_value(std::string_view text) { return json_string(text); }
+inline std::string json_value(char const* text) { return json_string(text); }
+inline std::string json_value(std::string const& text) { return json_string(text); }
+inline std::string json_value(bool truth) { return truth ? "true" : "false"; }
+inline std::string json_value(std::nullopt_t) { return "null"; }
+/// What is not a number becomes null: JSON has no infinity.
+inline std::string json_value(double number) { return is_finite(number) ? fmt::format("{}", number) : "null"; }
+template <class Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
+std::string json_value(Integer number) {
+  return fmt::format("{}", number);
+}
+template <class T>
+std::string json_value(std::optional<T> const& value) {
+  return value ? json_value(*value) : json_value(std::nullopt);
+}
+
+/// Adds an element to the text of an object or a list, on a line of its own.
+inline void add_json_line(std::string& text, std::size_t depth, std::string_view line) {
+  if (text.back() != '{' && text.back() != '[') text += ',';
+  text += '\n';
+  text.append(2 * (depth + 1), ' ');
+  text += line;
+}
+
+/// Ends the text of an object or a list.
+inline void close_json(std::string& text, std::size_t depth, char bracket) {
+  if (text.back() != '{' && text.back() != '[') {
+    text += '\n';
+    text.append(2 * depth, ' ');
+  }
+  text += bracket;
+}
+
+/// A list: of values, or of texts of objects one deeper.
+class json_list {
+ public:
+  explicit json_list(std::size_t depth) : depth_{depth} {}
+
+  void add(std::string_view value) { add_json_line(text_, depth_, value); }
+
+  [[nodiscard]] std::string take() && {
+    close_json(text_, depth_, ']');
+    return std::move(text_);
+  }
+
+ private:
+  std::size_t depth_;
+  std::string text_ = "[";
+};
+
+/// An object: its members in the order in which they were added.
+class json_object {
+ public:
+  /// @param depth 0: the document.
+  explicit json_object(std::size_t depth = 0) : depth_{depth} {}
+
+  [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
+
+  /// @param value JSON, of a list or an object one deeper than this one.
+  void add(std::string_view key, std::string value) { members_.push_back({std::string{key}, std::move(value), nullptr}); }
+
+  /// The object that is a member of this one; it is made where it is not there.
+  /// @param is_known false: it stays null until it is asked for with true.
+  json_object& object(std::string_view key, bool is_known = true) {
+    auto found = find(key);
+    if (found == members_.end()) {
+      found = members_.insert(found, {std::string{key}, {}, std::make_unique<json_object>(depth_ + 1)});
+      found->object->is_null_ = true;
+    }
+    if (is_known) found->object->is_null_ = false;
+    return *found->object;
+  }
+
+  /// Moves a member behind another one.
+  void move_behind(std::string_view key, std::string_view other) {
+    auto const from = find(key);
+    auto const to = find(other);
+    if (from == members_.end() || to == members_.end()) return;
+    if (from < to) {
+      std::rotate(from, from + 1, to + 1);
+    } else {
+      std::rotate(to + 1, from, from + 1);
+    }
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string result;
+    result.reserve(length());
+    add_to(result);
+    return result;
+  }
+
+ private:
+  struct member {
+    std::string key;
+    std::string value;
+    std::unique_ptr<json_object> object;  ///< the value, where it is an object
+  };
+
+  void add_to(std::string& text) const {
+    if (is_null_) {
+      text += "null";
+      return;
+    }
+    text += '{';
+    for (member const& each : members_) {
+      add_json_line(text, depth_, json_string(each.key));
+      text += ": ";
+      if (each.object == nullptr) {
+        text += each.value;
+      } else {
+        each.object->add_to(text);
+      }
+    }
+    close_json(text, depth_, '}');
+  }
+
+  /// At least as long as the text is, but for characters of keys that are escaped.
+  [[nodiscard]] std::size_t length() const {
+    std::size_t result = 2 * depth_ + 4;
+    for (member const& each : members_) {
+      result += each.key.size() + each.value.size() + 2 * depth_ + 8 + (each.object == nullptr ? 0 : each.object->length());
+    }
+    return result;
+  }
+
+  std::vector<member>::iterator find(std::string_view key) {
+    return std::find_if(members_.begin(), members_.end(), [&](member const& each) { return each.key == key; });
+  }
+
+  std::size_t depth_;
+  bool is_null_ = false;
+  std::vector<member> members_;
+};
+
+}  // namespace profkit::detail
