@@ -48,7 +48,7 @@ def marked_bytes(picture, mark):
 
 
 def check_memory(checks, place):
-    checker = ROOT / "scripts/lib/check_memory_snapshot.py"
+    checker = ROOT / "examples/transformer_train/tests/check_memory_snapshot.py"
     for mode in ("fwd", "train"):
         folder = place.out / f"memory-{mode}"
         report, _ = train(place, [*Run("small", 512, mode, "fp32").options(3, 3), "--memory-snapshot"], folder, "memory.log")

@@ -60,7 +60,7 @@ def check_picture(root, page, profkit):
 
 def check_costs(root):
     """The rows under 'Overhead' are those that the committed results give."""
-    script = root / "scripts/lib/cost_ranges.py"
+    script = root / "bench/cost_ranges.py"
     done = subprocess.run([sys.executable, script, "--check", root / "README.md", root / "docs/kernels.md"], stdout=subprocess.PIPE, text=True,
                           check=False, timeout=60)
     print(done.stdout.splitlines()[-1])

@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 
-RESULTS = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/results"
+RESULTS = pathlib.Path(__file__).resolve().parent.parent / "docs/results"
 GPU_BENCH = ("h200/gpu_bench.json", "h200/gpu_bench_quieter_host.json")
 
 
