@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -219,4 +220,131 @@ TEST_CASE("a journal of another format, or a file that is none, is named", "[jou
   CHECK_THROWS_MATCHES(profkit::load_journal(file.path), profkit::error,
                        MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("not a profkit journal")));
   CHECK_THROWS_AS(profkit::load_journal("/nowhere/journal"), profkit::error);
+}
+
+TEST_CASE("a reader of a journal that grows goes on where it stopped, and leaves a cut frame for the next time", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  profkit::journal_reader reader{file.path};
+  profkit::profile read;
+  CHECK_THROWS_MATCHES(reader.read(read), profkit::error, MessageMatches(ContainsSubstring(file.path.string() + ": it cannot be opened")));
+  std::size_t const beginning = profkit::detail::journal_encoder::beginning().size();
+  std::size_t frames = 0;
+  for (std::size_t length = 0; length <= journal.bytes.size(); ++length) {
+    file.write(journal.bytes.substr(0, length));
+    profkit::journal_progress const found = reader.read(read);
+    bool const has_frame = frames < journal.ends.size() && length == journal.ends[frames];
+    if (has_frame) ++frames;
+    REQUIRE(found.has_begun == (length >= beginning));
+    REQUIRE(found.has_news == has_frame);
+    REQUIRE(found.is_complete == (frames == journal.ends.size()));
+    REQUIRE_FALSE(found.is_other_file);
+    std::size_t const end = frames == 0 ? (length < beginning ? 0 : beginning) : journal.ends[frames - 1];
+    REQUIRE(found.bytes_left_out == length - end);
+    REQUIRE(read.scopes.size() == (frames == 0 ? 0 : journal.states[frames - 1].scopes.size()));
+  }
+  CHECK(saved(read) == saved(journal.states.back()));
+  CHECK_FALSE(reader.read(read).has_news);
+}
+
+TEST_CASE("a reader of a journal reads a frame whose bytes come late once they are right", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  std::string late = journal.bytes;
+  std::fill(late.begin() + static_cast<std::ptrdiff_t>(journal.ends[0]) + 40, late.end(), '\0');
+  file.write(late);
+  profkit::journal_reader reader{file.path};
+  profkit::profile read;
+  CHECK(reader.read(read).bytes_left_out == journal.bytes.size() - journal.ends[0]);
+  CHECK(saved(read) == saved(journal.states[0]));
+  file.write(journal.bytes);
+  CHECK(reader.read(read).is_complete);
+  CHECK(saved(read) == saved(journal.states.back()));
+}
+
+TEST_CASE("a reader of a journal appends, so that who reads may drop records but no tables", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  profkit::journal_reader reader{file.path};
+  profkit::profile read;
+  std::size_t scopes = 0;
+  for (std::size_t const end : journal.ends) {
+    file.write(journal.bytes.substr(0, end));
+    REQUIRE(reader.read(read).has_news);
+    scopes += read.scopes.size();
+    read.scopes.clear();
+    read.steps.clear();
+  }
+  CHECK(scopes == journal.states.back().scopes.size());
+  CHECK(read.paths.size() == journal.states.back().paths.size());
+}
+
+TEST_CASE("a reader of a journal begins again where the file is replaced, also by one that is longer", "[journal]") {
+  temporary_file const file;
+  made_journal const journal = journal_in_parts();
+  profkit::profile other = made_profile();
+  other.environment.process_id += 1;
+  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::journal_encoder{}.append(other, true, bytes);
+  for (std::string const& next : {bytes, bytes + journal.bytes}) {
+    file.write(journal.bytes.substr(0, journal.ends[1]));
+    profkit::journal_reader reader{file.path};
+    profkit::profile read;
+    static_cast<void>(reader.read(read));
+    std::filesystem::remove(file.path);
+    profkit::journal_progress const between = reader.read(read);
+    CHECK_FALSE((between.has_news || between.is_other_file || between.is_complete));
+    CHECK(saved(read) == saved(journal.states[1]));
+    file.write({});
+    profkit::journal_progress const empty = reader.read(read);
+    CHECK((empty.is_other_file && !empty.has_begun));
+    CHECK(read.paths.empty());
+    file.write(next);
+    profkit::journal_progress const found = reader.read(read);
+    CHECK((found.has_news && found.is_complete));
+    CHECK(saved(read) == saved(other));
+  }
+  // Without a moment in which it is empty.
+  file.write(journal.bytes.substr(0, journal.ends[1]));
+  profkit::journal_reader reader{file.path};
+  profkit::profile read;
+  static_cast<void>(reader.read(read));
+  file.write(bytes + std::string(journal.bytes.size(), '\0'));
+  profkit::journal_progress const found = reader.read(read);
+  CHECK((found.is_other_file && found.has_news && found.is_complete));
+  CHECK(saved(read) == saved(other));
+}
+
+TEST_CASE("a record of a later frame that points to nothing is refused as one of the first", "[journal]") {
+  temporary_file const file;
+  profkit::detail::journal_encoder encoder;
+  profkit::profile state = made_profile();
+  std::string bytes = encoder.beginning();
+  encoder.append(state, false, bytes);
+  file.write(bytes);
+  profkit::journal_reader reader{file.path};
+  profkit::profile read;
+  REQUIRE(reader.read(read).has_news);
+  state.scopes.push_back(state.scopes.back());
+  state.scopes.back().thread = 1000;
+  encoder.append(state, false, bytes);
+  file.write(bytes);
+  CHECK_THROWS_MATCHES(reader.read(read), profkit::error,
+                       MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("a scope without path or thread")));
+}
+
+TEST_CASE("times of all frames of a journal together must be ones that nanoseconds can hold", "[journal]") {
+  temporary_file const file;
+  profkit::detail::journal_encoder encoder;
+  profkit::profile state = made_profile();
+  std::string bytes = encoder.beginning();
+  encoder.append(state, false, bytes);
+  profkit::scope_record long_one = state.scopes.back();
+  long_one.time = {profkit::timestamp{}, profkit::timestamp{std::chrono::hours{24 * 365 * 200}}};
+  for (int i = 0; i < 2; ++i) {
+    state.scopes.push_back(long_one);
+    encoder.append(state, false, bytes);
+  }
+  file.write(bytes);
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("add up to more than 292 years")));
 }

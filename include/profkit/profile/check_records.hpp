@@ -33,32 +33,6 @@ inline void check_profile(bool is_right, char const* what) {
   if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
 }
 
-/// Differences and sums of what is measured must not overflow.
-inline void check_times(profile const& of) {
-  time_sum sum;
-  auto const add = [&](std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 292 years"); };
-  auto const add_all = [&](auto const& records) {
-    for (auto const& each : records) add(each.time.duration());
-  };
-  auto const is_moment = [](timestamp time) { check_profile(timestamp{} <= time, "a time lies before 1970"); };
-  add(of.time.duration());
-  add_all(of.steps);
-  add_all(of.scopes);
-  add_all(of.gpu_operations);
-  add_all(of.api_calls);
-  for (auto const& each : of.gpu_scopes) {
-    is_moment(each.begin);
-    add(each.duration);
-  }
-  for (auto const& each : of.gpu_steps) add(each.duration);
-  for (auto const& each : of.counters) is_moment(each.time);
-  for (auto const& each : of.allocations) is_moment(each.time);
-  for (auto const& each : of.work) is_moment(each.begin);
-  for (auto const& each : of.device_clocks) is_moment(each.time);
-  add(of.quality.cost_of_1000_scopes);
-  add(of.quality.bookkeeping);
-}
-
 /// What all paths take as text, as reports show them, must not grow with the square of the file. What is recorded takes less.
 inline void check_path_lengths(std::vector<path_record> const& paths) {
   constexpr std::uint64_t most = std::uint64_t{256} << 20U;
@@ -81,56 +55,104 @@ inline void check_step_path(std::vector<path_record> const& paths) {
   }
 }
 
-/// Every position in a record must lie in the list that it points into; a path comes after its parent; nothing ends before it begins.
+/// Checks the records of a file, all at once or part by part as they are read: every position must lie in the list that it points into, a
+/// path comes after its parent, nothing ends before it begins, and differences and sums of what is measured do not overflow.
+class record_check {
+ public:
+  /// What a profile has once: the tables that records point into, and the values that are not lists of records.
+  /// @throws profkit::error
+  void tables(profile const& of) const {
+    check_profile(is_in_order(of.time), "the session ends before it begins");
+    if (auto const& speed = of.environment.host_speed) {
+      bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
+      check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
+    }
+    for (std::size_t i = 0; i < of.paths.size(); ++i) {
+      check_profile(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
+      check_profile(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
+                    "a path comes before the one that it adopted");
+    }
+    check_path_lengths(of.paths);
+    check_step_path(of.paths);
+    for (auto const& each : of.threads) {
+      check_profile(each.rest_path == path_record::no_parent || each.rest_path < of.paths.size(), "a thread's work without path");
+    }
+    for (auto const& each : of.graph_nodes) {
+      check_profile(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");
+    }
+    time_sum sum = sum_;
+    for (auto const time : {of.time.duration(), of.quality.cost_of_1000_scopes, of.quality.bookkeeping}) add(sum, time);
+  }
+
+  /// @param records not checked before.
+  /// @param in what they point into.
+  /// @throws profkit::error
+  void records(profile const& records, profile const& in) {
+    for (auto const& each : records.steps) {
+      check_profile(is_in_order(each.time), "a step ends before it begins");
+      check_profile(is_amount(each.model_flops), "the work of a step is less than nothing, or no number");
+    }
+    for (auto const& each : records.scopes) {
+      check_profile(is_in_order(each.time), "a scope ends before it begins");
+      check_profile(each.path < in.paths.size() && each.thread < in.threads.size(), "a scope without path or thread");
+    }
+    for (auto const& each : records.gpu_scopes) check_profile(each.path < in.paths.size(), "a GPU scope without path");
+    for (auto const& each : records.gpu_operations) {
+      check_profile(is_in_order(each.time), "a GPU operation ends before it begins");
+      check_profile(each.name < in.gpu_names.size(), "a GPU operation without name");
+    }
+    for (auto const& each : records.api_calls) {
+      check_profile(is_in_order(each.time), "an API call ends before it begins");
+      check_profile(each.name < in.api_names.size() && each.thread < in.threads.size(), "an API call without name or thread");
+    }
+    for (auto const& each : records.work) {
+      check_profile(each.path < in.paths.size(), "work without path");
+      check_profile(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
+                    "work is less than nothing, or no number");
+    }
+    for (auto const& each : records.allocations) {
+      check_profile(each.allocator < in.allocators.size() && each.thread < in.threads.size(), "an allocation without allocator or thread");
+    }
+    for (auto const& each : records.counters) {
+      check_profile(each.counter < in.counter_names.size() && each.thread < in.threads.size(), "a counter without name or thread");
+    }
+    times(records);
+  }
+
+ private:
+  static bool is_in_order(interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; }
+  static bool is_amount(double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); }
+
+  static void add(time_sum& sum, std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 292 years"); }
+
+  void times(profile const& of) {
+    auto const add_all = [&](auto const& records) {
+      for (auto const& each : records) add(sum_, each.time.duration());
+    };
+    auto const is_moment = [](timestamp time) { check_profile(timestamp{} <= time, "a time lies before 1970"); };
+    add_all(of.steps);
+    add_all(of.scopes);
+    add_all(of.gpu_operations);
+    add_all(of.api_calls);
+    for (auto const& each : of.gpu_scopes) {
+      is_moment(each.begin);
+      add(sum_, each.duration);
+    }
+    for (auto const& each : of.gpu_steps) add(sum_, each.duration);
+    for (auto const& each : of.counters) is_moment(each.time);
+    for (auto const& each : of.allocations) is_moment(each.time);
+    for (auto const& each : of.work) is_moment(each.begin);
+    for (auto const& each : of.device_clocks) is_moment(each.time);
+  }
+
+  time_sum sum_;  ///< of the records so far
+};
+
+/// The same for a whole profile.
 inline void check_records(profile const& of) {
-  auto const is_in_order = [](interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; };
-  auto const is_amount = [](double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); };
-  check_profile(is_in_order(of.time), "the session ends before it begins");
-  if (auto const& speed = of.environment.host_speed) {
-    bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
-    check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
-  }
-  for (auto const& each : of.steps) {
-    check_profile(is_in_order(each.time), "a step ends before it begins");
-    check_profile(is_amount(each.model_flops), "the work of a step is less than nothing, or no number");
-  }
-  for (auto const& each : of.scopes) check_profile(is_in_order(each.time), "a scope ends before it begins");
-  for (std::size_t i = 0; i < of.paths.size(); ++i) {
-    check_profile(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
-    check_profile(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
-                  "a path comes before the one that it adopted");
-  }
-  check_path_lengths(of.paths);
-  check_step_path(of.paths);
-  for (auto const& each : of.scopes)
-    check_profile(each.path < of.paths.size() && each.thread < of.threads.size(), "a scope without path or thread");
-  for (auto const& each : of.gpu_scopes) check_profile(each.path < of.paths.size(), "a GPU scope without path");
-  for (auto const& each : of.gpu_operations) {
-    check_profile(is_in_order(each.time), "a GPU operation ends before it begins");
-    check_profile(each.name < of.gpu_names.size(), "a GPU operation without name");
-  }
-  for (auto const& each : of.threads) {
-    check_profile(each.rest_path == path_record::no_parent || each.rest_path < of.paths.size(), "a thread's work without path");
-  }
-  for (auto const& each : of.graph_nodes) {
-    check_profile(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");
-  }
-  for (auto const& each : of.api_calls) {
-    check_profile(is_in_order(each.time), "an API call ends before it begins");
-    check_profile(each.name < of.api_names.size() && each.thread < of.threads.size(), "an API call without name or thread");
-  }
-  for (auto const& each : of.work) {
-    check_profile(each.path < of.paths.size(), "work without path");
-    check_profile(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
-                  "work is less than nothing, or no number");
-  }
-  for (auto const& each : of.allocations) {
-    check_profile(each.allocator < of.allocators.size() && each.thread < of.threads.size(), "an allocation without allocator or thread");
-  }
-  for (auto const& each : of.counters) {
-    check_profile(each.counter < of.counter_names.size() && each.thread < of.threads.size(), "a counter without name or thread");
-  }
-  check_times(of);
+  record_check check;
+  check.records(of, of);
+  check.tables(of);
 }
 
 }  // namespace profkit::detail
