@@ -8,8 +8,11 @@ set(PROFKIT_HEADERS
     profkit/scope.hpp
     profkit/session.hpp
     profkit/version.hpp
+    profkit/analyze/analysis.hpp
     profkit/analyze/analyze.hpp
+    profkit/analyze/analyze_options.hpp
     profkit/analyze/check_summary.hpp
+    profkit/analyze/gpu/added_union.hpp
     profkit/analyze/gpu/api_call_kind.hpp
     profkit/analyze/gpu/attribution.hpp
     profkit/analyze/gpu/counted_operations.hpp
@@ -17,6 +20,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/gpu_idle.hpp
     profkit/analyze/gpu/gpu_step_windows.hpp
     profkit/analyze/gpu/gpu_summary.hpp
+    profkit/analyze/gpu/gpu_sums.hpp
     profkit/analyze/gpu/gpu_work.hpp
     profkit/analyze/gpu/idle_stretches.hpp
     profkit/analyze/gpu/innermost_scopes.hpp
@@ -26,10 +30,25 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/step_budget.hpp
     profkit/analyze/gpu/thread_calls.hpp
     profkit/analyze/gpu/timed_operation.hpp
+    profkit/analyze/memory/memory_balance.hpp
+    profkit/analyze/memory/memory_before.hpp
     profkit/analyze/memory/memory_changes.hpp
+    profkit/analyze/memory/memory_sums.hpp
     profkit/analyze/memory/memory_totals.hpp
     profkit/analyze/memory/scope_memory.hpp
     profkit/analyze/memory/scope_memory_summary.hpp
+    profkit/analyze/merge/add_rows.hpp
+    profkit/analyze/merge/gpu_figures.hpp
+    profkit/analyze/merge/gpu_period_list.hpp
+    profkit/analyze/merge/joined_stretches.hpp
+    profkit/analyze/merge/merged_counters.hpp
+    profkit/analyze/merge/merged_paths.hpp
+    profkit/analyze/merge/merged_readings.hpp
+    profkit/analyze/merge/moved.hpp
+    profkit/analyze/merge/session_header.hpp
+    profkit/analyze/merge/step_list.hpp
+    profkit/analyze/merge/stretch_figures.hpp
+    profkit/analyze/merge/trend_part.hpp
     profkit/analyze/names/nsys_kernel_name.hpp
     profkit/analyze/names/nsys_ranges.hpp
     profkit/analyze/names/nsys_statistics.hpp
@@ -42,17 +61,21 @@ set(PROFKIT_HEADERS
     profkit/analyze/summary_fields.hpp
     profkit/analyze/summary_layout.hpp
     profkit/analyze/time/adopted_scopes.hpp
+    profkit/analyze/time/adopted_sums.hpp
+    profkit/analyze/time/adoption_rows.hpp
     profkit/analyze/time/bucket_order.hpp
     profkit/analyze/time/durations.hpp
+    profkit/analyze/time/exact_sums.hpp
     profkit/analyze/time/grouped_positions.hpp
     profkit/analyze/time/measured_time.hpp
     profkit/analyze/time/path_tree.hpp
     profkit/analyze/time/quantile_sketch.hpp
     profkit/analyze/time/run_trend.hpp
     profkit/analyze/time/scope_rows.hpp
+    profkit/analyze/time/scope_times.hpp
     profkit/analyze/time/select_quantile.hpp
     profkit/analyze/time/statistics.hpp
-    profkit/analyze/time/step_series.hpp
+    profkit/analyze/time/step_rows.hpp
     profkit/analyze/time/step_times.hpp
     profkit/analyze/time/thread_lanes.hpp
     profkit/analyze/time/thread_timeline.hpp
@@ -73,6 +96,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/verdict/trend.hpp
     profkit/analyze/verdict/verdict_summary.hpp
     profkit/analyze/verdict/warmup_finding.hpp
+    profkit/analyze/window.hpp
     profkit/analyze/work/device_peaks.hpp
     profkit/analyze/work/model_flops.hpp
     profkit/analyze/work/scope_work.hpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/time/step_series.hpp>
+#include <profkit/analyze/time/step_rows.hpp>
 #include <profkit/analyze/verdict/autocorrelation.hpp>
 
 #include <catch2/catch_approx.hpp>
@@ -57,27 +57,37 @@ TEST_CASE("a series of steps has the figures of its values, with 0 for the steps
     std::size_t const steps = 2 + random() % 40;
     double const base = round % 2 == 0 ? 1000.0 : 1.0;
     std::vector<double> values(steps);
-    profkit::detail::step_series series;
+    profkit::detail::step_rows series{1};
     for (std::size_t step = 0; step < steps; ++step) {
       if (round % 3 != 0 && random() % 3 != 0) continue;
       values[step] = base + static_cast<double>(random() % 1000) / 1000.0;
-      series.add(step, milliseconds{values[step]});
+      series.add(0, std::chrono::nanoseconds{std::llround(values[step] * 1e6)});
+      series.end_step(step);
     }
-    check(series.summarize(steps), values);
+    series.finish(steps);
+    check(series.summarize(0), values);
   }
 }
 
 TEST_CASE("a series that does not vary has no autocorrelation, and one value no spread", "[per_step]") {
-  profkit::detail::step_series constant;
-  for (std::size_t step = 0; step < 10; ++step) constant.add(step, milliseconds{0.1});
-  profkit::per_step_figures const figures = constant.summarize(10);
+  profkit::detail::step_rows constant{1};
+  for (std::size_t step = 0; step < 10; ++step) {
+    constant.add(0, std::chrono::microseconds{100});
+    constant.end_step(step);
+  }
+  constant.finish(10);
+  profkit::per_step_figures const figures = constant.summarize(0);
   CHECK(figures.mean.count() == Approx(0.1));
   CHECK(figures.standard_deviation.value().count() == 0.0);
   CHECK_FALSE(figures.autocorrelation);
-  profkit::detail::step_series one;
-  one.add(0, milliseconds{3.0});
-  CHECK_FALSE(one.summarize(1).standard_deviation);
-  CHECK(profkit::detail::step_series{}.summarize(5).mean.count() == 0.0);
+  profkit::detail::step_rows one{1};
+  one.add(0, std::chrono::milliseconds{3});
+  one.end_step(0);
+  one.finish(1);
+  CHECK_FALSE(one.summarize(0).standard_deviation);
+  profkit::detail::step_rows none{1};
+  none.finish(5);
+  CHECK(none.summarize(0).mean.count() == 0.0);
 }
 
 TEST_CASE("which copies touch the host is known by their direction, not by their name", "[per_step]") {

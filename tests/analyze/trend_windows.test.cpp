@@ -104,7 +104,8 @@ TEST_CASE("GPU busy time is the union of the operations, cut at the steps", "[tr
   }
   operations.push_back({});
   operations.back().time = between(62, 63);  // it does not count
-  auto const busy = profkit::detail::busy_in({between(10, 20), between(30, 40), between(40, 50), between(55, 70)}, operations);
+  auto const busy = profkit::detail::busy_in({between(10, 20), between(30, 40), between(40, 50), between(55, 70)}, operations,
+                                             [](auto const& each) { return each.is_counted(); });
   CHECK(busy == std::vector<nanoseconds>{nanoseconds{8}, nanoseconds{10}, nanoseconds{5}, nanoseconds{1}});
 }
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <profkit/analyze/summary.hpp>
-#include <profkit/analyze/time/step_series.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/report/verdict_text.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -131,9 +131,21 @@ class summary_figures {
 
   /// @param samples at least one.
   static figures figures_of(std::vector<profkit::milliseconds> const& samples) {
-    profkit::detail::step_series series;
-    for (std::size_t i = 0; i < samples.size(); ++i) series.add(i, samples[i]);
-    return figures_of(series.summarize(samples.size()), samples.size());
+    auto const count = static_cast<double>(samples.size());
+    double sum = 0.0;
+    for (profkit::milliseconds const each : samples) sum += each.count();
+    double const mean = sum / count;
+    double squares = 0.0;
+    double products = 0.0;  // of neighbours
+    double before = 0.0;
+    for (profkit::milliseconds const each : samples) {
+      double const difference = each.count() - mean;
+      squares += difference * difference;
+      products += before * difference;
+      before = difference;
+    }
+    double const deviation = samples.size() > 1 ? std::sqrt(squares / (count - 1.0)) : 0.0;
+    return {samples.size(), mean, deviation, squares > 0.0 ? std::clamp(products / squares, -1.0, 1.0) : 0.0};
   }
 
   /// Two rows of one name are told apart by their order.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "../../profile/profile.hpp"
-#include "../time/statistics.hpp"
+#include "../../profile/time.hpp"
 #include "../verdict/verdict_summary.hpp"
 
 namespace profkit {
@@ -61,42 +62,98 @@ inline constexpr std::uint64_t power_brake = 0x80;
   return (reading.reasons & detail::clock_reason::power_cap) != 0 && reading.sm_mhz < least_share * reading.highest_sm_mhz;
 }
 
-/// The clocks of each device after measured steps, in the order of the devices' numbers. Empty where they were not read.
-[[nodiscard]] inline std::vector<clock_summary> summarize_clocks(profile const& of) {
+namespace detail {
+
+/// The clocks of each device after measured steps. Those of windows add up.
+class merged_clocks {
+ public:
+  merged_clocks() = default;
+
+  /// Of the measured steps that begin in a stretch of time.
+  merged_clocks(profile const& of, interval const& own) {
+    std::set<std::uint64_t> measured;
+    for (step_record const& step : of.steps) {
+      if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) measured.insert(step.index);
+    }
+    for (device_clock_record const& reading : of.device_clocks) {
+      if (measured.count(reading.step) != 0) devices_[reading.device].add(reading);
+    }
+  }
+
+  /// As if the readings of the other one had been added here.
+  void add(merged_clocks const& other) {
+    for (auto const& [number, each] : other.devices_) devices_[number].add(each);
+  }
+
+  /// In the order of the devices' numbers. Empty where they were not read.
+  [[nodiscard]] std::vector<clock_summary> summarize() const {
+    std::vector<clock_summary> result;
+    for (auto const& [number, device] : devices_) {
+      clock_summary& row = result.emplace_back();
+      row.device = number;
+      row.readings = device.readings;
+      row.throttled_readings = device.throttled_readings;
+      row.min_mhz = device.min_mhz;
+      row.mean_mhz = static_cast<double>(device.mhz) / static_cast<double>(device.readings);
+      row.max_mhz = device.max_mhz;
+      row.highest_mhz = device.highest_mhz;
+      row.reasons = device.reasons;
+      row.max_celsius = device.max_celsius;
+      if (device.power_readings == 0) continue;
+      row.mean_watt = static_cast<double>(device.milliwatt) / 1000.0 / static_cast<double>(device.power_readings);
+      row.max_watt = device.max_milliwatt / 1000.0;
+    }
+    return result;
+  }
+
+ private:
   struct device_readings {
-    clock_summary summary;
-    running_statistics mhz;
-    running_statistics watt;
+    std::uint64_t readings = 0;
+    std::uint64_t throttled_readings = 0;
+    std::uint64_t power_readings = 0;
+    std::uint64_t reasons = 0;
+    std::uint64_t mhz = 0;        ///< the sum
+    std::uint64_t milliwatt = 0;  ///< the sum
+    std::uint32_t min_mhz = std::numeric_limits<std::uint32_t>::max();
+    std::uint32_t max_mhz = 0;
+    std::uint32_t highest_mhz = 0;
+    std::uint32_t max_milliwatt = 0;
+    std::optional<std::uint32_t> max_celsius{};
+
+    void add(device_clock_record const& reading) {
+      ++readings;
+      if (is_throttled(reading)) ++throttled_readings;
+      reasons |= reading.reasons;
+      mhz += reading.sm_mhz;
+      min_mhz = std::min(min_mhz, reading.sm_mhz);
+      max_mhz = std::max(max_mhz, reading.sm_mhz);
+      highest_mhz = std::max(highest_mhz, reading.highest_sm_mhz);
+      if (reading.milliwatt) {
+        ++power_readings;
+        milliwatt += *reading.milliwatt;
+        max_milliwatt = std::max(max_milliwatt, *reading.milliwatt);
+      }
+      if (reading.celsius) max_celsius = std::max(max_celsius.value_or(0), *reading.celsius);
+    }
+
+    void add(device_readings const& other) {
+      readings += other.readings;
+      throttled_readings += other.throttled_readings;
+      power_readings += other.power_readings;
+      reasons |= other.reasons;
+      mhz += other.mhz;
+      milliwatt += other.milliwatt;
+      min_mhz = std::min(min_mhz, other.min_mhz);
+      max_mhz = std::max(max_mhz, other.max_mhz);
+      highest_mhz = std::max(highest_mhz, other.highest_mhz);
+      max_milliwatt = std::max(max_milliwatt, other.max_milliwatt);
+      if (other.max_celsius) max_celsius = std::max(max_celsius.value_or(0), *other.max_celsius);
+    }
   };
-  std::set<std::uint64_t> measured;
-  for (step_record const& step : of.steps) {
-    if (step.is_measured()) measured.insert(step.index);
-  }
-  std::map<std::int32_t, device_readings> devices;
-  for (device_clock_record const& reading : of.device_clocks) {
-    if (measured.count(reading.step) == 0) continue;
-    device_readings& device = devices[reading.device];
-    clock_summary& summary = device.summary;
-    summary.device = reading.device;
-    summary.highest_mhz = std::max(summary.highest_mhz, reading.highest_sm_mhz);
-    summary.reasons |= reading.reasons;
-    if (is_throttled(reading)) ++summary.throttled_readings;
-    device.mhz.add(reading.sm_mhz);
-    if (reading.milliwatt) device.watt.add(*reading.milliwatt / 1000.0);
-    if (reading.celsius) summary.max_celsius = std::max(summary.max_celsius.value_or(0), *reading.celsius);
-  }
-  std::vector<clock_summary> result;
-  for (auto& [number, device] : devices) {
-    clock_summary& summary = device.summary;
-    summary.readings = device.mhz.count();
-    summary.min_mhz = static_cast<std::uint32_t>(device.mhz.min().value_or(0.0));
-    summary.mean_mhz = device.mhz.mean().value_or(0.0);
-    summary.max_mhz = static_cast<std::uint32_t>(device.mhz.max().value_or(0.0));
-    summary.mean_watt = device.watt.mean();
-    summary.max_watt = device.watt.max();
-    result.push_back(summary);
-  }
-  return result;
-}
+
+  std::map<std::int32_t, device_readings> devices_;
+};
+
+}  // namespace detail
 
 }  // namespace profkit

@@ -26,6 +26,7 @@
 namespace profkit::detail {
 
 /// Wall time of the measured steps in which no operation of any device ran, by the innermost scope that was open meanwhile and by cause.
+/// That of stretches of time adds up.
 struct gpu_idle {
   using causes = std::array<std::chrono::nanoseconds, idle_causes>;
 
@@ -33,13 +34,43 @@ struct gpu_idle {
     std::chrono::nanoseconds inclusive{};  ///< of the scopes with the path and of those inside
     std::chrono::nanoseconds self{};
     causes self_by_cause{};
+
+    void add(times const& other) {
+      inclusive += other.inclusive;
+      self += other.self;
+      add_causes(self_by_cause, other.self_by_cause);
+    }
   };
 
-  bool has_launches = true;  ///< false: no launching call was recorded, so that launching cannot be told from other work of the host
+  bool has_operations = false;
+  bool has_launching_calls = false;
   std::chrono::nanoseconds total{};
   std::chrono::nanoseconds unattributed{};  ///< no scope was open; all of it if the scopes of the steps are not in the profile
   causes unattributed_by_cause{};
   std::vector<std::optional<times>> of_path;  ///< n/a for paths without a scope on the thread of the steps, or of work for one there
+
+  /// False: no launching call was recorded, so that launching cannot be told from other work of the host.
+  [[nodiscard]] bool has_launches() const noexcept { return has_launching_calls || !has_operations; }
+
+  /// @param path_of by path of the other one: the path here.
+  void add(gpu_idle const& other, std::vector<std::uint32_t> const& path_of) {
+    has_operations = has_operations || other.has_operations;
+    has_launching_calls = has_launching_calls || other.has_launching_calls;
+    total += other.total;
+    unattributed += other.unattributed;
+    add_causes(unattributed_by_cause, other.unattributed_by_cause);
+    for (std::size_t path = 0; path < other.of_path.size(); ++path) {
+      std::uint32_t const here = path_of[path];
+      if (here >= of_path.size()) of_path.resize(here + std::size_t{1});
+      if (!other.of_path[path]) continue;
+      if (!of_path[here]) of_path[here].emplace();
+      of_path[here]->add(*other.of_path[path]);
+    }
+  }
+
+  static void add_causes(causes& to, causes const& from) {
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) to[cause] += from[cause];
+  }
 
   /// @return n/a if the scopes of the name are all on other threads.
   [[nodiscard]] std::optional<gpu_idle_summary> of_name(path_tree::name_group const& name) const {
@@ -60,16 +91,17 @@ struct gpu_idle {
   }
 };
 
-/// The lane of the thread that ran the steps: a step's own scope begins and ends with it.
+/// The thread that ran the steps, as a position in `profile::threads`: a step's own scope begins and ends with it.
 /// @return n/a if the scope of no measured step is in the profile.
-inline std::optional<std::uint32_t> lane_of_steps(profile const& of, thread_lanes const& lanes, measured_time const& when) {
+inline std::optional<std::uint32_t> thread_of_steps(profile const& of, measured_time const& when) {
+  if (!when.has_steps()) return std::nullopt;
   measured_time_cursor in{when};
   for (scope_record const& scope : of.scopes) {
     if (!of.paths[scope.path].is_step) continue;
     std::optional<std::size_t> const position = in.step_of(scope.time.begin);
     if (!position) continue;
     interval const& step = when.steps()[*position];
-    if (scope.time.begin == step.begin && scope.time.end == step.end) return lanes.lane_of(scope.thread);
+    if (scope.time.begin == step.begin && scope.time.end == step.end) return scope.thread;
   }
   return std::nullopt;
 }
@@ -79,11 +111,12 @@ inline std::optional<std::uint32_t> lane_of_steps(profile const& of, thread_lane
 /// innermost one on the thread of the steps.
 class idle_charging {
  public:
-  idle_charging(profile const& of, attribution const& launched, measured_time const& when)
-      : of_{of}, launched_{launched}, steps_lane_{lane_of_steps(of, launched.lanes, when)}, calls_{calls_by_lane(of, launched)} {
+  idle_charging(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread)
+      : of_{of}, launched_{launched}, calls_{calls_by_lane(of, launched)} {
+    if (steps_thread) steps_lane_ = launched.lanes.lane_of(*steps_thread);
     result_.of_path.resize(of.paths.size());
-    result_.has_launches = of.gpu_operations.empty() ||
-                           std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
+    result_.has_operations = !of.gpu_operations.empty();
+    result_.has_launching_calls = std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
     if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
   }
 
@@ -197,11 +230,11 @@ class idle_charging {
 };
 
 /// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
-/// @param when with steps.
+/// @param steps_thread of `thread_of_steps`.
 /// @param wall in which to look: the steps, or the windows in which the devices did their work.
-inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, measured_time const& when,
+inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread,
                               counted_operations const& operations, measured_time const& wall) {
-  return idle_charging{of, launched, when}(find_idle_stretches(of, launched, wall, operations));
+  return idle_charging{of, launched, steps_thread}(find_idle_stretches(of, launched, wall, operations));
 }
 
 }  // namespace profkit::detail

@@ -38,6 +38,22 @@ struct gpu_step_windows {
   std::vector<gpu_step_window> measured;
 };
 
+/// When the last windows ended.
+struct gpu_step_window_ends {
+  timestamp warmup = timestamp::min();
+  timestamp measured = timestamp::min();
+};
+
+/// What lies in a stretch of time of each, without those that take no time there.
+inline std::vector<interval> parts_in(std::vector<gpu_step_window> const& windows, interval const& own) {
+  std::vector<interval> result;
+  for (gpu_step_window const& each : windows) {
+    interval const part{std::max(each.time.begin, own.begin), std::min(each.time.end, own.end)};
+    if (part.begin < part.end) result.push_back(part);
+  }
+  return result;
+}
+
 /// Takes time in proportion to the operations, n log n if their launches are out of order.
 class gpu_step_window_finder {
  public:
@@ -52,15 +68,18 @@ class gpu_step_window_finder {
     for (std::size_t i = 1; i < earlier_end_.size(); ++i) earlier_end_[i] = std::max(earlier_end_[i], earlier_end_[i - 1]);
   }
 
-  [[nodiscard]] gpu_step_windows find() const {
+  /// @param from the first step that begins then or later is the first one to have a window.
+  /// @param before the ends of the last windows of earlier steps.
+  [[nodiscard]] gpu_step_windows find(timestamp from = timestamp::min(), gpu_step_window_ends const& before = {}) const {
     std::vector<std::size_t> warmup;
     std::vector<std::size_t> measured;
     for (std::size_t i = 0; i < steps_with_work_; ++i) {
       step_record const& step = of_.steps[order_[i]];
+      if (step.time.begin < from) continue;
       if (step.has_kernels && step.warmup) warmup.push_back(i);
       if (step.has_kernels && step.is_measured()) measured.push_back(i);
     }
-    return {windows(warmup), windows(measured)};
+    return {windows(warmup, before.warmup), windows(measured, before.measured)};
   }
 
  private:
@@ -87,12 +106,12 @@ class gpu_step_window_finder {
   }
 
   /// @param steps positions in `order_`, in increasing order.
-  [[nodiscard]] std::vector<gpu_step_window> windows(std::vector<std::size_t> const& steps) const {
+  /// @param end of the last window before.
+  [[nodiscard]] std::vector<gpu_step_window> windows(std::vector<std::size_t> const& steps, timestamp end) const {
     std::vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // of what was launched in a step or in a later one
     for (std::size_t i = steps.size(); i-- > 0;) first_start[i] = std::min(first_start[i + 1], own_[steps[i]].begin);
     std::vector<gpu_step_window> result;
     result.reserve(steps.size());
-    timestamp end = timestamp::min();
     for (std::size_t i = 0; i < steps.size(); ++i) {
       std::size_t const step = steps[i];
       timestamp const earlier_work_done = std::max(begins_[step], earlier_end_[step]);

@@ -12,6 +12,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../merge/add_rows.hpp"
 #include "../summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
@@ -30,28 +31,74 @@ void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
   });
 }
 
-/// Durations of the operations by name, kernels and transfers (copies and sets) each for themselves.
+/// Durations of the operations by name, kernels and transfers (copies and sets) each for themselves. Those of windows add up.
 class operations_by_name {
  public:
+  operations_by_name() = default;
+
   /// @param operations of which those that count are taken.
-  operations_by_name(profile const& of, std::vector<timed_operation> const& operations)
-      : kernels_(of.gpu_names.size()), transfers_(of.gpu_names.size()), bytes_(of.gpu_names.size()) {
+  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) : rows_(of.gpu_names.size()) {
     for (timed_operation const& each : operations) {
       if (!each.is_counted()) continue;
+      row& to = rows_[each.name];
       bool const is_kernel = each.kind == gpu_operation_kind::kernel;
-      (is_kernel ? kernels_ : transfers_)[each.name].add(each.time.duration());
-      if (!is_kernel) bytes_[each.name] += of.gpu_operations[each.record].bytes;
+      (is_kernel ? to.kernels : to.transfers).add(each.time.duration());
+      if (!is_kernel) to.bytes += of.gpu_operations[each.record].bytes;
     }
   }
 
-  [[nodiscard]] duration_summary kernels(std::size_t name) const { return kernels_[name].summarize(); }
-  [[nodiscard]] duration_summary transfers(std::size_t name) const { return transfers_[name].summarize(); }
-  [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return bytes_[name]; }
+  /// As if the operations of the other one had been added here.
+  /// @param name_of by name of the other one: the name here.
+  void add(operations_by_name const& other, std::vector<std::uint32_t> const& name_of) { add_rows(rows_, other.rows_, name_of); }
+
+  /// How many names there are at least.
+  [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
+
+  [[nodiscard]] duration_summary kernels(std::size_t name) const { return rows_[name].kernels.summarize(); }
+  [[nodiscard]] duration_summary transfers(std::size_t name) const { return rows_[name].transfers.summarize(); }
+  [[nodiscard]] std::uint64_t bytes(std::size_t name) const { return rows_[name].bytes; }
 
  private:
-  std::vector<duration_statistics> kernels_;
-  std::vector<duration_statistics> transfers_;
-  std::vector<std::uint64_t> bytes_;  ///< of the transfers
+  struct row {
+    duration_statistics kernels;
+    duration_statistics transfers;
+    std::uint64_t bytes = 0;  ///< of the transfers
+
+    void add(row const& other) {
+      kernels.add(other.kernels);
+      transfers.add(other.transfers);
+      bytes += other.bytes;
+    }
+  };
+
+  std::vector<row> rows_;
+};
+
+/// How many operations have what is odd about them. Those of windows add up.
+struct operation_counts {
+  std::uint64_t unknown_launches = 0;
+  std::uint64_t of_graphs = 0;
+  std::uint64_t of_unknown_graphs = 0;
+
+  operation_counts() = default;
+
+  operation_counts(profile const& of, attribution const& launched, counted_operations const& counted) {
+    graph_node_index const captured{of};
+    counted.for_each([&](timed_operation const& each) {
+      if (each.latency != timed_operation::no_latency) return;
+      if (launched.launch_of[each.record] == attribution::none) ++unknown_launches;
+      std::uint64_t const node = of.gpu_operations[each.record].graph_node;
+      if (node == 0) return;
+      ++of_graphs;
+      if (!captured.find(node)) ++of_unknown_graphs;
+    });
+  }
+
+  void add(operation_counts const& other) {
+    unknown_launches += other.unknown_launches;
+    of_graphs += other.of_graphs;
+    of_unknown_graphs += other.of_unknown_graphs;
+  }
 };
 
 inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_summary> const& kernels) {
@@ -70,30 +117,47 @@ inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_su
   return result;
 }
 
-inline std::vector<api_summary> summarize_api(profile const& of, measured_time const& when) {
-  measured_time_cursor in{when};
-  std::vector<duration_statistics> durations(of.api_names.size());
-  for (api_call_record const& call : of.api_calls) {
-    if (in.contains(middle_of(call.time))) durations[call.name].add(call.time.duration());
+/// Durations of API calls in the measured time, by name. Those of windows add up.
+class merged_api_calls {
+ public:
+  merged_api_calls() = default;
+
+  merged_api_calls(profile const& of, measured_time const& when) {
+    measured_time_cursor in{when};
+    std::vector<duration_statistics> durations(of.api_names.size());
+    for (api_call_record const& call : of.api_calls) {
+      if (in.contains(middle_of(call.time))) durations[call.name].add(call.time.duration());
+    }
+    for (std::size_t name = 0; name < durations.size(); ++name) {
+      if (durations[name].count() > 0) calls_[of.api_names[name]].add(durations[name]);
+    }
   }
-  std::vector<api_summary> result;
-  for (std::size_t name = 0; name < durations.size(); ++name) {
-    if (durations[name].count() > 0) result.push_back({of.api_names[name], durations[name].summarize()});
+
+  /// As if the calls of the other one had been added here.
+  void add(merged_api_calls const& other) {
+    for (auto const& [name, durations] : other.calls_) calls_[name].add(durations);
   }
-  sort_by_total(result, [](api_summary const& row) { return row.time.total; });
-  return result;
-}
+
+  [[nodiscard]] std::vector<api_summary> summarize() const {
+    std::vector<api_summary> result;
+    for (auto const& [name, durations] : calls_) result.push_back({name, durations.summarize()});
+    sort_by_total(result, [](api_summary const& row) { return row.time.total; });
+    return result;
+  }
+
+ private:
+  std::map<std::string, duration_statistics> calls_;
+};
 
 /// The rows by name of some GPU operations.
-/// @param counted operations; those of them that count are taken.
+/// @param names of the operations.
 /// @param steps null: without what kernels took in each step.
-inline void summarize_names(gpu_summary& result, profile const& of, std::vector<timed_operation> const& counted,
+inline void summarize_names(gpu_summary& result, std::vector<gpu_name_record> const& names, operations_by_name const& operations,
                             kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
-  operations_by_name const operations{of, counted};
   milliseconds all_kernels{};
-  for (std::size_t name = 0; name < of.gpu_names.size(); ++name) {
-    gpu_name_record const& record = of.gpu_names[name];
+  for (std::size_t name = 0; name < operations.size(); ++name) {
+    gpu_name_record const& record = names[name];
     duration_summary const kernels = operations.kernels(name);
     all_kernels += kernels.total;
     if (kernels.count > 0) {

@@ -44,7 +44,7 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
     if (is_wanted(each.path)) wanted.push_back(each);
   });
   gpu_summary result;
-  summarize_names(result, of, wanted, with.kernel_classes);
+  summarize_names(result, of.gpu_names, operations_by_name{of, wanted}, with.kernel_classes);
   return std::move(result.kernels);
 }
 

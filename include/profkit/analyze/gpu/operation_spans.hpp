@@ -59,13 +59,13 @@ class operation_spans {
     }
   }
 
-  /// @param visit takes a path and a span.
+  /// @param visit takes a path, a span and the position of the scope that it is of; `attribution::none` for that of a launch.
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (std::size_t i = 0; i < of_scope_.size(); ++i) {
-      if (!of_scope_[i].is_empty()) visit(of_.scopes[i].path, of_scope_[i]);
+      if (!of_scope_[i].is_empty()) visit(of_.scopes[i].path, of_scope_[i], static_cast<std::uint32_t>(i));
     }
-    for (auto const& [key, span] : of_launch_) visit(static_cast<std::uint32_t>(key >> 32U), span);
+    for (auto const& [key, span] : of_launch_) visit(static_cast<std::uint32_t>(key >> 32U), span, attribution::none);
   }
 
  private:

@@ -6,12 +6,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../merge/add_rows.hpp"
 #include "../summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
@@ -76,51 +79,18 @@ inline std::string name_without_place(std::vector<path_record> const& paths, std
   return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
 }
 
-/// Where the wall time of the measured steps went.
-class step_budget {
+/// When the devices were busy in the measured steps, and with what. Those of stretches of time add up.
+class busy_sums {
  public:
-  step_budget(profile const& of, measured_time const& when, counted_operations const& operations, gpu_idle const& idle,
-              kernel_class_rules const& classes)
-      : of_{of}, part_of_{of.paths}, rows_(of.paths.size() + 1), steps_{when.steps().size()}, has_launches_{idle.has_launches} {
+  busy_sums() = default;
+
+  busy_sums(profile const& of, measured_time const& when, counted_operations const& operations, kernel_class_rules const& classes)
+      : of_path_(of.paths.size()) {
     for (interval const& step : when.steps()) wall_ += step.duration();
-    add_busy(when, operations, classes);
-    add_idle(idle);
-  }
-
-  [[nodiscard]] budget_summary summarize() const {
-    budget_summary result;
-    result.wall = to_ms(wall_);
-    result.steps = steps_;
-    result.has_launches = has_launches_;
-    for (std::size_t top = 0; top < rows_.size(); ++top) {
-      if (rows_[top].total.count() == 0) continue;
-      bool const has_scope = top < of_.paths.size();
-      budget_row line{has_scope ? part_of_.name_of(static_cast<std::uint32_t>(top)) : "outside any scope", to_ms(rows_[top].busy), {}, {}};
-      for (std::size_t cause = 0; cause < idle_causes; ++cause) line.idle[cause] = to_ms(rows_[top].idle[cause]);
-      line.total = to_ms(rows_[top].total);
-      result.busy += line.busy;
-      result.rows.push_back(std::move(line));
-    }
-    result.overlap = to_ms(overlap_);
-    result.copies = copies_;
-    result.communication = communication_;
-    result.starving = starving_;
-    return result;
-  }
-
- private:
-  struct row {
-    std::chrono::nanoseconds busy{};
-    gpu_idle::causes idle{};
-    std::chrono::nanoseconds total{};
-  };
-
-  /// A moment in which several operations run belongs to the one that began first.
-  void add_busy(measured_time const& when, counted_operations const& operations, kernel_class_rules const& classes) {
     kernel_classifier const class_of{classes};
     std::vector<bool> communicates;
-    for (gpu_name_record const& each : of_.gpu_names) communicates.push_back(class_of(each.name) == "communication");
-    bool const some_communicate = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
+    for (gpu_name_record const& each : of.gpu_names) communicates.push_back(class_of(each.name) == "communication");
+    some_communicate_ = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
     union_in_steps all{when};
     union_in_steps copies{when};
     union_in_steps all_but_copies{when};
@@ -128,55 +98,123 @@ class step_budget {
     union_in_steps all_but_communication{when};
     std::chrono::nanoseconds sum{};
     step_clip clip{when};
-    for (timed_operation const& each : operations.all()) {
-      row& to = rows_[each.path == attribution::none ? of_.paths.size() : part_of_(each.path)];
-      std::chrono::nanoseconds const grown = all.add(each.time);
-      to.busy += grown;
-      to.total += grown;
+    for (timed_operation const& each : operations.all()) {  // a moment in which several run belongs to the one that began first
+      (each.path == attribution::none ? outside_ : of_path_[each.path]).time += all.add(each.time);
       sum += clip.length_in(each.time);
       (each.kind == gpu_operation_kind::kernel ? all_but_copies : copies).add(each.time);
-      if (!some_communicate) continue;
+      if (!some_communicate_) continue;
       bool const is_communication = each.kind == gpu_operation_kind::kernel && communicates[each.name];
       (is_communication ? communication : all_but_communication).add(each.time);
     }
     overlap_ = sum - all.length();
-    copies_ = {to_ms(copies.length()), to_ms(all.length() - all_but_copies.length())};
-    if (some_communicate) communication_ = {to_ms(communication.length()), to_ms(all.length() - all_but_communication.length())};
+    copies_ = {copies.length(), all.length() - all_but_copies.length()};
+    if (some_communicate_) communication_ = {communication.length(), all.length() - all_but_communication.length()};
   }
 
-  void add_idle(gpu_idle const& idle) {
+  /// @param path_of by path of the other one: the path here.
+  void add(busy_sums const& other, std::vector<std::uint32_t> const& path_of) {
+    add_rows(of_path_, other.of_path_, path_of);
+    outside_.add(other.outside_);
+    wall_ += other.wall_;
+    overlap_ += other.overlap_;
+    copies_.add(other.copies_);
+    communication_.add(other.communication_);
+    some_communicate_ = some_communicate_ || other.some_communicate_;
+  }
+
+  /// @param idle of the same time.
+  /// @param paths of both.
+  [[nodiscard]] budget_summary summarize(gpu_idle const& idle, std::vector<path_record> const& paths) const {
+    budget_parts const part_of{paths};
+    std::vector<row> rows(paths.size() + 1);  // by path of a part; the last: outside any scope
+    rows.back().busy = outside_.time;
+    rows.back().idle = idle.unattributed_by_cause;
+    budget_summary result;
     std::unordered_map<std::string, std::size_t> known;
-    auto const add = [](row& to, gpu_idle::causes const& causes) {
-      for (std::size_t cause = 0; cause < idle_causes; ++cause) {
-        to.idle[cause] += causes[cause];
-        to.total += causes[cause];
-      }
-    };
-    add(rows_.back(), idle.unattributed_by_cause);
-    for (std::uint32_t path = 0; path < of_.paths.size(); ++path) {
-      if (!idle.of_path[path] || idle.of_path[path]->self.count() == 0) continue;
+    for (std::uint32_t path = 0; path < paths.size(); ++path) {
+      row& to = rows[part_of(path)];
+      if (path < of_path_.size()) to.busy += of_path_[path].time;
+      if (path >= idle.of_path.size() || !idle.of_path[path] || idle.of_path[path]->self.count() == 0) continue;
       gpu_idle::times const& times = *idle.of_path[path];
-      add(rows_[part_of_(path)], times.self_by_cause);
-      std::string const name = name_without_place(of_.paths, path);
-      std::size_t const position = known.try_emplace(name, starving_.size()).first->second;
-      if (position == starving_.size()) starving_.push_back({name, {}, {}});
-      starving_[position].total += to_ms(times.self);
-      for (std::size_t cause = 0; cause < idle_causes; ++cause) starving_[position].by_cause[cause] += to_ms(times.self_by_cause[cause]);
+      gpu_idle::add_causes(to.idle, times.self_by_cause);
+      std::string const name = name_without_place(paths, path);
+      std::size_t const position = known.try_emplace(name, result.starving.size()).first->second;
+      if (position == result.starving.size()) result.starving.push_back({name, {}, {}});
+      starving_scope& starving = result.starving[position];
+      starving.total += to_ms(times.self);
+      for (std::size_t cause = 0; cause < idle_causes; ++cause) starving.by_cause[cause] += to_ms(times.self_by_cause[cause]);
     }
-    std::stable_sort(starving_.begin(), starving_.end(),
+    std::stable_sort(result.starving.begin(), result.starving.end(),
                      [](starving_scope const& a, starving_scope const& b) { return a.total > b.total; });
+    for (std::size_t top = 0; top < rows.size(); ++top) {
+      std::chrono::nanoseconds const total = rows[top].total();
+      if (total.count() == 0) continue;
+      bool const has_scope = top < paths.size();
+      budget_row line{has_scope ? part_of.name_of(static_cast<std::uint32_t>(top)) : "outside any scope", to_ms(rows[top].busy), {}, {}};
+      for (std::size_t cause = 0; cause < idle_causes; ++cause) line.idle[cause] = to_ms(rows[top].idle[cause]);
+      line.total = to_ms(total);
+      result.busy += line.busy;
+      result.rows.push_back(std::move(line));
+    }
+    result.wall = to_ms(wall_);
+    result.has_launches = idle.has_launches();
+    result.overlap = to_ms(overlap_);
+    result.copies = {to_ms(copies_.time), to_ms(copies_.alone)};
+    if (some_communicate_) result.communication = {to_ms(communication_.time), to_ms(communication_.alone)};
+    return result;
   }
 
-  profile const& of_;
-  budget_parts part_of_;
-  std::vector<row> rows_;  ///< by path of a part; the last: outside any scope
-  std::size_t steps_;
-  bool has_launches_;
+ private:
+  struct busy_time {
+    std::chrono::nanoseconds time{};
+
+    void add(busy_time const& other) { time += other.time; }
+  };
+
+  struct shared_time {
+    std::chrono::nanoseconds time{};
+    std::chrono::nanoseconds alone{};  ///< nothing of another kind ran
+
+    void add(shared_time const& other) {
+      time += other.time;
+      alone += other.alone;
+    }
+  };
+
+  struct row {
+    std::chrono::nanoseconds busy{};
+    gpu_idle::causes idle{};
+
+    [[nodiscard]] std::chrono::nanoseconds total() const { return std::accumulate(idle.begin(), idle.end(), busy); }
+  };
+
+  std::vector<busy_time> of_path_;
+  busy_time outside_;
   std::chrono::nanoseconds wall_{};
   std::chrono::nanoseconds overlap_{};
-  hidden_work copies_;
-  hidden_work communication_;
-  std::vector<starving_scope> starving_;
+  shared_time copies_;
+  shared_time communication_;
+  bool some_communicate_ = false;
+};
+
+/// Where the wall time of the measured steps went. That of stretches of time adds up.
+struct step_budget {
+  step_budget() = default;
+
+  /// @param steps_thread of `thread_of_steps`.
+  /// @param wall the steps, or the windows in which the devices did their work.
+  step_budget(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread,
+              counted_operations const& operations, measured_time const& wall, kernel_class_rules const& classes)
+      : busy{of, wall, operations, classes}, idle{find_gpu_idle(of, launched, steps_thread, operations, wall)} {}
+
+  /// @param path_of by path of the other one: the path here.
+  void add(step_budget const& other, std::vector<std::uint32_t> const& path_of) {
+    busy.add(other.busy, path_of);
+    idle.add(other.idle, path_of);
+  }
+
+  busy_sums busy;
+  gpu_idle idle;
 };
 
 }  // namespace profkit::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../time/bucket_order.hpp"
+#include "memory_before.hpp"
 
 namespace profkit::detail {
 
@@ -18,8 +20,8 @@ struct memory_change {
 
   timestamp time;
   std::uint64_t bytes = 0;
-  /// Position in `profile::allocations`: what made the piece that came or went, whoever released it; of a level, the reading itself.
-  /// `unknown`: a piece that was not seen to come.
+  /// Position in `profile::allocations`: what allocated the piece, whoever released it; of a level, the reading itself. Positions behind
+  /// the last allocation are those in `memory_before::live`. `unknown`: the allocation of the piece was not recorded.
   std::uint32_t origin = unknown;
   bool is_release = false;
 
@@ -33,11 +35,17 @@ struct allocator_changes {
   std::uint64_t reused_addresses = 0;   ///< pieces given where one was live: the release of that one was not seen, and counts as made then
 };
 
-/// Finds what each release released, and how much each level is more or less than the one before, whatever thread read that.
+/// Finds what each release released, and by how much each level differs from the one before, whatever thread read that.
 class memory_change_finder {
  public:
-  explicit memory_change_finder(profile const& of) : of_{of}, result_(of.allocators.size()), live_(of.allocators.size()) {
-    for (allocator_record const& each : of.allocators) totals_.push_back(each.bytes_at_start);
+  /// Of the changes in a stretch of time.
+  memory_change_finder(profile const& of, interval const& own, memory_before const& before)
+      : of_{of}, before_{before}, result_(of.allocators.size()), live_(of.allocators.size()) {
+    for (std::size_t i = 0; i < of.allocators.size(); ++i) levels_.push_back(before.bytes_of(of, i));
+    for (std::uint32_t i = 0; i < before.live.size(); ++i) {
+      allocation_record const& piece = before.live[i].record;
+      live_[piece.allocator][piece.address] = static_cast<std::uint32_t>(of.allocations.size()) + i;
+    }
     std::vector<std::uint64_t> times;
     times.reserve(of.allocations.size());
     for (allocation_record const& each : of.allocations) {
@@ -45,7 +53,10 @@ class memory_change_finder {
       times.push_back(static_cast<std::uint64_t>(each.time.time_since_epoch().count()) << 1U | (is_release(each) ? 0U : 1U));
     }
     bucket_order const order{times};
-    for (std::uint32_t const each : order.positions()) take(each);
+    for (std::uint32_t const each : order.positions()) {
+      timestamp const time = of.allocations[each].time;
+      if (own.begin <= time && time < own.end) take(each);
+    }
   }
 
   /// By allocator.
@@ -61,7 +72,7 @@ class memory_change_finder {
       auto const [piece, is_new] = live.try_emplace(record.address, position);
       if (!is_new) {
         ++result_[record.allocator].reused_addresses;
-        add(record, of_.allocations[piece->second].bytes, piece->second, true);
+        add(record, bytes_of(piece->second), piece->second, true);
         piece->second = position;
       }
       add(record, record.bytes, position, false);
@@ -72,14 +83,19 @@ class memory_change_finder {
         if (record.bytes > 0) add(record, record.bytes, memory_change::unknown, true);
         return;
       }
-      add(record, of_.allocations[piece->second].bytes, piece->second, true);
+      add(record, bytes_of(piece->second), piece->second, true);
       live.erase(piece);
     } else {
-      std::uint64_t const total = totals_[record.allocator];
-      totals_[record.allocator] = record.bytes;
-      if (record.bytes > total) add(record, record.bytes - total, position, false);
-      if (record.bytes < total) add(record, total - record.bytes, position, true);
+      std::uint64_t const level = levels_[record.allocator];
+      levels_[record.allocator] = record.bytes;
+      if (record.bytes > level) add(record, record.bytes - level, position, false);
+      if (record.bytes < level) add(record, level - record.bytes, position, true);
     }
+  }
+
+  [[nodiscard]] std::uint64_t bytes_of(std::uint32_t origin) const {
+    std::size_t const recorded = of_.allocations.size();
+    return origin < recorded ? of_.allocations[origin].bytes : before_.live[origin - recorded].record.bytes;
   }
 
   void add(allocation_record const& at, std::uint64_t bytes, std::uint32_t origin, bool is_release) {
@@ -87,12 +103,16 @@ class memory_change_finder {
   }
 
   profile const& of_;
+  memory_before const& before_;
   std::vector<allocator_changes> result_;
-  std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator: the allocation that made the piece at an address
-  std::vector<std::uint64_t> totals_;                                   ///< by allocator: the last level
+  std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the piece there
+  std::vector<std::uint64_t> levels_;                                   ///< by allocator: the last one
 };
 
-/// By allocator. Takes time in proportion to the allocations, n log n if they are out of order.
-[[nodiscard]] inline std::vector<allocator_changes> find_memory_changes(profile const& of) { return memory_change_finder{of}.changes(); }
+/// Of a whole profile, by allocator. Takes time in proportion to the allocations, n log n if they are out of order.
+[[nodiscard]] inline std::vector<allocator_changes> find_memory_changes(profile const& of) {
+  memory_before const nothing;
+  return memory_change_finder{of, {timestamp::min(), timestamp::max()}, nothing}.changes();
+}
 
 }  // namespace profkit::detail

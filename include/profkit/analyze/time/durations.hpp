@@ -9,6 +9,7 @@
 
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
+#include "exact_sums.hpp"
 #include "quantile_sketch.hpp"
 #include "statistics.hpp"
 
@@ -55,27 +56,33 @@ inline duration_summary summarize(std::vector<milliseconds> const& samples) {
   return result;
 }
 
-/// Figures of durations that are added one by one, in bounded memory and in any order.
+/// Figures of durations that are added one by one, in bounded memory. All sums are of integers: the order does not matter.
 class duration_statistics {
  public:
   void add(std::chrono::nanoseconds duration) {
-    total_ += duration;
-    ms_.add(to_ms(duration).count());
+    sums_.add(duration.count());
     quantiles_.add(duration);
   }
 
   /// As if each duration of the other one had been added.
   void add(duration_statistics const& other) {
-    total_ += other.total_;
-    ms_.add(other.ms_);
+    sums_.add(other.sums_);
     quantiles_.add(other.quantiles_);
   }
 
   [[nodiscard]] std::uint64_t count() const noexcept { return quantiles_.count(); }
 
   [[nodiscard]] duration_summary summarize() const {
-    duration_summary result = detail::summarize(ms_);
-    result.total = to_ms(total_);
+    duration_summary result;
+    result.count = count();
+    result.total = to_ms(std::chrono::nanoseconds{sums_.sum()});
+    if (result.count == 0) return result;
+    result.mean = result.total / static_cast<double>(result.count);
+    if (auto const deviation = sums_.standard_deviation(result.count)) {
+      result.standard_deviation = std::chrono::duration<double, std::nano>{*deviation};
+    }
+    result.min = to_ms(*quantiles_.min());
+    result.max = to_ms(*quantiles_.max());
     result.median = quantile_of(quantiles_, 0.5);
     result.p95 = quantile_of(quantiles_, 0.95);
     result.p99 = quantile_of(quantiles_, 0.99);
@@ -83,8 +90,7 @@ class duration_statistics {
   }
 
  private:
-  std::chrono::nanoseconds total_{};
-  running_statistics ms_;
+  exact_sums sums_;
   quantile_sketch quantiles_;
 };
 

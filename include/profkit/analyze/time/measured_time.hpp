@@ -34,6 +34,20 @@ class measured_time {
     return result;
   }
 
+  /// Of the steps that begin in a stretch of time; where no step was made, all of the stretch.
+  /// @param has_steps a step was made in the session, if not in the stretch.
+  [[nodiscard]] static measured_time of_window(profile const& of, interval const& own, bool has_steps, bool only_with_kernels = false) {
+    measured_time result;
+    result.has_steps_ = has_steps;
+    result.all_ = own;
+    for (step_record const& step : of.steps) {
+      if (!step.is_measured() || (only_with_kernels && !step.has_kernels)) continue;
+      if (own.begin <= step.time.begin && step.time.begin < own.end) result.measured_.push_back(step.time);
+    }
+    result.sort();
+    return result;
+  }
+
   /// Inside some stretches of time instead of steps.
   [[nodiscard]] static measured_time of_stretches(std::vector<interval> stretches) {
     measured_time result;
@@ -45,17 +59,29 @@ class measured_time {
 
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
+  /// Whether a step was made. Steps that an exception left are in no list, nor is the one in which a snapshot was taken.
+  [[nodiscard]] static bool had_steps(profile const& of) {
+    bool const is_in_step = of.quality.snapshot && of.quality.snapshot->is_step_open;
+    return !of.steps.empty() || of.quality.abandoned_steps > 0 || is_in_step;
+  }
+
   /// The measured steps in the order of time; none where no step was made.
   [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
+
+  /// When a scope counts. Where no step was made, a scope that is still open does not: its end is `timestamp::max()`.
+  [[nodiscard]] timestamp moment_of(scope_record const& scope) const noexcept { return has_steps_ ? scope.time.begin : scope.time.end; }
 
   /// How many values `step_of` can have.
   [[nodiscard]] std::size_t size() const noexcept { return has_steps_ ? measured_.size() : 1; }
 
   [[nodiscard]] bool contains(timestamp moment) const { return step_of(moment).has_value(); }
 
-  /// The position of the measured step that the moment lies in, in order of time; 0 for every moment where no step was made.
+  /// Whether no moment is in it.
+  [[nodiscard]] bool is_empty() const noexcept { return has_steps_ ? measured_.empty() : all_.end <= all_.begin; }
+
+  /// The position of the measured step that the moment lies in, in order of time; 0 where no step was made.
   [[nodiscard]] std::optional<std::size_t> step_of(timestamp moment) const {
-    if (!has_steps_) return 0;
+    if (!has_steps_) return all_.begin <= moment && moment < all_.end ? std::optional<std::size_t>{0} : std::nullopt;
     return step_at(steps_begun_at(moment), moment);
   }
 
@@ -63,12 +89,6 @@ class measured_time {
   friend class measured_time_cursor;
 
   measured_time() = default;
-
-  /// Steps that an exception left are in no list, nor is the one in which a snapshot was taken.
-  static bool had_steps(profile const& of) {
-    bool const is_in_step = of.quality.snapshot && of.quality.snapshot->is_step_open;
-    return !of.steps.empty() || of.quality.abandoned_steps > 0 || is_in_step;
-  }
 
   void sort() {
     std::sort(measured_.begin(), measured_.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
@@ -88,6 +108,7 @@ class measured_time {
   }
 
   bool has_steps_ = false;
+  interval all_{timestamp::min(), timestamp::max()};  ///< what counts where no step was made
   std::vector<interval> measured_;
 };
 
@@ -96,8 +117,8 @@ class measured_time_cursor {
  public:
   explicit measured_time_cursor(measured_time const& in) : in_{in} {
     if (!in.has_steps_) {
-      begin_ = timestamp::min();
-      end_ = timestamp::max();
+      begin_ = in.all_.begin;
+      end_ = in.all_.end;
     }
   }
 

@@ -14,8 +14,8 @@
 #include "../gpu/gpu_work.hpp"
 #include "../summary.hpp"
 #include "durations.hpp"
-#include "measured_time.hpp"
 #include "path_tree.hpp"
+#include "scope_times.hpp"
 #include "time_per_step.hpp"
 
 namespace profkit::detail {
@@ -25,32 +25,18 @@ class scope_rows {
  public:
   /// @param gpu null where kernels were not collected.
   /// @param idle null there, too, and without steps.
-  scope_rows(profile const& of, measured_time const& when, path_tree const& tree, time_per_step const& steps, gpu_work* gpu,
-             gpu_idle const* idle)
-      : of_{of},
-        tree_{tree},
-        steps_{steps},
-        gpu_{gpu},
-        idle_{idle},
-        host_(of.paths.size()),
-        gpu_events_(of.paths.size()),
-        is_wanted_(of.paths.size()) {
-    measured_time_cursor in{when};
-    for (scope_record const& scope : of.scopes) {
-      if (in.contains(scope.time.begin)) host_[scope.path].add(scope.time.duration());
-    }
-    for (gpu_scope_record const& scope : of.gpu_scopes) {
-      if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
-    }
-    for (std::size_t path = of.paths.size(); path-- > 0;) {
-      if (host_[path].count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
-      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[of.paths[path].parent] = true;
+  scope_rows(std::vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
+             gpu_work* gpu, gpu_idle const* idle)
+      : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
+    for (std::size_t path = paths.size(); path-- > 0;) {
+      if (times_.host(path).count() > 0 || (gpu != nullptr && gpu->has_operations(path))) is_wanted_[path] = true;
+      if (is_wanted_[path] && tree.has_parent(path)) is_wanted_[paths[path].parent] = true;
     }
   }
 
   /// Parents before their children. A parent without a scope in the measured time (it was open all along) is a row with count 0.
   [[nodiscard]] std::vector<scope_summary> by_path(milliseconds steps_total) const {
-    std::vector<std::size_t> rows_of(of_.paths.size());
+    std::vector<std::size_t> rows_of(paths_.size());
     std::vector<scope_summary> rows;
     for (std::uint32_t const path : tree_.depth_first()) {
       if (!is_wanted_[path]) continue;
@@ -58,7 +44,7 @@ class scope_rows {
       scope_summary row = row_of(path);
       if (steps_total.count() > 0.0 && row.host.count > 0) row.share_of_steps = row.host.total / steps_total;
       if (tree_.has_parent(path)) {
-        row.parent = rows_of[of_.paths[path].parent];
+        row.parent = rows_of[paths_[path].parent];
         scope_summary& parent = rows[*row.parent];
         row.path = parent.path + "/" + row.name;
         row.depth = parent.depth + 1;
@@ -79,9 +65,9 @@ class scope_rows {
     for (std::size_t const i : names()) {
       path_tree::name_group const& group = tree_.names()[i];
       std::uint64_t count = 0;
-      for (std::uint32_t const path : group.paths) count += host_[path].count();
+      for (std::uint32_t const path : group.paths) count += times_.host(path).count();
       duration_statistics host;
-      for (std::uint32_t const path : group.outermost) host.add(host_[path]);
+      for (std::uint32_t const path : group.outermost) host.add(times_.host(path));
       rows.push_back({group.name, host.summarize(), {}, {}});
       rows.back().host.count = count;
       if (gpu_ != nullptr) rows.back().gpu = gpu_->of_name(i);
@@ -114,27 +100,26 @@ class scope_rows {
   }
 
   [[nodiscard]] scope_summary row_of(std::uint32_t path) const {
-    path_record const& record = of_.paths[path];
+    path_record const& record = paths_[path];
     scope_summary row;
     row.name = shown_name(record);
     row.path = row.name;
     row.source = record.file + ":" + std::to_string(record.line);
-    row.host = host_[path].summarize();
+    row.host = times_.host(path).summarize();
     row.host_self = row.host.total;
-    if (gpu_events_[path].count() > 0) row.gpu_events = gpu_events_[path].summarize();
+    if (times_.gpu_events(path).count() > 0) row.gpu_events = times_.gpu_events(path).summarize();
     if (gpu_ != nullptr) row.gpu = gpu_->of_path(path);
     if (idle_ != nullptr) row.gpu_idle = gpu_idle::summary_of(idle_->of_path[path]);
     row.per_step = steps_.of_path(path);
     return row;
   }
 
-  profile const& of_;
+  std::vector<path_record> const& paths_;
+  scope_times const& times_;
   path_tree const& tree_;
   time_per_step const& steps_;
   gpu_work* gpu_;
   gpu_idle const* idle_;
-  std::vector<duration_statistics> host_;  ///< by path
-  std::vector<duration_statistics> gpu_events_;
   std::vector<bool> is_wanted_;
 };
 

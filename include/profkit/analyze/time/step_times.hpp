@@ -13,7 +13,8 @@
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/device_clocks.hpp"
-#include "../gpu/gpu_step_windows.hpp"
+#include "../merge/gpu_period_list.hpp"
+#include "../merge/step_list.hpp"
 #include "../summary.hpp"
 #include "../verdict/step_verdict.hpp"
 #include "durations.hpp"
@@ -21,34 +22,26 @@
 
 namespace profkit::detail {
 
-/// Host times and times between CUDA events. Without `gpu_period` and what depends on it.
-inline step_summary summarize_steps(profile const& of) {
+/// Host times and times between CUDA events. Without `gpu_period` and what depends on it, and without what a profile has once.
+inline step_summary summarize_steps(step_list const& of, std::vector<clock_summary> clocks) {
   step_summary result;
-  result.item_name = of.item_name;
-  std::map<std::uint64_t, milliseconds> gpu_times;  // by step
-  for (gpu_step_record const& step : of.gpu_steps) gpu_times[step.step] += to_ms(step.duration);
+  result.excluded = of.excluded();
+  result.items = of.items();
   timed_steps host_times;
   timed_steps gpu_step_times;
-  for (step_record const& step : of.steps) {
-    if (step.is_excluded) {
-      ++result.excluded;
-      continue;
-    }
-    host_times.add(step.index, step.warmup, to_ms(step.time.duration()));
-    auto const timed = gpu_times.find(step.index);
-    if (timed != gpu_times.end()) gpu_step_times.add(step.index, step.warmup, timed->second);
-    if (step.warmup) {
+  for (timed_step const& step : of.steps()) {
+    host_times.add(step.index, step.is_warmup, to_ms(step.host));
+    if (step.gpu) gpu_step_times.add(step.index, step.is_warmup, to_ms(*step.gpu));
+    if (step.is_warmup) {
       ++result.warmup;
       continue;
     }
-    result.items += step.items;
-    result.host_samples.push_back(to_ms(step.time.duration()));
-    if (timed != gpu_times.end()) result.gpu_samples.push_back(timed->second);
+    result.host_samples.push_back(to_ms(step.host));
+    if (step.gpu) result.gpu_samples.push_back(to_ms(*step.gpu));
   }
   result.host = summarize(result.host_samples);
   if (!result.gpu_samples.empty()) result.gpu = summarize(result.gpu_samples);
-  result.clocks = summarize_clocks(of);
-  result.stop = of.stop;
+  result.clocks = std::move(clocks);
   result.host_verdict = judge_steps(host_times, result.clocks);
   if (result.gpu) result.gpu_verdict = judge_steps(gpu_step_times, result.clocks);
   return result;
@@ -60,24 +53,23 @@ inline constexpr double least_gpu_excess = 0.02;
 
 /// @param busy_per_step in which some operation of the measured steps ran: no step time may be shorter.
 /// @return n/a without a window of a measured step.
-inline std::optional<gpu_period_summary> summarize_gpu_period(profile const& of, gpu_step_windows const& windows,
-                                                              milliseconds busy_per_step, step_summary const& steps) {
-  if (windows.measured.empty()) return std::nullopt;
+inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list const& of, milliseconds busy_per_step,
+                                                              step_summary const& steps) {
+  if (of.measured().empty()) return std::nullopt;
   gpu_period_summary result;
   timed_steps times;
-  for (gpu_step_window const& each : windows.warmup) times.add(of.steps[each.step].index, true, to_ms(each.time.duration()));
-  running_statistics host;
+  for (gpu_period const& each : of.warmup()) times.add(each.index, true, to_ms(each.time));
+  std::chrono::nanoseconds host{};
   std::vector<double> ahead;
-  for (gpu_step_window const& each : windows.measured) {
-    step_record const& step = of.steps[each.step];
-    times.add(step.index, false, to_ms(each.time.duration()));
-    result.samples.push_back(to_ms(each.time.duration()));
-    host.add(to_ms(step.time.duration()).count());
+  for (gpu_period const& each : of.measured()) {
+    times.add(each.index, false, to_ms(each.time));
+    result.samples.push_back(to_ms(each.time));
+    host += each.host;
     if (each.steps_ahead) ahead.push_back(static_cast<double>(*each.steps_ahead));
   }
   result.time = summarize(result.samples);
   result.verdict = judge_steps(times, steps.clocks);
-  result.host_mean = milliseconds{host.mean().value_or(0.0)};
+  result.host_mean = to_ms(host) / static_cast<double>(of.measured().size());
   std::sort(ahead.begin(), ahead.end());
   result.median_steps_ahead = quantile(ahead, 0.5);
   result.max_steps_ahead = quantile(ahead, 1.0);

@@ -45,6 +45,7 @@ struct trend_window {
 /// The history of a run in windows of equally many steps: at most `max_windows`, whatever the length of the run. When there would be more,
 /// neighbours are merged, and a window has twice as many steps.
 ///
+/// A window holds the steps whose index divided by a power of two is the same. So it does not matter in which parts the steps were added.
 /// A value: parts of a run can be made apart and added in their order. Not thread-safe.
 class trend_windows {
  public:
@@ -52,35 +53,47 @@ class trend_windows {
 
   /// Takes the next step, or the next window of a part of the run.
   void add(trend_window const& next) {
-    if (windows_.empty() || windows_.back().steps + next.steps > steps_per_window_) windows_.emplace_back();
+    if (windows_.empty() || group_of(windows_.back()) != group_of(next)) windows_.emplace_back();
     windows_.back().add(next);
     while (windows_.size() > max_windows) merge_neighbours();
   }
 
   /// Takes the part of the run that follows.
   void add(trend_windows const& later) {
-    while (steps_per_window_ < later.steps_per_window_) merge_neighbours();
+    while (level_ < later.level_) merge_neighbours();
     for (trend_window const& each : later.windows_) add(each);
+  }
+
+  /// @param change takes each window, and must not change its steps.
+  template <class Change>
+  void for_each(Change const& change) {
+    for (trend_window& each : windows_) change(each);
   }
 
   /// In the order of time.
   [[nodiscard]] std::vector<trend_window> const& windows() const noexcept { return windows_; }
 
-  /// Of every window but the last; fewer where parts of the run were added.
-  [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return steps_per_window_; }
+  /// Of every window but the first and the last; fewer where steps are missing, such as excluded ones.
+  [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return std::uint64_t{1} << level_; }
 
  private:
+  [[nodiscard]] std::uint64_t group_of(trend_window const& window) const noexcept { return window.first_step >> level_; }
+
   void merge_neighbours() {
-    steps_per_window_ *= 2;
+    // Indices that do not increase could keep more windows than that; they are then merged into one.
+    constexpr unsigned max_level = 63;
+    bool const is_last_level = level_ == max_level;
+    if (!is_last_level) ++level_;
     std::vector<trend_window> merged;
     for (trend_window const& each : windows_) {
-      if (merged.empty() || merged.back().steps + each.steps > steps_per_window_) merged.emplace_back();
+      bool const is_same = !merged.empty() && (is_last_level || group_of(merged.back()) == group_of(each));
+      if (!is_same) merged.emplace_back();
       merged.back().add(each);
     }
     windows_ = std::move(merged);
   }
 
-  std::uint64_t steps_per_window_ = 1;
+  unsigned level_ = 0;  ///< a window has 2^level steps
   std::vector<trend_window> windows_;
 };
 

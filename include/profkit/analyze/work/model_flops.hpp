@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
@@ -17,11 +18,23 @@
 
 namespace profkit::detail {
 
-inline limits_summary summarize_limits(profile const& of) {
+/// The devices that a program used.
+inline std::set<std::int32_t> used_devices(profile const& of) {
+  std::set<std::int32_t> devices;
+  for (gpu_operation_record const& each : of.gpu_operations) {
+    if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // of most programs one look each
+  }
+  for (gpu_step_record const& each : of.gpu_steps) devices.insert(each.device);
+  return devices;
+}
+
+/// @param gpu its name.
+inline limits_summary summarize_limits(std::string const& gpu, std::vector<measured_roof_record> const& measured_roofs,
+                                       std::set<std::int32_t> const& devices) {
   limits_summary result;
-  result.device = of.environment.gpu;
-  result.measured = of.measured_roofs;
-  for (measured_roof_record const& each : of.measured_roofs) {
+  result.device = gpu;
+  result.measured = measured_roofs;
+  for (measured_roof_record const& each : measured_roofs) {
     auto const raise = [](std::optional<double>& to, double rate) {
       if (rate > 0.0) to = std::max(to.value_or(0.0), rate);
     };
@@ -29,11 +42,6 @@ inline limits_summary summarize_limits(profile const& of) {
     if (precision > 0) raise(result.measured_rates.flops_per_second[precision], each.flops_per_second);
     raise(result.measured_rates.bytes_per_second, each.bytes_per_second);
   }
-  std::set<std::int32_t> devices;
-  for (gpu_operation_record const& each : of.gpu_operations) {
-    if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // of most programs one look each
-  }
-  for (gpu_step_record const& each : of.gpu_steps) devices.insert(each.device);
   device_peaks const* const peaks = peaks_of(result.device);
   if (devices.size() > 1) {
     // Which of them did how much of the work is not known.
@@ -51,14 +59,11 @@ inline limits_summary summarize_limits(profile const& of) {
 }
 
 /// n/a without measured steps, and where neither the steps nor any scope said what they have to do.
-inline std::optional<model_summary> summarize_model(profile const& of, step_summary const& steps, limits_summary const& limits,
+/// @param flops that the measured steps need, counted by the program; 0: it did not say.
+inline std::optional<model_summary> summarize_model(double flops, precision of, step_summary const& steps, limits_summary const& limits,
                                                     scope_work const& work) {
   if (!steps.step_time) return std::nullopt;
   model_summary result;
-  double flops = 0.0;
-  for (step_record const& step : of.steps) {
-    if (step.is_measured()) flops += step.model_flops;
-  }
   result.flops_source = "given by the program";
   auto counted_steps = static_cast<double>(steps.host.count);
   if (flops <= 0.0) {
@@ -73,8 +78,8 @@ inline std::optional<model_summary> summarize_model(profile const& of, step_summ
   result.flops_per_step = flops / counted_steps;
   result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
   result.basis = steps.step_time->basis;
-  result.precision = of.precision;
-  auto const precision = static_cast<std::size_t>(of.precision);
+  result.precision = of;
+  auto const precision = static_cast<std::size_t>(of);
   result.peak_flops_per_second = limits.peaks.flops_per_second[precision];
   result.measured_peak_flops_per_second = limits.measured_rates.flops_per_second[precision];
   if (result.peak_flops_per_second) result.utilization = result.flops_per_second / *result.peak_flops_per_second;
@@ -83,7 +88,7 @@ inline std::optional<model_summary> summarize_model(profile const& of, step_summ
   result.why_no_peak = limits.why_no_peaks;
   if (result.why_no_peak.empty()) {
     result.why_no_peak = precision == 0 ? "the precision is not given (PROFKIT=precision=NAME)"
-                                        : std::string{"no dense peak is known of "} + limits.device + " for " + name_of(of.precision);
+                                        : std::string{"no dense peak is known of "} + limits.device + " for " + name_of(of);
   }
   return result;
 }

@@ -11,6 +11,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../merge/add_rows.hpp"
 #include "../summary.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
@@ -18,32 +19,67 @@
 
 namespace profkit::detail {
 
-/// What scopes said they have to do (`profkit::work`), by path; and for each row of a summary how fast they did it.
+/// What scopes said they have to do (`profkit::work`), by path. That of windows adds up: the sums are of floating-point numbers, so they
+/// depend on the order by what rounding loses, and not at all where the amounts are whole numbers whose sum is below 2^53.
+class work_by_path {
+ public:
+  struct row {
+    work_sums self;
+    work_sums again;                  ///< what adopting scopes have to do
+    std::uint64_t again_unknown = 0;  ///< scopes that did not say that
+
+    void add(row const& other) {
+      self.add(other.self);
+      again.add(other.again);
+      again_unknown += other.again_unknown;
+    }
+  };
+
+  work_by_path() = default;
+
+  /// @param when that in which kernels were collected, where they were: the rates are over the time of those.
+  work_by_path(profile const& of, measured_time const& when) {
+    if (of.work.empty()) return;
+    rows_.resize(of.paths.size());
+    measured_time_cursor in{when};
+    for (work_record const& each : of.work) {
+      if (!in.contains(each.begin)) continue;
+      row& to = rows_[each.path];
+      to.self.add(each.work, of.precision);
+      if (each.work.backward > 0.0F) {
+        to.again.add(each.work, of.precision, static_cast<double>(each.work.backward));
+      } else {
+        ++to.again_unknown;
+      }
+    }
+  }
+
+  /// @param path_of by path of the other one: the path here.
+  void add(work_by_path const& other, std::vector<std::uint32_t> const& path_of) { add_rows(rows_, other.rows_, path_of); }
+
+  [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
+
+ private:
+  std::vector<row> rows_;
+};
+
+/// What scopes said they have to do, by path; and for each row of a summary how fast they did it.
 ///
 /// A scope that says what it does, and contains scopes that say it too, has both: it says only what they do not.
 class scope_work {
  public:
-  /// @param when that in which kernels were collected, where they were: the rates are over the time of those.
-  scope_work(profile const& of, measured_time const& when, path_tree const& tree)
-      : of_{of},
-        tree_{tree},
-        steps_{when.steps().size()},
-        self_(of.paths.size()),
-        again_(of.paths.size()),
-        knows_again_(of.paths.size(), true) {
-    measured_time_cursor in{when};
-    for (work_record const& each : of.work) {
-      if (!in.contains(each.begin)) continue;
-      self_[each.path].add(each.work, of.precision);
-      if (each.work.backward > 0.0F) {
-        again_[each.path].add(each.work, of.precision, static_cast<double>(each.work.backward));
-      } else {
-        knows_again_[each.path] = false;
-      }
+  /// @param steps in which the work was done.
+  scope_work(std::vector<path_record> const& paths, path_tree const& tree, work_by_path const& done, std::uint64_t steps)
+      : paths_{paths}, tree_{tree}, steps_{steps} {
+    for (std::size_t path = 0; path < paths.size(); ++path) {
+      work_by_path::row const row = done.of_path(path);
+      self_.push_back(row.self);
+      again_.push_back(row.again);
+      knows_again_.push_back(row.again_unknown == 0);
     }
     inclusive_ = self_;
-    for (std::size_t path = of.paths.size(); path-- > 0;) {
-      if (tree.has_parent(path)) inclusive_[of.paths[path].parent].add(inclusive_[path]);
+    for (std::size_t path = paths.size(); path-- > 0;) {
+      if (tree.has_parent(path)) inclusive_[paths[path].parent].add(inclusive_[path]);
     }
   }
 
@@ -84,8 +120,8 @@ class scope_work {
   /// nothing was done has none there. n/a where one said what it does, but not how much of that backward is.
   /// @param paths of the rows, which are those of `into.adopted`.
   void fill_backward(summary& into, std::vector<std::uint32_t> const& paths) {
-    std::vector<work_sums> self(of_.paths.size());
-    std::vector<bool> knows(of_.paths.size(), true);
+    std::vector<work_sums> self(paths_.size());
+    std::vector<bool> knows(paths_.size(), true);
     for (std::size_t row = 0; row < paths.size(); ++row) {
       if (into.adopted[row].role != "backward") continue;
       self[paths[row]] = again_[paths[row]];
@@ -93,11 +129,11 @@ class scope_work {
       has_backward_ = true;
     }
     std::vector<work_sums> inclusive = self;
-    for (std::size_t path = of_.paths.size(); path-- > 0;) {
+    for (std::size_t path = paths_.size(); path-- > 0;) {
       backward_.add(self[path]);
       knows_backward_ = knows_backward_ && knows[path];
       if (!tree_.has_parent(path)) continue;
-      std::uint32_t const parent = of_.paths[path].parent;
+      std::uint32_t const parent = paths_[path].parent;
       inclusive[parent].add(inclusive[path]);
       knows[parent] = knows[parent] && knows[path];
     }
@@ -125,7 +161,7 @@ class scope_work {
   [[nodiscard]] bool has_backward() const noexcept { return has_backward_; }
 
   /// In which the work was done.
-  [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   static constexpr char const* gpu_basis = "GPU busy time";
@@ -149,7 +185,7 @@ class scope_work {
   /// By path.
   [[nodiscard]] std::vector<time_said> find_time_said(std::vector<scope_summary> const& rows,
                                                       std::vector<std::uint32_t> const& paths) const {
-    std::vector<time_said> result(of_.paths.size());
+    std::vector<time_said> result(paths_.size());
     for (std::size_t row = rows.size(); row-- > 0;) {  // children before their parents
       time_said& here = result[paths[row]];
       here.all = rows[row].gpu ? rows[row].gpu->kernel_time : rows[row].host.total;
@@ -180,9 +216,9 @@ class scope_work {
     return result;
   }
 
-  profile const& of_;
+  std::vector<path_record> const& paths_;
   path_tree const& tree_;
-  std::size_t steps_;
+  std::uint64_t steps_;
   std::vector<work_sums> self_;       ///< by path
   std::vector<work_sums> inclusive_;  ///< by path
   std::vector<work_sums> again_;      ///< by path: what adopting scopes have to do

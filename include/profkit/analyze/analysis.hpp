@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+#include "analyze_options.hpp"
+#include "gpu/attribution.hpp"
+#include "gpu/counted_operations.hpp"
+#include "gpu/device_clocks.hpp"
+#include "gpu/gpu_idle.hpp"
+#include "gpu/gpu_step_windows.hpp"
+#include "gpu/gpu_sums.hpp"
+#include "gpu/gpu_work.hpp"
+#include "gpu/step_budget.hpp"
+#include "memory/memory_sums.hpp"
+#include "memory/scope_memory.hpp"
+#include "merge/gpu_figures.hpp"
+#include "merge/gpu_period_list.hpp"
+#include "merge/joined_stretches.hpp"
+#include "merge/merged_counters.hpp"
+#include "merge/merged_paths.hpp"
+#include "merge/merged_readings.hpp"
+#include "merge/moved.hpp"
+#include "merge/session_header.hpp"
+#include "merge/step_list.hpp"
+#include "merge/stretch_figures.hpp"
+#include "merge/trend_part.hpp"
+#include "summary.hpp"
+#include "time/adopted_scopes.hpp"
+#include "time/adopted_sums.hpp"
+#include "time/adoption_rows.hpp"
+#include "time/measured_time.hpp"
+#include "time/path_tree.hpp"
+#include "time/run_trend.hpp"
+#include "time/scope_rows.hpp"
+#include "time/scope_times.hpp"
+#include "time/step_times.hpp"
+#include "window.hpp"
+#include "work/model_flops.hpp"
+#include "work/scope_work.hpp"
+
+namespace profkit {
+
+/// @brief Figures of a session that are computed from windows and add up.
+///
+/// The summary does not depend on where the session was cut into windows, nor on the order in which windows and analyses are merged, but
+/// for the rounding of sums of `work` and of `model_flops`, which are floating-point numbers.
+/// Not thread-safe.
+class analysis {
+ public:
+  /// @param with must be the same for analyses that are merged.
+  explicit analysis(analyze_options with = {}) : options_{std::move(with)} {}
+
+  /// Adds a window. The windows of a session must not overlap; they may come in any order.
+  void add(window const& each) { add(each.records, each.frame); }
+
+  /// Adds a window without a copy of its records. The windows of a session must not overlap; they may come in any order. `launched` is what
+  /// `attribute` gives for the records; null: not known yet.
+  void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr) {
+    std::optional<attribution> made;
+    if (launched == nullptr && needs_attribution(records)) launched = &made.emplace(attribute(records));
+    std::optional<added_window> const added = add_all_but_budget(records, frame, launched);
+    if (!added || !frame.has_steps) return;
+    auto const budget_in = [&](detail::measured_time const& wall) {
+      return detail::step_budget{records, *launched, frame.steps_thread, added->counted, wall, options_.kernel_classes};
+    };
+    budget_in_steps_.add(budget_in(added->with_kernels), added->path_of);
+    budget_in_gpu_windows_.add(budget_in(detail::measured_time::of_stretches(frame.gpu_wall)), added->path_of);
+  }
+
+  /// Adds what the other one has.
+  void merge(analysis const& other) {
+    if (!other.has_any_ || !takes(other.has_steps_)) return;
+    has_any_ = true;
+    std::vector<std::uint32_t> const path_of = paths_.add(other.paths_);
+    std::vector<std::uint32_t> const name_of = gpu_.add_names(other.gpu_.names());
+    std::vector<std::uint32_t> const allocator_of = memory_.add(other.memory_, path_of);
+    scopes_.add(other.scopes_, path_of);
+    counters_.add(other.counters_);
+    clocks_.add(other.clocks_);
+    readings_.add(other.readings_);
+    gpu_.add(other.gpu_, path_of, name_of);
+    budget_in_steps_.add(other.budget_in_steps_, path_of);
+    budget_in_gpu_windows_.add(other.budget_in_gpu_windows_, path_of);
+    adopted_.add(other.adopted_, path_of);
+    work_.add(other.work_, path_of);
+    devices_.insert(other.devices_.begin(), other.devices_.end());
+    header_.add(other.header_);
+    other.stretches_.for_each([&](interval const& time, detail::stretch_figures figures) {
+      figures.move(path_of, name_of, allocator_of);
+      join(time, std::move(figures));
+    });
+    gpu_.settle([&](interval const& time) { return stretches_.covers(time); });
+  }
+
+  /// @return the figures of all that was added. More can be added afterwards.
+  [[nodiscard]] summary finish() const {
+    return analysis{*this}.complete(
+        [&](bool is_of_gpu) -> detail::step_budget const& { return is_of_gpu ? budget_in_gpu_windows_ : budget_in_steps_; });
+  }
+
+ private:
+  friend summary analyze(profile const& of, analyze_options const& with);
+
+  /// What was found out about a window in which kernels were collected.
+  struct added_window {
+    std::vector<std::uint32_t> path_of;  ///< by path of the window: the path here
+    detail::measured_time with_kernels;  ///< that of its own steps in which kernels were collected
+    detail::counted_operations counted;
+  };
+
+  /// `analyze`: as if one window had all records, but with only one of the budgets.
+  static summary of_whole(profile const& records, analyze_options const& with) {
+    analysis result{with};
+    window_frame frame;
+    frame.own = {timestamp::min(), timestamp::max()};
+    frame.has_steps = detail::measured_time::had_steps(records);
+    std::optional<attribution> launched;
+    if (needs_attribution(records)) launched = attribute(records);
+    if (has_kernels(records)) frame.gpu_steps = detail::gpu_step_window_finder{records, *launched}.find();
+    std::optional<added_window> const added = result.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
+    return std::move(result).complete([&](bool is_of_gpu) {
+      detail::measured_time const wall =
+          is_of_gpu ? detail::measured_time::of_stretches(detail::parts_in(frame.gpu_steps.measured, frame.own)) : added->with_kernels;
+      std::optional<std::uint32_t> const steps_thread = detail::thread_of_steps(records, added->with_kernels);
+      detail::step_budget budget;
+      budget.add({records, *launched, steps_thread, added->counted, wall, with.kernel_classes}, added->path_of);
+      return budget;
+    });
+  }
+
+  static bool needs_attribution(profile const& records) { return has_kernels(records) || detail::has_adopted(records.paths); }
+
+  /// @param launched null unless `needs_attribution`.
+  /// @return n/a where kernels were not collected, or the window does not count.
+  std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
+    using detail::measured_time;
+    interval const& own = frame.own;
+    interval const always{timestamp::min(), timestamp::max()};
+    if (!takes(frame.has_steps)) return std::nullopt;
+    bool const is_first = !has_any_;
+    has_any_ = true;
+    measured_time const when = measured_time::of_window(records, own, frame.has_steps);
+    measured_time const with_kernels = measured_time::of_window(records, own, frame.has_steps, true);
+    std::optional<detail::counted_operations> counted;
+    if (has_kernels(records)) counted.emplace(records, *launched, with_kernels);
+    detail::counted_operations const* const operations = counted ? &*counted : nullptr;
+
+    std::vector<std::uint32_t> path_of = paths_.add(records.paths);
+    std::vector<std::uint32_t> const name_of = gpu_.add_names(records.gpu_names);
+    detail::add(scopes_, detail::scope_times{records, when}, path_of, is_first);
+    counters_.add(detail::merged_counters{records, when});
+    clocks_.add({records, own});
+    readings_.add(detail::merged_readings{records, own, frame.has_steps});
+    work_.add({records, operations != nullptr ? with_kernels : when}, path_of);
+    devices_.merge(detail::used_devices(records));
+    header_.add(records, own.end);
+    if (operations != nullptr) gpu_.add(records, frame, *launched, *operations, with_kernels, path_of, name_of, is_first);
+    if (detail::has_adopted(records.paths)) {
+      measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
+      adopted_.add({records, when, *launched, operations, earlier}, path_of);
+    }
+
+    detail::stretch_figures now;
+    now.steps = {records, own};
+    now.per_step = {records, when, with_kernels, operations};
+    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps};
+    // Operations that other windows own run in the steps of this one, too.
+    measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
+    now.trend = {records, own, operations != nullptr ? &operations->all() : nullptr, [&](detail::timed_operation const& each) {
+                   return each.is_counted() || around.contains(detail::launch_moment(records, *launched, each.record));
+                 }};
+    measured_time const measured_around = measured_time::of_window(records, always, frame.has_steps);
+    detail::scope_memory const memory{records, own, measured_around, frame.memory};
+    now.balances = memory.crossing();
+    now.move(path_of, name_of, memory_.add(memory.allocators(), path_of));
+    join(own, std::move(now));
+    gpu_.settle([&](interval const& time) { return stretches_.covers(time); });
+
+    if (!counted) return std::nullopt;
+    return added_window{std::move(path_of), with_kernels, std::move(*counted)};
+  }
+
+  void join(interval const& time, detail::stretch_figures figures) {
+    auto const joined = stretches_.add(time, std::move(figures));
+    joined.part.balances.settle(joined.time, [&](std::uint32_t allocator, std::uint32_t path, detail::scope_balance const& scope) {
+      memory_.add(allocator, path, scope);
+    });
+  }
+
+  /// @param budget_of gives the budget: false of the steps on the host, true of their windows on the devices.
+  template <class BudgetOf>
+  [[nodiscard]] summary complete(BudgetOf const& budget_of) && {
+    detail::merged_paths::ordered const paths = paths_.in_order();
+    detail::path_tree const tree{paths.paths};
+    profile const& header = header_();
+    detail::stretch_figures whole = std::move(stretches_).whole();
+    whole.balances.complete(
+        [&](std::uint32_t allocator, std::uint32_t path, detail::scope_balance const& scope) { memory_.add(allocator, path, scope); });
+    whole.move_steps(paths.position_of);
+    detail::scope_times const times = detail::moved(std::move(scopes_), paths.position_of);
+
+    summary result;
+    result.environment = header.environment;
+    result.covers_steps = has_steps_;
+    result.steps = detail::summarize_steps(whole.steps, clocks_.summarize());
+    result.steps.item_name = header.item_name;
+    result.steps.stop = header.stop;
+    std::optional<detail::gpu_sums> sums;
+    std::optional<detail::gpu_work> gpu;
+    std::optional<detail::gpu_idle> idle;
+    milliseconds busy_per_step{};
+    if (gpu_.has_kernels()) {
+      sums = std::move(gpu_).sums(paths.position_of);
+      gpu.emplace(*sums, tree, paths.paths);
+      result.gpu = gpu_.summarize(*gpu, whole.per_step, options_.kernel_classes);
+      if (gpu_.steps() > 0) {
+        busy_per_step = gpu->of_all().busy / static_cast<double>(gpu_.steps());
+        result.steps.gpu_period = detail::summarize_gpu_period(whole.gpu_periods, busy_per_step, result.steps);
+      }
+    }
+    bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
+    if (gpu && has_steps_) {
+      detail::step_budget budget = detail::moved(detail::step_budget{budget_of(is_gpu_longer)}, paths.position_of);
+      result.budget = budget.busy.summarize(budget.idle, paths.paths);
+      result.budget->is_of_gpu = is_gpu_longer;
+      result.budget->steps = is_gpu_longer ? whole.gpu_periods.measured().size() : gpu_.steps();
+      idle = std::move(budget.idle);
+      idle->of_path.resize(paths.paths.size());
+      result.gpu->idle = {detail::to_ms(idle->total), detail::to_ms(idle->unattributed)};
+    }
+    detail::choose_step_time(result.steps, busy_per_step);
+
+    detail::scope_rows const rows{paths.paths, times, tree, whole.per_step, gpu ? &*gpu : nullptr, idle ? &*idle : nullptr};
+    result.scopes = rows.by_path(result.steps.host.total);
+    result.names = rows.by_name();
+    std::uint64_t const steps = whole.per_step.steps();
+    if (!has_steps_ || steps > 0) detail::moved(std::move(memory_), paths.position_of).fill(result, rows.paths(), paths.paths.size());
+    std::vector<std::uint32_t> adopted;  // paths
+    if (detail::has_adopted(paths.paths)) {
+      detail::adopted_sums const done = detail::moved(std::move(adopted_), paths.position_of);
+      result.adopted = detail::adopted_scopes{paths.paths, tree, done, gpu_.has_kernels()}.rows(adopted);
+    }
+    result.limits = detail::summarize_limits(header.environment.gpu, header.measured_roofs, devices_);
+    detail::work_by_path const done = detail::moved(std::move(work_), paths.position_of);
+    detail::scope_work work{paths.paths, tree, done, gpu_.has_kernels() ? gpu_.steps() : steps};
+    work.fill(result, rows.paths(), rows.names());
+    work.fill_backward(result, adopted);
+    result.model = detail::summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
+    result.memory = readings_.summarize();
+    result.counters = counters_.summarize();
+    detail::run_trend const trend{header.time.begin, whole.steps};
+    result.trend = trend.summarize(whole.trend, result.memory, is_gpu_longer ? &whole.gpu_periods : nullptr);
+    result.collectors = header.collectors;
+    result.quality = header.quality;
+    for (scope_summary const& row : result.scopes) result.scopes_recorded += row.host.count;
+    return result;
+  }
+
+  /// A summary covers the measured steps, or the whole session where there was no step. What was recorded before the first step therefore
+  /// stops counting when that step comes.
+  bool takes(bool has_steps) {
+    if (has_any_ && has_steps_ && !has_steps) return false;
+    if (has_any_ && !has_steps_ && has_steps) *this = analysis{options_};
+    has_steps_ = has_steps;
+    return true;
+  }
+
+  analyze_options options_;
+  bool has_any_ = false;
+  bool has_steps_ = false;
+  detail::session_header header_;
+  detail::merged_paths paths_;
+  detail::scope_times scopes_;
+  detail::merged_counters counters_;
+  detail::merged_readings readings_;
+  detail::merged_clocks clocks_;
+  detail::memory_sums memory_;
+  detail::gpu_figures gpu_;
+  detail::step_budget budget_in_steps_;        ///< of the measured steps on the host; which of both counts, `finish` knows
+  detail::step_budget budget_in_gpu_windows_;  ///< of their windows on the devices
+  detail::adopted_sums adopted_;
+  detail::work_by_path work_;
+  std::set<std::int32_t> devices_;
+  detail::joined_stretches<detail::stretch_figures> stretches_;
+};
+
+}  // namespace profkit

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "gpu/kernel_class.hpp"
+
+namespace profkit {
+
+/// What a program may want otherwise in an analysis.
+struct analyze_options {
+  kernel_class_rules kernel_classes = default_kernel_classes();
+};
+
+}  // namespace profkit

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../merge/add_rows.hpp"
+#include "../time/durations.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "../time/quantile_sketch.hpp"
+#include "added_union.hpp"
+#include "attribution.hpp"
+#include "counted_operations.hpp"
+#include "operation_spans.hpp"
+#include "timed_operation.hpp"
+
+namespace profkit::detail {
+
+/// Operations that were launched in a window, added up by the path that they are charged to, and by the name of the scope. Sums of windows
+/// add up.
+class gpu_sums {
+ public:
+  /// Of the operations launched in the scopes themselves, but for `busy`.
+  struct row {
+    std::uint64_t operations = 0;
+    std::uint64_t kernels = 0;
+    std::uint64_t launches = 0;  ///< of the operations: those that have a latency
+    std::chrono::nanoseconds time{};
+    std::chrono::nanoseconds latency{};
+    std::chrono::nanoseconds busy{};  ///< of the scopes and those inside
+    quantile_sketch latencies{};
+    duration_statistics spans{};
+
+    void add(timed_operation const& operation) {
+      ++operations;
+      if (operation.kind == gpu_operation_kind::kernel) ++kernels;
+      time += operation.time.duration();
+      if (operation.latency == timed_operation::no_latency) return;
+      ++launches;
+      latency += operation.latency;
+      latencies.add(operation.latency);
+    }
+
+    /// Without `busy` and `spans`.
+    void add_inside(row const& other) {
+      operations += other.operations;
+      kernels += other.kernels;
+      launches += other.launches;
+      time += other.time;
+      latency += other.latency;
+      latencies.add(other.latencies);
+    }
+
+    void add(row const& other) {
+      add_inside(other);
+      busy += other.busy;
+      spans.add(other.spans);
+    }
+  };
+
+  gpu_sums() = default;
+
+  /// @param counted the window's own operations count; all lie in it that were launched in `earlier`, too.
+  /// @param own what the window owns.
+  /// @param earlier the measured time of earlier windows.
+  /// @param has_steps false: the figures are of a session without steps.
+  gpu_sums(profile const& of, attribution const& launched, counted_operations const& counted, path_tree const& tree, interval const& own,
+           measured_time const& earlier, bool has_steps)
+      : rows_(of.paths.size()) {
+    auto const root = static_cast<std::uint32_t>(of.paths.size());
+    union_walk unions{of, tree};
+    operation_spans spans{of, launched};
+    bool const has_earlier = !earlier.is_empty();
+    for (timed_operation const& each : counted.all()) {
+      bool const is_own = each.is_counted();
+      if (!is_own && !(has_earlier && earlier.contains(launch_moment(of, launched, each.record)))) continue;
+      unions.add(each.path == attribution::none ? root : each.path, each.time, !is_own);
+      if (!is_own) continue;
+      (each.path == attribution::none ? root_ : rows_[each.path]).add(each);
+      spans.add(each);
+    }
+    spans.complete();
+    spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {
+      if (scope == attribution::none || (own.begin <= of.scopes[scope].time.begin && of.scopes[scope].time.end < own.end)) {
+        rows_[path].spans.add(span.length());
+      } else {
+        crossing_scope& crossing = crossing_[key_of(of, of.scopes[scope], path)];
+        crossing.span.add({span.begin, span.end});
+        crossing.end = of.scopes[scope].time.end;
+      }
+    });
+    if (own.begin > timestamp::min()) add_ends(of, own);
+    for (operation_span const& step : counted.steps()) {
+      if (step.is_empty()) continue;
+      if (has_steps) {
+        root_.spans.add(step.length());
+      } else {
+        session_ = step;
+      }
+    }
+    for (std::size_t path = 0; path < root; ++path) rows_[path].busy = unions.of_path(path);
+    root_.busy = unions.of_path(root);
+    for (std::size_t name = 0; name < tree.names().size(); ++name) {
+      std::chrono::nanoseconds const busy = unions.of_name(name);
+      if (busy.count() > 0) busy_of_name_[tree.names()[name].name] = busy;
+    }
+  }
+
+  /// As if the operations of the other one had been added here.
+  /// @param path_of by path of the other one: the path here.
+  void add(gpu_sums const& other, std::vector<std::uint32_t> const& path_of) {
+    add_rows(rows_, other.rows_, path_of);
+    root_.add(other.root_);
+    for (auto const& [name, busy] : other.busy_of_name_) busy_of_name_[name] += busy;
+    if (!other.session_.is_empty()) session_.add({other.session_.begin, other.session_.end});
+    for (auto const& [scope, each] : other.crossing_) {
+      auto const& [path, thread, begin] = scope;
+      crossing_scope& here = crossing_[{path_of[path], thread, begin}];
+      if (!each.span.is_empty()) here.span.add({each.span.begin, each.span.end});
+      here.end = std::min(here.end, each.end);
+    }
+  }
+
+  /// Counts the scopes that lie in several windows, once all of these were added.
+  /// @param is_added says whether the windows of some time were.
+  template <class IsAdded>
+  void settle(IsAdded const& is_added) {
+    for (auto each = crossing_.begin(); each != crossing_.end();) {
+      if (is_added(interval{std::get<2>(each->first), each->second.end})) {
+        if (!each->second.span.is_empty()) rows_[std::get<0>(each->first)].spans.add(each->second.span.length());
+        each = crossing_.erase(each);
+      } else {
+        ++each;
+      }
+    }
+  }
+
+  /// By path.
+  [[nodiscard]] std::vector<row> const& rows() const noexcept { return rows_; }
+
+  /// What was launched outside any scope; `busy` of all operations, `spans` of the steps.
+  [[nodiscard]] row const& root() const noexcept { return root_; }
+
+  /// Counts the spans of scopes that lie in windows which were not all added, and of the session where it has no steps. Nothing can be
+  /// added afterwards.
+  void complete() {
+    settle([](interval const&) { return true; });
+    if (!session_.is_empty()) root_.spans.add(session_.length());
+    session_ = {};
+  }
+
+  [[nodiscard]] std::chrono::nanoseconds busy_of_name(std::string const& name) const {
+    auto const known = busy_of_name_.find(name);
+    return known == busy_of_name_.end() ? std::chrono::nanoseconds{} : known->second;
+  }
+
+ private:
+  /// The unions of all paths, with a root above them at the position after the last, and of names.
+  class union_walk {
+   public:
+    union_walk(profile const& of, path_tree const& tree) : of_name_(tree.names().size()), tree_{tree} {
+      auto const root = static_cast<std::uint32_t>(of.paths.size());
+      auto const no_name = static_cast<std::uint32_t>(tree.names().size());
+      of_path_.assign(root + std::size_t{1}, {{}, root, no_name});
+      for (std::size_t path = 0; path < root; ++path) {
+        if (tree.has_parent(path)) of_path_[path].above = of.paths[path].parent;
+      }
+      for (std::uint32_t name = 0; name < no_name; ++name) {
+        std::vector<std::uint32_t> const& outermost = tree.names()[name].outermost;
+        if (outermost.size() < 2) continue;
+        for (std::uint32_t const path : outermost) of_path_[path].shared_name = name;
+      }
+    }
+
+    void add(std::uint32_t path, interval const& time, bool is_earlier) {
+      // What is covered here is covered in all that is around.
+      for (;; path = of_path_[path].above) {
+        bool const has_grown = of_path_[path].time.add(time, is_earlier);
+        if (of_path_[path].shared_name < of_name_.size() && (has_grown || is_earlier))
+          of_name_[of_path_[path].shared_name].add(time, is_earlier);
+        if ((!has_grown && !is_earlier) || of_path_[path].above == path) return;
+      }
+    }
+
+    [[nodiscard]] std::chrono::nanoseconds of_path(std::size_t path) const { return of_path_[path].time.length(); }
+
+    [[nodiscard]] std::chrono::nanoseconds of_name(std::size_t name) const {
+      std::vector<std::uint32_t> const& outermost = tree_.names()[name].outermost;
+      return outermost.size() == 1 ? of_path(outermost.front()) : of_name_[name].length();
+    }
+
+   private:
+    struct covered_path {
+      added_union time;
+      std::uint32_t above;        ///< its parent, or the root; the root itself for the root
+      std::uint32_t shared_name;  ///< its name, if other paths beside it have the same
+    };
+
+    std::vector<covered_path> of_path_;
+    std::vector<added_union> of_name_;  ///< of names with several outermost paths
+    path_tree const& tree_;
+  };
+
+  std::vector<row> rows_;
+  row root_;
+  std::map<std::string, std::chrono::nanoseconds> busy_of_name_;
+  operation_span session_;  ///< of all operations, where no step was made
+
+  struct crossing_scope {
+    operation_span span;
+    timestamp end = timestamp::max();  ///< of the scope
+  };
+
+  /// Path, the system's number of the thread, and beginning of a scope.
+  using scope_key = std::tuple<std::uint32_t, std::uint64_t, timestamp>;
+
+  static scope_key key_of(profile const& of, scope_record const& scope, std::uint32_t path) {
+    return {path, of.threads[scope.thread].system_id, scope.time.begin};
+  }
+
+  /// Where a scope of an earlier window ends may be known in this window for the first time.
+  void add_ends(profile const& of, interval const& own) {
+    for (scope_record const& scope : of.scopes) {
+      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end)
+        crossing_[key_of(of, scope, scope.path)].end = scope.time.end;
+    }
+  }
+
+  std::map<scope_key, crossing_scope> crossing_;  ///< of scopes that lie in several windows
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// What was given and not given back in a stretch of time, starting with nothing.
+struct memory_balance {
+  std::uint64_t now = 0;  ///< modulo 2^64: below 0 where more was given back
+  std::int64_t peak = 0;
+
+  void add(std::uint64_t difference) noexcept {
+    now += difference;
+    peak = std::max(peak, static_cast<std::int64_t>(now));
+  }
+
+  /// As if the changes of the other one had come after those here.
+  void append(memory_balance const& next) noexcept {
+    peak = std::max(peak, static_cast<std::int64_t>(now + static_cast<std::uint64_t>(next.peak)));
+    now += next.now;
+  }
+};
+
+/// The balances of one scope.
+struct scope_balance {
+  memory_balance all;  ///< of it and the scopes inside
+  memory_balance own;
+
+  void append(scope_balance const& next) noexcept {
+    all.append(next.all);
+    own.append(next.own);
+  }
+};
+
+/// Balances of scopes that cross a border between windows, in a stretch of time. A peak depends on the balance before it, so balances of
+/// stretches that follow each other are joined.
+class crossing_balances {
+ public:
+  /// @param end of the scope.
+  void add(std::uint32_t allocator, profile const& of, scope_record const& scope, scope_balance const& balance) {
+    crossing_scope& here = balances_[key(allocator, of, scope)];
+    here.balance.append(balance);
+    here.end = scope.time.end;
+  }
+
+  /// Says when a scope ends. Before, its end may have been unknown.
+  void end(std::uint32_t allocator, profile const& of, scope_record const& scope) {
+    balances_[key(allocator, of, scope)].end = scope.time.end;
+  }
+
+  /// As if the stretch of the other one followed.
+  /// @param allocator_of gives for an allocator of the other one the one here, `path_of` the path.
+  template <class AllocatorOf, class PathOf>
+  void append(crossing_balances const& next, AllocatorOf const& allocator_of, PathOf const& path_of) {
+    for (auto const& [scope, each] : next.balances_) {
+      auto const& [allocator, path, thread, begin] = scope;
+      crossing_scope& here =
+          balances_[{static_cast<std::uint32_t>(allocator_of(allocator)), static_cast<std::uint32_t>(path_of(path)), thread, begin}];
+      here.balance.append(each.balance);
+      here.end = std::min(here.end, each.end);
+    }
+  }
+
+  /// Takes out the scopes that lie in a stretch of time as a whole.
+  /// @param take is called with allocator, path and balance of each.
+  template <class Take>
+  void settle(interval const& stretch, Take const& take) {
+    for (auto each = balances_.begin(); each != balances_.end();) {
+      if (stretch.begin <= std::get<3>(each->first) && each->second.end < stretch.end) {
+        take(std::get<0>(each->first), std::get<1>(each->first), each->second.balance);
+        each = balances_.erase(each);
+      } else {
+        ++each;
+      }
+    }
+  }
+
+  /// Takes out all scopes.
+  template <class Take>
+  void complete(Take const& take) {
+    for (auto const& [scope, each] : balances_) take(std::get<0>(scope), std::get<1>(scope), each.balance);
+    balances_.clear();
+  }
+
+ private:
+  struct crossing_scope {
+    scope_balance balance;
+    timestamp end = timestamp::max();  ///< of the scope
+  };
+
+  /// Allocator, path, the system's number of the thread, and beginning.
+  using scope_key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, timestamp>;
+
+  static scope_key key(std::uint32_t allocator, profile const& of, scope_record const& scope) {
+    return {allocator, scope.path, of.threads[scope.thread].system_id, scope.time.begin};
+  }
+
+  std::map<scope_key, crossing_scope> balances_;
+};
+
+}  // namespace profkit::detail

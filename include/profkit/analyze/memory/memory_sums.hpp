@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../merge/add_rows.hpp"
+#include "../summary.hpp"
+#include "memory_balance.hpp"
+
+namespace profkit::detail {
+
+/// Adds modulo 2^64.
+inline void add_difference(std::int64_t& sum, std::uint64_t difference) noexcept {
+  sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + difference);
+}
+
+/// What the scopes of one path did with the memory of one allocator. The members mean what those of `scope_memory_summary` mean.
+struct path_memory {
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t own_peak_bytes = 0;
+  std::int64_t retained_bytes = 0;
+  std::int64_t own_retained_bytes = 0;
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t own_allocated_bytes = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t wide_peak_bytes = 0;
+  std::int64_t own_change_bytes = 0;
+
+  /// @param of one scope, complete.
+  void add(scope_balance const& of) {
+    peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(of.all.peak));
+    own_peak_bytes = std::max(own_peak_bytes, static_cast<std::uint64_t>(of.own.peak));
+    add_difference(retained_bytes, of.all.now);
+    add_difference(own_retained_bytes, of.own.now);
+  }
+
+  void add(path_memory const& other) {
+    peak_bytes = std::max(peak_bytes, other.peak_bytes);
+    own_peak_bytes = std::max(own_peak_bytes, other.own_peak_bytes);
+    add_difference(retained_bytes, static_cast<std::uint64_t>(other.retained_bytes));
+    add_difference(own_retained_bytes, static_cast<std::uint64_t>(other.own_retained_bytes));
+    allocated_bytes += other.allocated_bytes;
+    own_allocated_bytes += other.own_allocated_bytes;
+    allocations += other.allocations;
+    wide_peak_bytes = std::max(wide_peak_bytes, other.wide_peak_bytes);
+    add_difference(own_change_bytes, static_cast<std::uint64_t>(other.own_change_bytes));
+  }
+};
+
+/// All that one allocator did in some windows. They add up in any order.
+struct allocator_memory {
+  /// All that it has given, at one moment.
+  struct total {
+    timestamp step;    ///< beginning of the step that the moment belongs to
+    timestamp moment;  ///< up to which changes are in it
+    std::int64_t bytes = 0;
+  };
+
+  std::string name;
+  std::size_t ordinal = 0;   ///< among the allocators of the same name
+  std::size_t position = 0;  ///< the smallest in `profile::allocators`
+  bool is_polled = false;
+  std::optional<total> first{};  ///< before the first measured step
+  std::optional<total> last{};   ///< after the last one
+  std::uint64_t highest_bytes = 0;
+  std::int64_t outside_change_bytes = 0;  ///< of no scope
+  std::uint64_t unknown_releases = 0;
+  std::uint64_t reused_addresses = 0;
+  std::vector<path_memory> by_path{};
+
+  void add_first(total const& other) {
+    if (!first || key(other) < key(*first)) first = other;
+  }
+  void add_last(total const& other) {
+    if (!last || key(*last) < key(other)) last = other;
+  }
+
+  /// @param path_of by path of the other one: the path here.
+  void add(allocator_memory const& other, std::vector<std::uint32_t> const& path_of) {
+    position = std::min(position, other.position);
+    is_polled = is_polled || other.is_polled;
+    if (other.first) add_first(*other.first);
+    if (other.last) add_last(*other.last);
+    highest_bytes = std::max(highest_bytes, other.highest_bytes);
+    add_difference(outside_change_bytes, static_cast<std::uint64_t>(other.outside_change_bytes));
+    unknown_releases += other.unknown_releases;
+    reused_addresses += other.reused_addresses;
+    add_rows(by_path, other.by_path, path_of);
+  }
+
+  [[nodiscard]] scope_memory_summary of_path(std::size_t path) const {
+    path_memory const row = path < by_path.size() ? by_path[path] : path_memory{};
+    scope_memory_summary result;
+    result.source = name;
+    result.is_polled = is_polled;
+    result.peak_bytes = row.peak_bytes;
+    result.own_peak_bytes = row.own_peak_bytes;
+    result.retained_bytes = row.retained_bytes;
+    result.own_retained_bytes = row.own_retained_bytes;
+    if (!is_polled) {
+      result.allocated_bytes = row.allocated_bytes;
+      result.own_allocated_bytes = row.own_allocated_bytes;
+      result.allocations = row.allocations;
+    }
+    result.wide_peak_bytes = row.wide_peak_bytes;
+    result.own_change_bytes = row.own_change_bytes;
+    return result;
+  }
+
+  /// @param has_row by path; changes of other paths are outside the rows.
+  [[nodiscard]] allocator_summary summarize(std::vector<bool> const& has_row) const {
+    allocator_summary result;
+    result.source = name;
+    result.is_polled = is_polled;
+    if (first) result.first_bytes = first->bytes;
+    if (last) result.last_bytes = last->bytes;
+    result.highest_bytes = highest_bytes;
+    result.outside_change_bytes = outside_change_bytes;
+    auto between = static_cast<std::uint64_t>(result.last_bytes) - static_cast<std::uint64_t>(result.first_bytes);
+    for (std::size_t path = 0; path < by_path.size(); ++path) {
+      auto const change = static_cast<std::uint64_t>(by_path[path].own_change_bytes);
+      between -= change;
+      if (!has_row[path]) add_difference(result.outside_change_bytes, change);
+    }
+    // The change of the total is what changed in the steps and what changed between them.
+    result.between_steps_change_bytes = static_cast<std::int64_t>(between - static_cast<std::uint64_t>(outside_change_bytes));
+    result.unknown_releases = unknown_releases;
+    result.reused_addresses = reused_addresses;
+    return result;
+  }
+
+ private:
+  static std::tuple<timestamp, timestamp, std::int64_t> key(total const& of) { return {of.step, of.moment, of.bytes}; }
+};
+
+/// The same for all allocators.
+class memory_sums {
+ public:
+  /// As if the windows of the other one had been added here.
+  /// @return by allocator of the other one: its position here.
+  std::vector<std::uint32_t> add(memory_sums const& other, std::vector<std::uint32_t> const& path_of) {
+    return add(other.allocators_, path_of);
+  }
+
+  /// @return by allocator: its position here.
+  std::vector<std::uint32_t> add(std::vector<allocator_memory> const& others, std::vector<std::uint32_t> const& path_of) {
+    std::vector<std::uint32_t> positions;
+    for (allocator_memory const& other : others) {
+      auto const known = std::find_if(allocators_.begin(), allocators_.end(), [&](allocator_memory const& each) {
+        return each.name == other.name && each.ordinal == other.ordinal;
+      });
+      positions.push_back(static_cast<std::uint32_t>(known - allocators_.begin()));
+      if (known == allocators_.end()) {
+        allocator_memory& added = allocators_.emplace_back();
+        added.name = other.name;
+        added.ordinal = other.ordinal;
+        added.position = other.position;
+      }
+      allocators_[positions.back()].add(other, path_of);
+    }
+    return positions;
+  }
+
+  /// Adds a scope that lies in several windows, all of which were added.
+  void add(std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
+    auto& rows = allocators_[allocator].by_path;
+    if (path >= rows.size()) rows.resize(path + std::size_t{1});
+    rows[path].add(scope);
+  }
+
+  /// Fills `scope_summary::memory` and `summary::allocators`, in the order of the allocators in a session.
+  /// @param paths by row of `summary::scopes`.
+  /// @param count of all paths.
+  void fill(summary& into, std::vector<std::uint32_t> const& paths, std::size_t count) const {
+    std::vector<bool> has_row(count);
+    for (std::size_t row = 0; row < paths.size(); ++row) has_row[paths[row]] = into.scopes[row].host.count > 0;
+    for (allocator_memory const* const each : in_order()) {
+      into.allocators.push_back(each->summarize(has_row));
+      for (std::size_t row = 0; row < paths.size(); ++row) {
+        if (has_row[paths[row]]) into.scopes[row].memory.push_back(each->of_path(paths[row]));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::vector<allocator_memory const*> in_order() const {
+    std::vector<allocator_memory const*> result;
+    for (allocator_memory const& each : allocators_) result.push_back(&each);
+    auto const key = [](allocator_memory const& of) { return std::tie(of.position, of.name, of.ordinal); };
+    std::sort(result.begin(), result.end(), [&](auto const* a, auto const* b) { return key(*a) < key(*b); });
+    return result;
+  }
+
+  std::vector<allocator_memory> allocators_;
+};
+
+}  // namespace profkit::detail

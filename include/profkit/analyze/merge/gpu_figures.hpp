@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "../../profile/name_positions.hpp"
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../gpu/gpu_summary.hpp"
+#include "../gpu/gpu_sums.hpp"
+#include "../gpu/gpu_work.hpp"
+#include "../gpu/kernel_class.hpp"
+#include "../summary.hpp"
+#include "../time/measured_time.hpp"
+#include "../time/path_tree.hpp"
+#include "../time/time_per_step.hpp"
+#include "../window.hpp"
+#include "moved.hpp"
+
+namespace profkit::detail {
+
+/// The figures of GPU operations and API calls that add up in any order.
+class gpu_figures {
+ public:
+  /// Adds the names of GPU operations. Names are the same if the mangled ones are.
+  /// @return by position in the list: the position here.
+  std::vector<std::uint32_t> add_names(std::vector<gpu_name_record> const& names) {
+    std::vector<std::uint32_t> result;
+    for (gpu_name_record const& each : names) {
+      auto const [position, is_new] = positions_.find_or_add(each.mangled.empty() ? each.name : each.mangled, names_.size());
+      if (is_new) names_.push_back(each);
+      result.push_back(position);
+    }
+    return result;
+  }
+
+  /// @param with_kernels the measured time of the window's own steps in which kernels were collected.
+  /// @param is_first nothing was added before.
+  void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
+           measured_time const& with_kernels, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of,
+           bool is_first) {
+    has_kernels_ = true;
+    steps_ += with_kernels.steps().size();
+    measured_time const earlier = measured_time::of_window(records, {timestamp::min(), frame.own.begin}, frame.has_steps, true);
+    path_tree const tree{records.paths};
+    detail::add(sums_, gpu_sums{records, launched, counted, tree, frame.own, earlier, frame.has_steps}, path_of, is_first);
+    by_name_.add({records, counted.all()}, name_of);
+    counts_.add({records, launched, counted});
+    if (!records.has_all_api_calls) return;
+    has_all_api_calls_ = true;
+    api_calls_.add({records, with_kernels});
+  }
+
+  /// As if the operations of the other one had been added here.
+  void add(gpu_figures const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+    has_kernels_ = has_kernels_ || other.has_kernels_;
+    steps_ += other.steps_;
+    sums_.add(other.sums_, path_of);
+    by_name_.add(other.by_name_, name_of);
+    counts_.add(other.counts_);
+    has_all_api_calls_ = has_all_api_calls_ || other.has_all_api_calls_;
+    api_calls_.add(other.api_calls_);
+  }
+
+  /// @param is_added says whether the windows of some time were.
+  template <class IsAdded>
+  void settle(IsAdded const& is_added) {
+    sums_.settle(is_added);
+  }
+
+  [[nodiscard]] std::vector<gpu_name_record> const& names() const noexcept { return names_; }
+  [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
+
+  /// Measured ones in which kernels were collected.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
+  /// Complete, with other positions of the paths. Nothing can be added afterwards.
+  [[nodiscard]] gpu_sums sums(std::vector<std::uint32_t> const& path_of) && {
+    gpu_sums result = moved(std::move(sums_), path_of);
+    result.complete();
+    return result;
+  }
+
+  /// Without idle time.
+  /// @param work of `sums`.
+  [[nodiscard]] gpu_summary summarize(gpu_work const& work, time_per_step const& per_step, kernel_class_rules const& classes) const {
+    gpu_summary result;
+    result.all = work.of_all();
+    result.unattributed_operations = work.unattributed_operations();
+    result.unattributed_kernels = work.unattributed_kernels();
+    result.unattributed_time = result.all.kernel_self;
+    result.unknown_launches = counts_.unknown_launches;
+    result.operations_of_graphs = counts_.of_graphs;
+    result.operations_of_unknown_graphs = counts_.of_unknown_graphs;
+    summarize_names(result, names_, by_name_, classes, &per_step);
+    result.steps = steps_;
+    if (has_all_api_calls_) result.api = api_calls_.summarize();
+    return result;
+  }
+
+ private:
+  std::vector<gpu_name_record> names_;
+  name_positions positions_;  ///< in `names_`
+  bool has_kernels_ = false;
+  std::uint64_t steps_ = 0;
+  gpu_sums sums_;
+  operations_by_name by_name_;  ///< by position in `names_`
+  operation_counts counts_;
+  bool has_all_api_calls_ = false;
+  merged_api_calls api_calls_;
+};
+
+}  // namespace profkit::detail

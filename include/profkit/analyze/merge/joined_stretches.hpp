@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "../../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// Figures of stretches of time that depend on what came before and after, such as sums over neighbouring steps. Stretches may come in any
+/// order; those that touch are joined, so that there is one where none is missing.
+/// @tparam Part has `append(Part const& next)`.
+template <class Part>
+class joined_stretches {
+ public:
+  struct joined {
+    interval time;
+    Part& part;  ///< valid until the next call of `add`
+  };
+
+  /// @param time overlaps none of those added before.
+  /// @return the stretch that it is part of now.
+  joined add(interval const& time, Part part) {
+    auto at = stretches_.emplace(time.begin, stretch{time.end, std::move(part)}).first;
+    if (at != stretches_.begin() && std::prev(at)->second.end == time.begin) at = join(std::prev(at));
+    if (auto const next = std::next(at); next != stretches_.end() && next->first == at->second.end) join(at);
+    return {{at->first, at->second.end}, at->second.part};
+  }
+
+  /// @param visit takes time and part of each, in the order of time.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (auto const& [begin, each] : stretches_) visit(interval{begin, each.end}, each.part);
+  }
+
+  /// Whether one of them contains all of the time, its end too.
+  [[nodiscard]] bool covers(interval const& time) const {
+    auto const after = stretches_.upper_bound(time.begin);
+    return after != stretches_.begin() && time.end < std::prev(after)->second.end;
+  }
+
+  /// All of them in the order of time, as if no time lay between them.
+  [[nodiscard]] Part whole() && {
+    if (stretches_.empty()) return {};
+    Part result = std::move(stretches_.begin()->second.part);
+    for (auto each = std::next(stretches_.begin()); each != stretches_.end(); ++each) result.append(each->second.part);
+    return result;
+  }
+
+ private:
+  struct stretch {
+    timestamp end;
+    Part part;
+  };
+  using iterator = typename std::map<timestamp, stretch>::iterator;
+
+  /// A stretch with the one behind it.
+  iterator join(iterator first) {
+    auto const next = std::next(first);
+    first->second.part.append(next->second.part);
+    first->second.end = next->second.end;
+    stretches_.erase(next);
+    return first;
+  }
+
+  std::map<timestamp, stretch> stretches_;  ///< by their beginnings
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "../../profile/path_table.hpp"
+#include "../../profile/profile.hpp"
+
+namespace profkit::detail {
+
+/// The paths of several windows or analyses. Paths are the same if all but the place in the source are equal.
+///
+/// The order in which they come here depends on the order in which windows are merged. So each path keeps the smallest position that it
+/// has had in a window, and `in_order` puts the paths in the order of these.
+class merged_paths {
+ public:
+  /// @return by position in the list: the position here.
+  std::vector<std::uint32_t> add(std::vector<path_record> const& paths) {
+    std::vector<std::uint32_t> positions;
+    positions.reserve(paths.size());
+    for (std::uint32_t i = 0; i < paths.size(); ++i) positions.push_back(add(paths[i], i, positions));
+    return positions;
+  }
+
+  std::vector<std::uint32_t> add(merged_paths const& other) {
+    std::vector<std::uint32_t> positions;
+    positions.reserve(other.paths_.size());
+    for (std::size_t i = 0; i < other.paths_.size(); ++i) positions.push_back(add(other.paths_[i], other.first_[i], positions));
+    return positions;
+  }
+
+  struct ordered {
+    std::vector<path_record> paths;
+    std::vector<std::uint32_t> position_of;  ///< by position in the merged paths
+  };
+
+  /// Parents come before their children, and adopted paths before those that adopted them, as in every window.
+  [[nodiscard]] ordered in_order() const {
+    std::vector<std::uint32_t> order(paths_.size());
+    std::iota(order.begin(), order.end(), 0U);
+    auto const key = [&](std::uint32_t path) { return std::tie(first_[path], paths_[path].name, paths_[path].index); };
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    ordered result{{}, std::vector<std::uint32_t>(paths_.size())};
+    for (std::uint32_t i = 0; i < order.size(); ++i) result.position_of[order[i]] = i;
+    for (std::uint32_t const path : order) {
+      result.paths.push_back(paths_[path]);
+      translate(result.paths.back(), result.position_of);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return paths_.size(); }
+
+ private:
+  static void translate(path_record& path, std::vector<std::uint32_t> const& positions) {
+    if (path.parent != path_record::no_parent) path.parent = positions[path.parent];
+    if (path.adopted_from != path_record::no_parent) path.adopted_from = positions[path.adopted_from];
+  }
+
+  /// @param positions of the paths before it.
+  std::uint32_t add(path_record path, std::uint32_t position, std::vector<std::uint32_t> const& positions) {
+    translate(path, positions);
+    std::uint32_t const known = table_.find_or_add(path, paths_);
+    if (known == first_.size()) {
+      first_.push_back(position);
+      return known;
+    }
+    auto const place = [](path_record const& of) { return std::tie(of.file, of.line); };
+    // The first place that opened it; of different sessions, one that does not depend on the order.
+    bool const is_earlier = position < first_[known] || (position == first_[known] && place(path) < place(paths_[known]));
+    if (!is_earlier) return known;
+    first_[known] = position;
+    paths_[known].file = path.file;
+    paths_[known].line = path.line;
+    return known;
+  }
+
+  path_table table_;
+  std::vector<path_record> paths_;
+  std::vector<std::uint32_t> first_;  ///< by path: its smallest position in a window
+};
+
+}  // namespace profkit::detail

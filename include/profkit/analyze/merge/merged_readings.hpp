@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+
+namespace profkit::detail {
+
+/// What memory sources said at the ends of measured steps, by source and quantity.
+class merged_readings {
+ public:
+  merged_readings() = default;
+
+  /// Of the measured steps that begin in a stretch of time; of all readings where no step was made.
+  merged_readings(profile const& of, interval const& own, bool has_steps) {
+    std::set<std::uint64_t> measured;
+    for (step_record const& step : of.steps) {
+      if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) measured.insert(step.index);
+    }
+    for (std::size_t i = 0; i < of.memory.size(); ++i) {
+      memory_record const& each = of.memory[i];
+      if (has_steps && measured.count(each.step) == 0) continue;
+      auto& row = rows_[{each.source, each.quantity}];
+      moment const at{each.step, i};
+      row.add({1, at, at, each.current_bytes, each.current_bytes, each.current_bytes, each.peak_bytes, each.peak_note});
+    }
+  }
+
+  /// As if the readings of the other one had been added here.
+  void add(merged_readings const& other) {
+    for (auto const& [what, each] : other.rows_) rows_[what].add(each);
+  }
+
+  /// In the order in which the quantities were first read.
+  [[nodiscard]] std::vector<memory_summary> summarize() const {
+    std::vector<std::pair<moment, memory_summary>> rows;
+    for (auto const& [what, each] : rows_) {
+      rows.push_back({each.first,
+                      {what.first, what.second, each.samples, each.first_bytes, each.last_bytes, each.highest, each.peak, each.peak_note}});
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    std::vector<memory_summary> result;
+    result.reserve(rows.size());
+    for (auto& [first, row] : rows) result.push_back(std::move(row));
+    return result;
+  }
+
+ private:
+  using moment = std::pair<std::uint64_t, std::size_t>;  ///< the step, and the position among the readings of a window
+
+  struct quantity {
+    std::uint64_t samples = 0;
+    moment first{};
+    moment last{};
+    std::uint64_t first_bytes = 0;
+    std::uint64_t last_bytes = 0;
+    std::uint64_t highest = 0;
+    std::optional<std::uint64_t> peak{};
+    std::string peak_note{};  ///< of the first reading
+
+    void add(quantity const& other) {
+      if (samples == 0) {
+        *this = other;
+        return;
+      }
+      samples += other.samples;
+      if (other.first < first) {
+        first = other.first;
+        first_bytes = other.first_bytes;
+        peak_note = other.peak_note;
+      }
+      if (last < other.last) {
+        last = other.last;
+        last_bytes = other.last_bytes;
+      }
+      highest = std::max(highest, other.highest);
+      if (other.peak) peak = std::max(peak.value_or(0), *other.peak);
+    }
+  };
+
+  std::map<std::pair<std::string, std::string>, quantity> rows_;
+};
+
+}  // namespace profkit::detail

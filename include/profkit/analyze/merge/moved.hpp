@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace profkit::detail {
+
+/// Gives the new position for an old one.
+struct moved_position {
+  std::vector<std::uint32_t> const& positions;
+
+  [[nodiscard]] std::size_t operator()(std::size_t position) const { return positions[position]; }
+};
+
+/// Positions that stay as they are.
+struct same_position {
+  [[nodiscard]] std::size_t operator()(std::size_t position) const noexcept { return position; }
+};
+
+/// Whether each position stays as it is.
+inline bool stay(std::vector<std::uint32_t> const& positions) noexcept {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] != i) return false;
+  }
+  return true;
+}
+
+/// Figures by path, with other positions of the paths. Not copied where these stay.
+/// @tparam Figures has `add(Figures const&, std::vector<std::uint32_t> const&)`; those made without arguments add nothing.
+template <class Figures>
+[[nodiscard]] Figures moved(Figures&& from, std::vector<std::uint32_t> const& path_of) {
+  if (stay(path_of)) return std::forward<Figures>(from);
+  Figures result;
+  result.add(from, path_of);
+  return result;
+}
+
+/// Adds figures by path. Not copied where they are the first ones.
+template <class Figures>
+void add(Figures& to, Figures&& from, std::vector<std::uint32_t> const& path_of, bool is_first) {
+  if (is_first) {
+    to = moved(std::forward<Figures>(from), path_of);
+  } else {
+    to.add(from, path_of);
+  }
+}
+
+}  // namespace profkit::detail

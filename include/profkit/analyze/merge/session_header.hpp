@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// What a profile has once, as it was in the last window of a session.
+class session_header {
+ public:
+  /// @param end of the window.
+  void add(profile const& records, timestamp end) {
+    if (end_ && end <= *end_) return;
+    end_ = end;
+    of_.environment = records.environment;
+    of_.time = records.time;
+    of_.precision = records.precision;
+    of_.measured_roofs = records.measured_roofs;
+    of_.item_name = records.item_name;
+    of_.collectors = records.collectors;
+    of_.quality = records.quality;
+    of_.stop = records.stop;
+  }
+
+  void add(session_header const& other) {
+    if (other.end_) add(other.of_, *other.end_);
+  }
+
+  /// Without records and tables.
+  [[nodiscard]] profile const& operator()() const noexcept { return of_; }
+
+ private:
+  std::optional<timestamp> end_;
+  profile of_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "../memory/memory_balance.hpp"
+#include "../time/time_per_step.hpp"
+#include "gpu_period_list.hpp"
+#include "moved.hpp"
+#include "step_list.hpp"
+#include "trend_part.hpp"
+
+namespace profkit::detail {
+
+/// The figures of a stretch of time that depend on what comes before and after it.
+struct stretch_figures {
+  step_list steps;
+  time_per_step per_step;
+  gpu_period_list gpu_periods;
+  trend_part trend;
+  crossing_balances balances;
+
+  /// As if the stretch of the other one followed.
+  void append(stretch_figures const& next) {
+    steps.append(next.steps);
+    per_step.append(next.per_step, same_position{}, same_position{});
+    gpu_periods.append(next.gpu_periods);
+    trend.append(next.trend);
+    balances.append(next.balances, same_position{}, same_position{});
+  }
+
+  /// Gives all of it other positions of paths, of names of GPU operations and of allocators.
+  void move(std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of,
+            std::vector<std::uint32_t> const& allocator_of) {
+    if (!stay(path_of) || !stay(name_of)) {
+      time_per_step moved_steps;
+      moved_steps.append(per_step, moved_position{path_of}, moved_position{name_of});
+      per_step = std::move(moved_steps);
+    }
+    crossing_balances moved_balances;
+    moved_balances.append(balances, moved_position{allocator_of}, moved_position{path_of});
+    balances = std::move(moved_balances);
+  }
+
+  /// Gives the steps other positions of paths.
+  void move_steps(std::vector<std::uint32_t> const& path_of) {
+    if (stay(path_of)) return;
+    time_per_step moved_steps;
+    moved_steps.append(per_step, moved_position{path_of}, same_position{});
+    per_step = std::move(moved_steps);
+  }
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/timed_operation.hpp"
+#include "../summary.hpp"
+#include "../time/durations.hpp"
+#include "../time/trend_windows.hpp"
+#include "../verdict/run_trend_summary.hpp"
+
+namespace profkit::detail {
+
+/// How long some operation ran in each of these intervals: the length of the union.
+/// @param steps in the order of time, without overlap.
+/// @param operations in the order of their beginnings.
+/// @param counts says which of them count.
+template <class Counts>
+std::vector<std::chrono::nanoseconds> busy_in(std::vector<interval> const& steps, std::vector<timed_operation> const& operations,
+                                              Counts const& counts) {
+  std::vector<std::chrono::nanoseconds> result(steps.size());
+  timestamp until = timestamp::min();
+  std::size_t first = 0;
+  for (timed_operation const& each : operations) {
+    timestamp const begin = std::max(each.time.begin, until);
+    if (each.time.end <= begin || !counts(each)) continue;
+    until = each.time.end;
+    while (first < steps.size() && steps[first].end <= begin) ++first;
+    for (std::size_t i = first; i < steps.size() && steps[i].begin < until; ++i)
+      result[i] += std::min(until, steps[i].end) - std::max(begin, steps[i].begin);
+  }
+  return result;
+}
+
+/// The history of the measured steps of a stretch of time.
+class trend_part {
+ public:
+  trend_part() = default;
+
+  /// Of the steps that begin in a stretch of time.
+  /// @param operations in the order of their beginnings; null where kernels were not collected.
+  /// @param counts says which operations were launched in measured steps, whatever window owns these.
+  template <class Counts>
+  trend_part(profile const& of, interval const& own, std::vector<timed_operation> const* operations, Counts const& counts) {
+    std::vector<step_record const*> steps;
+    for (step_record const& step : of.steps) {
+      if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) steps.push_back(&step);
+    }
+    std::stable_sort(steps.begin(), steps.end(), [](auto const* a, auto const* b) { return a->time.begin < b->time.begin; });
+    std::vector<interval> times;
+    times.reserve(steps.size());
+    for (step_record const* step : steps) times.push_back(step->time);
+    auto const busy = operations != nullptr ? busy_in(times, *operations, counts) : std::vector<std::chrono::nanoseconds>(steps.size());
+    auto const memory = highest_memory(of, steps);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      step_record const& step = *steps[i];
+      trend_window one;
+      one.first_step = step.index;
+      one.time = step.time;
+      one.steps = 1;
+      one.total = step.time.duration();
+      one.host.add(one.total);
+      if (operations != nullptr && step.has_kernels) {
+        one.collected_time = one.total;
+        one.gpu_busy = busy[i];
+      }
+      one.memory_bytes = memory[i];
+      windows_.add(one);
+    }
+  }
+
+  /// As if the steps of the other one had come after those here.
+  void append(trend_part const& next) {
+    std::vector<std::size_t> column_of;
+    column_of.reserve(next.memory_.size());
+    for (std::string const& name : next.memory_) column_of.push_back(column_named(name));
+    trend_windows moved = next.windows_;
+    moved.for_each([&](trend_window& each) {
+      std::vector<std::optional<std::uint64_t>> bytes(memory_.size());
+      for (std::size_t i = 0; i < each.memory_bytes.size(); ++i) bytes[column_of[i]] = each.memory_bytes[i];
+      each.memory_bytes = std::move(bytes);
+    });
+    windows_.add(moved);
+  }
+
+  /// @param begin of the session.
+  /// @param memory in the order in which it was first read.
+  [[nodiscard]] run_trend_summary summarize(timestamp begin, std::vector<memory_summary> const& memory) const {
+    run_trend_summary result;
+    for (memory_summary const& row : memory) {
+      std::string const name = row.source + " " + row.quantity;
+      bool const is_known = std::find(memory_.begin(), memory_.end(), name) != memory_.end();
+      if (is_known && std::find(result.memory.begin(), result.memory.end(), name) == result.memory.end()) result.memory.push_back(name);
+    }
+    std::vector<std::size_t> columns;
+    for (std::string const& name : result.memory)
+      columns.push_back(static_cast<std::size_t>(std::find(memory_.begin(), memory_.end(), name) - memory_.begin()));
+    for (trend_window const& each : windows_.windows()) {
+      trend_window_summary& row = result.windows.emplace_back();
+      row.first_step = each.first_step;
+      row.begin = each.time.begin - begin;
+      row.steps = each.steps;
+      row.mean = to_ms(each.total) / static_cast<double>(each.steps);
+      row.p95 = milliseconds{each.host.quantile(0.95).value_or(0.0) / 1e6};
+      if (each.collected_time.count() > 0)
+        row.gpu_busy_share = static_cast<double>(each.gpu_busy.count()) / static_cast<double>(each.collected_time.count());
+      for (std::size_t const column : columns)
+        row.memory_bytes.push_back(column < each.memory_bytes.size() ? each.memory_bytes[column] : std::nullopt);
+    }
+    return result;
+  }
+
+ private:
+  std::size_t column_named(std::string const& name) {
+    auto const known = std::find(memory_.begin(), memory_.end(), name);
+    auto const column = static_cast<std::size_t>(known - memory_.begin());
+    if (known == memory_.end()) memory_.push_back(name);
+    return column;
+  }
+
+  /// The readings of each step.
+  std::vector<std::vector<std::optional<std::uint64_t>>> highest_memory(profile const& of, std::vector<step_record const*> const& steps) {
+    std::vector<std::vector<std::optional<std::uint64_t>>> result(steps.size());
+    std::unordered_map<std::uint64_t, std::size_t> position;
+    for (std::size_t i = 0; i < steps.size(); ++i) position[steps[i]->index] = i;
+    for (memory_record const& reading : of.memory) {
+      auto const step = position.find(reading.step);
+      if (step == position.end()) continue;
+      std::size_t const column = column_named(reading.source + " " + reading.quantity);
+      auto& bytes = result[step->second];
+      if (bytes.size() <= column) bytes.resize(column + 1);
+      bytes[column] = std::max(bytes[column], std::optional{reading.current_bytes});
+    }
+    return result;
+  }
+
+  trend_windows windows_;
+  std::vector<std::string> memory_;  ///< by column of `trend_window::memory_bytes`: what was read
+};
+
+}  // namespace profkit::detail

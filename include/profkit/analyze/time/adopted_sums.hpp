@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../gpu/added_union.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../merge/add_rows.hpp"
+#include "adoption_rows.hpp"
+#include "measured_time.hpp"
+
+namespace profkit::detail {
+
+/// What was done in scopes and in adopting scopes, by path. Those of windows add up.
+class adopted_sums {
+ public:
+  struct sums {
+    std::uint64_t count = 0;  ///< of scopes
+    std::uint64_t operations = 0;
+    std::chrono::nanoseconds host{};
+    std::chrono::nanoseconds kernels{};
+
+    void add(sums const& other) {
+      count += other.count;
+      operations += other.operations;
+      host += other.host;
+      kernels += other.kernels;
+    }
+  };
+
+  adopted_sums() = default;
+
+  /// @param counted null where kernels were not collected. The window's own operations count.
+  /// @param earlier the measured time of earlier windows.
+  adopted_sums(profile const& of, measured_time const& when, attribution const& launched, counted_operations const* counted,
+               measured_time const& earlier)
+      : own_(of.paths.size()), work_(of.paths.size()) {
+    adoption_rows const rows{of.paths};
+    add_scopes(of, when, launched, rows);
+    if (counted != nullptr) add_operations(of, launched, *counted, earlier, rows);
+  }
+
+  /// @param path_of by path of the other one: the path here.
+  void add(adopted_sums const& other, std::vector<std::uint32_t> const& path_of) {
+    add_rows(own_, other.own_, path_of);
+    add_rows(work_, other.work_, path_of);
+    for (auto const& [row, busy] : other.busy_) busy_[{path_of[row.first], row.second}] += busy;
+  }
+
+  /// In it, outside of adopting scopes.
+  [[nodiscard]] sums own(std::size_t path) const { return path < own_.size() ? own_[path] : sums{}; }
+
+  /// In an adopting path, outside of other adopting scopes.
+  [[nodiscard]] sums work(std::size_t path) const { return path < work_.size() ? work_[path] : sums{}; }
+
+  /// For a path in a role: some operation ran.
+  [[nodiscard]] std::chrono::nanoseconds busy(std::uint32_t path, std::string const& role) const {
+    auto const known = busy_.find({path, role});
+    return known == busy_.end() ? std::chrono::nanoseconds{} : known->second;
+  }
+
+ private:
+  void add_scopes(profile const& of, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
+    measured_time_cursor in{when};
+    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
+      scope_record const& scope = of.scopes[i];
+      if (!in.contains(when.moment_of(scope))) continue;
+      sums& to = rows.adopts(scope.path) ? work_[scope.path] : own_[scope.path];
+      ++to.count;
+      to.host += scope.time.duration();
+      if (!rows.adopts(scope.path)) continue;
+      // What lies in another adopting scope on this thread is not that one's time.
+      std::uint32_t outer = launched.parent_of[i];
+      while (outer != attribution::none && !rows.adopts(of.scopes[outer].path)) outer = launched.parent_of[outer];
+      if (outer != attribution::none) work_[of.scopes[outer].path].host -= scope.time.duration();
+    }
+  }
+
+  void add_operations(profile const& of, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
+                      adoption_rows const& rows) {
+    std::vector<added_union> busy(rows.rows().size());
+    bool const has_earlier = !earlier.is_empty();
+    for (timed_operation const& each : counted.all()) {
+      if (each.path == attribution::none) continue;
+      bool const is_own = each.is_counted();
+      std::uint32_t const adopting = rows.around(each.path);
+      if (is_own) {
+        sums& to = adopting == adoption_rows::none ? own_[each.path] : work_[adopting];
+        ++to.operations;
+        to.kernels += each.time.duration();
+      } else if (!has_earlier || !earlier.contains(launch_moment(of, launched, each.record))) {
+        continue;
+      }
+      if (adopting == adoption_rows::none) continue;
+      for (std::size_t row = rows.row_of(adopting); row != adoption_rows::no_row; row = rows.rows()[row].above) {
+        // What is covered here is covered in all that is around.
+        if (!busy[row].add(each.time, !is_own) && is_own) break;
+      }
+    }
+    for (std::size_t row = 0; row < busy.size(); ++row) {
+      if (busy[row].length().count() > 0) busy_[{rows.rows()[row].path, rows.roles()[rows.rows()[row].role]}] = busy[row].length();
+    }
+  }
+
+  std::vector<sums> own_;                                                           ///< by path
+  std::vector<sums> work_;                                                          ///< by adopting path
+  std::map<std::pair<std::uint32_t, std::string>, std::chrono::nanoseconds> busy_;  ///< by path and role
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+
+namespace profkit::detail {
+
+[[nodiscard]] inline bool has_adopted(std::vector<path_record> const& paths) {
+  return std::any_of(paths.begin(), paths.end(), [](path_record const& path) { return path.adopted_from != path_record::no_parent; });
+}
+
+/// What adopting scopes work for in the end, and in which role. Depends on the paths alone.
+///
+/// Work belongs to the innermost adopting scope around it, and to no other. It counts for the adopted scope and for all scopes around that
+/// one. If the adopted scope is, or lies in, an adopting scope itself, the work counts for what that one works for in the end, but in a row
+/// of its own: "backward of work in backward", say, which may be the second derivative, or the first of what the backward pass recomputed.
+class adoption_rows {
+ public:
+  static constexpr std::uint32_t none = path_record::no_parent;
+  static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
+
+  /// What is done for one path, in one role.
+  struct row {
+    std::uint32_t path;
+    std::size_t role;
+    std::size_t above;  ///< the same role of the path's parent
+  };
+
+  explicit adoption_rows(std::vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
+
+  [[nodiscard]] bool adopts(std::size_t path) const { return paths_[path].adopted_from != none; }
+
+  /// Itself or the innermost path around it that adopts another; `none`: there is none.
+  [[nodiscard]] std::uint32_t around(std::size_t path) const { return around_[path]; }
+
+  /// Of an adopting path.
+  [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
+
+  /// Those of parents before those of their children.
+  [[nodiscard]] std::vector<row> const& rows() const noexcept { return rows_; }
+
+  /// In the order of their first appearance.
+  [[nodiscard]] std::vector<std::string> const& roles() const noexcept { return roles_; }
+
+ private:
+  /// Finds for each path the adopting path around it, and for each adopting path its row. A path comes after all that it refers to.
+  void find_origins() {
+    std::vector<std::uint32_t> first(paths_.size(), none);  // of adopting paths: the one whose work led to theirs, or itself
+    around_.assign(paths_.size(), none);
+    for (std::uint32_t path = 0; path < paths_.size(); ++path) {
+      path_record const& record = paths_[path];
+      if (!adopts(path)) {
+        if (record.parent != none) around_[path] = around_[record.parent];
+        continue;
+      }
+      around_[path] = path;
+      std::uint32_t const within = around_[record.adopted_from];
+      first[path] = within == none ? path : first[within];
+      path_record const& origin = paths_[first[path]];
+      row_of_[path] = row_for(origin.adopted_from, role_named(within == none ? record.role : record.role + " of work in " + origin.role));
+    }
+  }
+
+  std::size_t role_named(std::string const& name) {
+    auto const known = std::find(roles_.begin(), roles_.end(), name);
+    auto const position = static_cast<std::size_t>(known - roles_.begin());
+    if (known == roles_.end()) roles_.push_back(name);
+    return position;
+  }
+
+  /// The row of a path, which comes after those of all paths around it.
+  std::size_t row_for(std::uint32_t path, std::size_t role) {
+    if (path == none) return no_row;
+    auto const known = row_at_.find({path, role});
+    if (known != row_at_.end()) return known->second;
+    std::size_t const above = row_for(paths_[path].parent, role);
+    rows_.push_back({path, role, above});
+    return row_at_[{path, role}] = rows_.size() - 1;
+  }
+
+  std::vector<path_record> const& paths_;
+  std::vector<std::uint32_t> around_;
+  std::vector<std::size_t> row_of_;  ///< by adopting path
+  std::vector<std::string> roles_;
+  std::vector<row> rows_;
+  std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+namespace profkit::detail {
+
+/// Wide enough for the sum of the squares of all durations that together last at most 292 years.
+__extension__ using wide_integer = __int128;
+
+/// The sum of integers and of their squares, exactly: adding up is associative, and does not depend on the order.
+class exact_sums {
+ public:
+  void add(std::int64_t value) noexcept {
+    sum_ += value;
+    squares_ += wide_integer{value} * value;
+  }
+
+  /// As if each value of the other one had been added.
+  void add(exact_sums const& other) noexcept {
+    sum_ += other.sum_;
+    squares_ += other.squares_;
+  }
+
+  [[nodiscard]] std::int64_t sum() const noexcept { return sum_; }
+
+  /// The sum of the squares of the distances from the mean.
+  /// @param count how many values there were, at least one. Values of 0 need not have been added.
+  [[nodiscard]] double squares_around_mean(std::uint64_t count) const noexcept {
+    // Around the whole part of the mean the sum is an integer; what is left of the mean is corrected for.
+    auto const n = static_cast<std::int64_t>(count);
+    std::int64_t const whole = sum_ / n;
+    auto const rest = static_cast<double>(sum_ % n);
+    wide_integer const around_whole = squares_ - wide_integer{whole} * (2 * wide_integer{sum_} - wide_integer{whole} * n);
+    return static_cast<double>(around_whole) - rest * rest / static_cast<double>(n);
+  }
+
+  /// Of the sample (divides by n - 1); n/a with fewer than two values.
+  [[nodiscard]] std::optional<double> standard_deviation(std::uint64_t count) const noexcept {
+    if (count < 2) return std::nullopt;
+    double const squares = squares_around_mean(count);
+    return std::sqrt((squares > 0.0 ? squares : 0.0) / static_cast<double>(count - 1));
+  }
+
+ private:
+  std::int64_t sum_ = 0;
+  wide_integer squares_ = 0;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../merge/add_rows.hpp"
+#include "durations.hpp"
+#include "measured_time.hpp"
+
+namespace profkit::detail {
+
+/// Host times, and times between CUDA events, of the scopes in the measured time, by path.
+class scope_times {
+ public:
+  scope_times() = default;
+
+  scope_times(profile const& of, measured_time const& when) : host_(of.paths.size()), gpu_events_(of.paths.size()) {
+    measured_time_cursor in{when};
+    for (scope_record const& scope : of.scopes) {
+      if (in.contains(when.moment_of(scope))) host_[scope.path].add(scope.time.duration());
+    }
+    for (gpu_scope_record const& scope : of.gpu_scopes) {
+      if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
+    }
+  }
+
+  /// As if the scopes of the other one had been added here.
+  /// @param path_of by path of the other one: the path here.
+  void add(scope_times const& other, std::vector<std::uint32_t> const& path_of) {
+    add_rows(host_, other.host_, path_of);
+    add_rows(gpu_events_, other.gpu_events_, path_of);
+  }
+
+  [[nodiscard]] duration_statistics const& host(std::size_t path) const { return host_[path]; }
+  [[nodiscard]] duration_statistics const& gpu_events(std::size_t path) const { return gpu_events_[path]; }
+
+ private:
+  std::vector<duration_statistics> host_;  ///< by path
+  std::vector<duration_statistics> gpu_events_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../summary.hpp"
+#include "exact_sums.hpp"
+
+namespace profkit::detail {
+
+/// What many rows (scopes, kernels) took in each measured step, as mean, spread and resemblance of neighbouring steps. A step in which a
+/// row does not occur counts as 0 for it.
+///
+/// Takes memory for the rows, not for the steps, and time for the rows that occur in a step, not for all. The rows of two stretches of
+/// steps of which one follows the other can be joined; all sums are of integers, so that it does not matter where the steps were cut.
+class step_rows {
+ public:
+  explicit step_rows(std::size_t rows = 0) : now_(rows), figures_(rows) {}
+
+  /// To what the row has in the step that is being added.
+  void add(std::size_t row, std::chrono::nanoseconds time) {
+    touch(row);
+    now_[row].time += time;
+  }
+
+  /// Adds what each path has in this step to all paths around it. The rows are paths.
+  /// @param parents by path; smaller than the path, or `path_record::no_parent`.
+  void fold(std::vector<std::uint32_t> const& parents) {
+    for (std::size_t i = 0; i < touched_.size(); ++i) {  // grows meanwhile
+      std::uint32_t const parent = parents[touched_[i]];
+      if (parent != path_record::no_parent) touch(parent);
+    }
+    auto const add_to_parent = [&](std::size_t path) {
+      std::uint32_t const parent = parents[path];
+      if (parent != path_record::no_parent) now_[parent].time += now_[path].time;
+    };
+    constexpr std::size_t worth_sorting = 16;  // to look at one path less than at all
+    if (touched_.size() * worth_sorting > parents.size()) {
+      for (std::size_t path = parents.size(); path-- > 0;) {  // children stand after their parents
+        if (now_[path].is_touched) add_to_parent(path);
+      }
+    } else {
+      std::sort(touched_.begin(), touched_.end(), std::greater<>{});
+      for (std::size_t const path : touched_) add_to_parent(path);
+    }
+  }
+
+  /// @param step its number among the measured steps, from 0, larger than that of the step before.
+  void end_step(std::size_t step) {
+    for (std::size_t const row : touched_) {
+      figures_[row].append(step, now_[row].time.count());
+      now_[row] = {};
+    }
+    touched_.clear();
+  }
+
+  /// Says how many measured steps there were. To be called once, after the last step.
+  void finish(std::size_t steps) noexcept { steps_ = steps; }
+
+  /// As if the steps of the other one had been added after those here. Both are finished.
+  /// @param row_of gives, by row of the other one, the row here.
+  template <class RowOf>
+  void append(step_rows const& next, RowOf const& row_of) {
+    for (std::size_t row = 0; row < next.figures_.size(); ++row) {
+      if (next.figures_[row].is_empty()) continue;
+      std::size_t const here = row_of(row);
+      if (here >= figures_.size()) {
+        figures_.resize(here + 1);
+        now_.resize(here + 1);
+      }
+      figures_[here].append(steps_, next.figures_[row]);
+    }
+    steps_ += next.steps_;
+  }
+
+  [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
+
+  /// Of at least one step.
+  [[nodiscard]] per_step_figures summarize(std::size_t row) const {
+    return row < figures_.size() ? figures_[row].summarize(steps_) : figures{}.summarize(steps_);
+  }
+
+ private:
+  struct value {
+    std::chrono::nanoseconds time{};
+    bool is_touched = false;
+  };
+
+  /// Values of 0 are not added: they change no sum.
+  struct figures {
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    exact_sums sums;
+    wide_integer products = 0;  ///< of neighbours
+    std::size_t first_step = none;
+    std::size_t last_step = none;
+    std::int64_t first = 0;  ///< in `first_step`
+    std::int64_t last = 0;   ///< in `last_step`
+
+    [[nodiscard]] bool is_empty() const noexcept { return first_step == none; }
+
+    void append(std::size_t step, std::int64_t value) noexcept {
+      sums.add(value);
+      follow(step, value);
+      last_step = step;
+      last = value;
+    }
+
+    void append(std::size_t steps_before, figures const& next) noexcept {
+      sums.add(next.sums);
+      products += next.products;
+      follow(steps_before + next.first_step, next.first);
+      last_step = steps_before + next.last_step;
+      last = next.last;
+    }
+
+    [[nodiscard]] per_step_figures summarize(std::size_t steps) const {
+      per_step_figures result;
+      auto const n = static_cast<std::int64_t>(steps);
+      result.mean = std::chrono::duration<double, std::nano>{static_cast<double>(sums.sum()) / static_cast<double>(n)};
+      if (steps < 2) return result;
+      double const squares = std::max(0.0, sums.squares_around_mean(steps));
+      result.standard_deviation = std::chrono::duration<double, std::nano>{std::sqrt(squares / static_cast<double>(n - 1))};
+      if (squares <= 0.0) return result;
+      // Around the whole part of the mean the products are integers; what is left of the mean is corrected for.
+      std::int64_t const whole = sums.sum() / n;
+      double const rest = static_cast<double>(sums.sum() % n) / static_cast<double>(n);
+      std::int64_t const at_begin = first_step == 0 ? first : 0;
+      std::int64_t const at_end = last_step + 1 == steps ? last : 0;
+      wide_integer const inner = 2 * wide_integer{sums.sum()} - at_begin - at_end;  // the sum of all neighbours
+      wide_integer const around_whole = products - whole * inner + wide_integer{whole} * whole * (n - 1);
+      auto const inner_around_whole = static_cast<double>(inner - 2 * wide_integer{whole} * (n - 1));
+      double const around_mean = static_cast<double>(around_whole) - rest * inner_around_whole + rest * rest * static_cast<double>(n - 1);
+      result.autocorrelation = std::clamp(around_mean / squares, -1.0, 1.0);
+      return result;
+    }
+
+   private:
+    void follow(std::size_t step, std::int64_t value) noexcept {
+      if (is_empty()) {
+        first_step = step;
+        first = value;
+      } else if (last_step + 1 == step) {
+        products += wide_integer{last} * value;
+      }
+    }
+  };
+
+  void touch(std::size_t row) {
+    if (now_[row].is_touched) return;
+    now_[row].is_touched = true;
+    touched_.push_back(row);
+  }
+
+  std::vector<value> now_;            ///< of the step that is being added
+  std::vector<std::size_t> touched_;  ///< rows that occur in it
+  std::vector<figures> figures_;
+  std::size_t steps_ = 0;
+};
+
+}  // namespace profkit::detail
