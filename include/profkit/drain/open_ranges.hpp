@@ -56,7 +56,7 @@ class open_ranges {
   /// How many of them are scopes.
   [[nodiscard]] std::uint64_t scopes() const noexcept {
     std::uint64_t result = 0;
-    for (std::size_t i = 0; i < depth_; ++i) result += ranges_[i].call == nullptr ? 1 : 0;
+    for (std::size_t i = 0; i < depth_; ++i) result += ranges_[i].call == nullptr ? 1U : 0U;
     return result;
   }
 
