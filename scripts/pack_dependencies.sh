@@ -5,7 +5,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 to=${1:-$root/.dependencies}
-catch2=${CATCH2:-$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/profkit/catch2-* | tail -n 1)}
+catch2=${CATCH2:-$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/profkit/catch2-* | grep -vE -- "-(aarch64|arm64)$" | tail -n 1)}
 
 if [ $# -gt 0 ] && [ -e "$to" ]; then
   echo "error: $to exists; name a folder that does not" >&2
