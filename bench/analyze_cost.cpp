@@ -111,7 +111,8 @@ drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   drain_costs result;
   auto const drain = [&](bool last) {
     double const begin = thread_seconds();
-    logs.drain(last, [] { return true; });
+    logs.drain(
+        last, [] { return true; }, [] {});
     result.seconds += thread_seconds() - begin;
   };
   for (std::size_t done = 0; done < size; done += scopes_per_round) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A long session under load: threads that open scopes, in bursts, and steps on another one. At the end no scope may be missing in the
-// counts, and memory may never have been more than its bounds allow: those of the logs and of the profile.
+// A long session under load: threads that open scopes, in bursts. At the end no scope may be missing in the figures, and memory may never
+// have been more than the bound.
 //
-// usage: profkit_soak [SECONDS [THREADS [RECORDS]]]     default: 600 s, 8 threads, records=1000000
+// usage: profkit_soak [SECONDS [THREADS [RECORDS [MIB]]]]     default: 600 s, 8 threads, records=1000000, 128 MiB
 #include <profkit/profkit.hpp>
 
 #include <unistd.h>
@@ -56,13 +56,10 @@ int main(int argc, char** argv) {
 
   profkit::session session{options};
   std::uint64_t const before = resident_bytes();
-  // A list that grows is there twice for a moment, the second time with room for as many again.
-  std::uint64_t const records_bytes = 3 * options.most_records * sizeof(profkit::scope_record);
-  std::uint64_t const logs_bytes = threads * options.log_slots_per_thread * sizeof(std::uint64_t);
+  std::uint64_t const bound_bytes = argument(4, 128) << 20U;
   std::uint64_t most_bytes = 0;
   std::uint64_t tenth_bytes = 0;
   std::uint64_t opened = 0;
-  std::uint64_t steps = 0;
   {
     std::atomic<bool> stop{false};
     std::vector<std::uint64_t> scopes(threads);
@@ -79,11 +76,7 @@ int main(int argc, char** argv) {
     steady_clock::time_point const begin = steady_clock::now();
     steady_clock::time_point said = begin;
     for (steady_clock::time_point now = begin; now < begin + length; now = steady_clock::now()) {
-      {
-        profkit::step const step{session};
-        std::this_thread::sleep_for(std::chrono::milliseconds{20});
-      }
-      ++steps;
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
       std::uint64_t const bytes = resident_bytes();
       most_bytes = std::max(most_bytes, bytes);
       if (now < begin + length / 10) tenth_bytes = most_bytes;
@@ -96,21 +89,17 @@ int main(int argc, char** argv) {
     for (std::thread& each : workers) each.join();
     for (std::uint64_t const each : scopes) opened += each;
   }
-  opened += steps;
   profkit::report const report = session.report();
   profkit::profile const& profile = report.profile();
-
-  std::uint64_t const counted = profile.scopes.size() + profile.quality.unkept_records + profile.quality.dropped_events;
-  bool const is_exact = counted == opened && profile.quality.open_scopes == 0 && profile.steps.size() == steps;
-  bool const is_bounded = profile.scopes.size() <= options.most_records && most_bytes <= before + records_bytes + logs_bytes;
-  std::printf("%llu threads, %llu steps in %lld s\n", static_cast<unsigned long long>(threads), static_cast<unsigned long long>(steps),
-              static_cast<long long>(length.count()));
-  std::printf("scopes: %llu opened; %zu kept, %llu past the bound of the profile, %llu dropped by full logs: %s\n",
-              static_cast<unsigned long long>(opened), profile.scopes.size(),
-              static_cast<unsigned long long>(profile.quality.unkept_records),
-              static_cast<unsigned long long>(profile.quality.dropped_events), is_exact ? "exact" : "NOT EXACT");
-  std::printf(
-      "resident memory: %.1f MiB before, at most %.1f in the first tenth and %.1f in all; bounds: %.1f of logs, %.1f of records: %s\n",
-      mib(before), mib(tenth_bytes), mib(most_bytes), mib(logs_bytes), mib(records_bytes), is_bounded ? "kept" : "NOT KEPT");
+  std::uint64_t const counted = report.summary().scopes_recorded;
+  std::uint64_t const dropped = profile.quality.dropped_events;
+  bool const is_exact = counted + dropped == opened && profile.quality.open_scopes == 0;
+  bool const is_bounded = profile.scopes.size() <= options.most_records && most_bytes <= bound_bytes;
+  auto const number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::printf("%llu threads in %lld s\n", number(threads), static_cast<long long>(length.count()));
+  std::printf("scopes: %llu opened, %llu in the figures, %zu kept in the profile, %llu dropped by full logs: %s\n", number(opened),
+              number(counted), profile.scopes.size(), number(dropped), is_exact ? "exact" : "NOT EXACT");
+  std::printf("resident memory: %.1f MiB before, at most %.1f in the first tenth and %.1f in all; bound: %.1f: %s\n", mib(before),
+              mib(tenth_bytes), mib(most_bytes), mib(bound_bytes), is_bounded ? "kept" : "NOT KEPT");
   return is_exact && is_bounded ? EXIT_SUCCESS : EXIT_FAILURE;
 }

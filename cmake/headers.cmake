@@ -114,6 +114,7 @@ set(PROFKIT_HEADERS
     profkit/collect/nvtx.hpp
     profkit/collect/own_mutex.hpp
     profkit/collect/scope_node_paths.hpp
+    profkit/drain/arrival.hpp
     profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp
     profkit/drain/log_drain.hpp
@@ -143,6 +144,7 @@ set(PROFKIT_HEADERS
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
     profkit/profile/profile_builder.hpp
+    profkit/profile/profile_follower.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/sliced_copy.hpp
@@ -210,6 +212,8 @@ set(PROFKIT_HEADERS
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
     profkit/session/guarded_profile.hpp
+    profkit/session/kept_parts.hpp
+    profkit/session/live_memory.hpp
     profkit/session/live_reports.hpp
     profkit/session/make_session.hpp
     profkit/session/measure_loop.hpp
@@ -227,7 +231,10 @@ set(PROFKIT_HEADERS
     profkit/session/session_outputs.hpp
     profkit/session/session_recording.hpp
     profkit/session/session_thread.hpp
-    profkit/session/snapshot_rounds.hpp)
+    profkit/session/snapshot_rounds.hpp
+    profkit/session/window_border.hpp
+    profkit/session/window_context.hpp
+    profkit/session/window_stream.hpp)
 
 set(PROFKIT_PERFETTO_HEADERS
     profkit/perfetto.hpp

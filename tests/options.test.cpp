@@ -27,7 +27,7 @@ TEST_CASE("every key sets its option", "[options]") {
 }
 
 TEST_CASE("the number of records can be bounded", "[options]") {
-  CHECK(profkit::options{}.most_records == 100'000'000);
+  CHECK(profkit::options{}.most_records == 1'000'000);
   CHECK(profkit::options::parse("records=5000").most_records == 5000);
   CHECK(profkit::options::parse("log=64KiB").log_slots_per_thread == 8192);
   CHECK(profkit::options::parse("log=3MiB").log_slots_per_thread == 3 * 131072);
@@ -55,6 +55,18 @@ TEST_CASE("a trace can be asked for with a number of steps or without", "[option
   CHECK(profkit::options::parse("trace").trace_steps == 3);
   CHECK(profkit::options::parse("trace=7").trace);
   CHECK(profkit::options::parse("trace=7").trace_steps == 7);
+}
+
+TEST_CASE("keep=last:N and keep=slowest:K say of which steps records are kept, and steps=forever has no end", "[options]") {
+  CHECK(profkit::options{}.keep.choice == profkit::kept_steps::all);
+  CHECK(profkit::options::parse("keep=last:100").keep.choice == profkit::kept_steps::last);
+  CHECK(profkit::options::parse("keep=last:100").keep.count == 100);
+  CHECK(profkit::options::parse("keep=slowest:3").keep.choice == profkit::kept_steps::slowest);
+  CHECK(profkit::options::parse("keep=slowest:3,keep=all").keep.choice == profkit::kept_steps::all);
+  CHECK(profkit::options::parse("steps=forever").most_wanted_steps() == ~std::uint64_t{0});
+  std::string const bad =
+      GENERATE("keep=", "keep", "keep=last", "keep=last:", "keep=last:0", "keep=first:3", "keep=slowest:-1", "keep=slowest:3x");
+  CHECK_THROWS_WITH(profkit::options::parse(bad), ContainsSubstring("all, last:N or slowest:K"));
 }
 
 TEST_CASE("steps=auto takes as many steps as it needs, to 1 % or what is given", "[options]") {

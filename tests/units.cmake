@@ -1,6 +1,6 @@
 # The unit tests of the library, a program for each room; and programs that have to stand alone.
 
-profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_reports.test.cpp session_snapshot.test.cpp)
+profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_reports.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
 profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/scope_paths.test.cpp)
@@ -14,7 +14,9 @@ profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cp
                                        analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_scenarios.test.cpp analyze/time_per_step.test.cpp)
-target_compile_definitions(profkit_analyze_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+foreach(room IN ITEMS top analyze)
+  target_compile_definitions(profkit_${room}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+endforeach()
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/summary_file.test.cpp report/table.test.cpp

@@ -17,6 +17,15 @@
 
 namespace profkit {
 
+/// @brief Of which steps a session keeps the records whole, for traces and for `report::profile()`. Its figures cover all steps.
+struct kept_steps {
+  /// Of all, as far as `options::most_records` allows; of the last ones; of the slowest measured ones.
+  enum choice_of_steps : std::uint8_t { all = 0, last = 1, slowest = 2 };
+
+  choice_of_steps choice = all;
+  std::uint64_t count = 0;  ///< how many; unused with `all`
+};
+
 /// What a session does. The environment variable `PROFKIT` gives defaults: a comma-separated list of the keys below.
 struct options {
   bool enabled = true;        ///< `off`: nothing is recorded, steps run as always
@@ -24,8 +33,10 @@ struct options {
   /// `report=every:60s`: while the session runs, a snapshot every so often: the files of `output_directory` are replaced, or without one a
   /// line is printed on stderr. 0: none.
   std::chrono::milliseconds report_every{0};
-  std::uint64_t warmup_steps = 5;     ///< `warmup=N`: recorded, and excluded from statistics
-  std::uint64_t measured_steps = 30;  ///< `steps=N`: how many follow in `for (profkit::step step : session)`
+  std::uint64_t warmup_steps = 5;  ///< `warmup=N`: recorded, and excluded from statistics
+  /// `steps=N`: how many follow in `for (profkit::step step : session)`; `steps=forever`: as many as there are until something ends the
+  /// loop
+  std::uint64_t measured_steps = 30;
   /// `steps=auto`, `steps=auto:0.5%`: instead, as many as it takes until half of the 95 % interval of their mean is this share of it, or
   /// less.
   std::optional<double> wanted_interval;
@@ -48,9 +59,12 @@ struct options {
   bool kernels = true;  ///< `kernels=off`: do not take a collector of kernels (`collector::kind`)
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
-  /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept, of 24 to 80 bytes each. What comes
-  /// after is counted; steps are always kept.
-  std::uint64_t most_records = 100'000'000;
+  /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept in the profile, of 24 to 120 bytes each, and
+  /// at most 65,536 steps. What comes after is in the figures of the session, and not in traces.
+  std::uint64_t most_records = 1'000'000;
+  /// `keep=all`, `keep=last:N`, `keep=slowest:K`: of which steps records are kept. What is drained before the first step begins is kept in
+  /// any case. With a journal, `all` is used.
+  kept_steps keep{};
   /// `log=64MiB`: bound of a thread's log between drains, in slots of 8 bytes; a scope takes 3, a launch 4. Memory is taken as it is
   /// needed.
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;
@@ -110,8 +124,9 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, report=every:T, warmup=N, steps=N|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, "
-      "kernels=on|off|every:N, nvtx=on|off, records=N, log=SIZE, drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "off, report, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, "
+      "kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, drain=P%, memory=steps|scopes, "
+      "precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -145,6 +160,8 @@ struct options {
       set_kernels(item, value);
     } else if (key == "records") {
       most_records = number(item, value, 1);
+    } else if (key == "keep") {
+      set_keep(item, value);
     } else if (key == "log") {
       log_slots_per_thread = bytes(item, value) / sizeof(std::uint64_t);
     } else if (key == "drain") {
@@ -190,18 +207,30 @@ struct options {
     if (status != std::errc{} || end != value.data() + value.size() || kernels_every == 0) bad_value(item, wanted);
   }
 
+  void set_keep(std::string_view item, std::string_view value) {
+    keep = {};
+    if (value == "all") return;
+    std::size_t const colon = value.find(':');
+    std::string_view const choice = value.substr(0, colon);
+    keep.choice = choice == "last" ? kept_steps::last : kept_steps::slowest;
+    std::string_view const count = colon == std::string_view::npos ? std::string_view{} : value.substr(colon + 1);
+    auto const [end, status] = std::from_chars(count.data(), count.data() + count.size(), keep.count);
+    bool const is_number = status == std::errc{} && end == count.data() + count.size() && keep.count > 0;
+    if ((choice != "last" && choice != "slowest") || !is_number) bad_value(item, "all, last:N or slowest:K, as in keep=last:100");
+  }
+
   void set_steps(std::string_view item, std::string_view value) {
     constexpr std::string_view automatic = "auto";
     constexpr double default_interval = 0.01;
     if (value.substr(0, automatic.size()) != automatic) {
-      measured_steps = number(item, value);
+      measured_steps = value == "forever" ? ~std::uint64_t{0} : number(item, value);
       wanted_interval.reset();
       return;
     }
     value.remove_prefix(automatic.size());
     std::optional<double> share = default_interval;
     if (!value.empty()) share = value.front() == ':' ? percent(value.substr(1)) : std::nullopt;
-    if (!share) bad_value(item, "a whole number from 0, auto, or auto:P% as in auto:0.5%");
+    if (!share) bad_value(item, "a whole number from 0, forever, auto, or auto:P% as in auto:0.5%");
     wanted_interval = share;
   }
 

@@ -169,7 +169,7 @@ TEST_CASE("operations without a valid time are counted and left out, and dropped
   CHECK(profile.quality.dropped_operations == 3);
 }
 
-TEST_CASE("past the bound of the profile, operations and calls are counted", "[cupti]") {
+TEST_CASE("past the bound of the profile, operations and calls are in the figures", "[cupti]") {
   profkit::options options = plain_options();
   options.most_records = 5;
   profkit::session session{options};
@@ -178,9 +178,12 @@ TEST_CASE("past the bound of the profile, operations and calls are counted", "[c
     PROF_SCOPE("scope");
     for (std::uint64_t i = 0; i < 10; ++i) fake_cupti().kernel("_Z5firstv", 1, 100 * (i + 1), 100 * (i + 1) + 50);
   }
-  profkit::profile const profile = session.report().profile();
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
   CHECK(profile.scopes.size() + profile.gpu_operations.size() + profile.api_calls.size() == 5);
-  CHECK(profile.quality.unkept_records == 1 + 10 + 10 - 5);
+  CHECK(profile.quality.untraced_records == 1 + 10 + 10 - 5);
+  CHECK(report.summary().gpu->kernels.at(0).time.count == 10);
+  CHECK(report.summary().scopes.at(0).gpu->operations == 10);
 }
 
 TEST_CASE("correlations go on past 32 bits", "[cupti]") {

@@ -47,7 +47,7 @@ def keys_of_options(header):
 
 def members_of_options(header):
     body = re.search(r"struct options \{(.*?)\n private:", header, re.DOTALL).group(1)
-    return set(re.findall(r"^  (?:bool|double|std::\S+(?:<\w+>)?|profkit::\w+) (\w+)(?: = [^;(]+|\{[^;(]*\})?;", body, re.MULTILINE))
+    return set(re.findall(r"^  (?:bool|double|std::\S+(?:<\w+>)?|profkit::\w+|kept_steps) (\w+)(?: = [^;(]+|\{[^;(]*\})?;", body, re.MULTILINE))
 
 
 def cmake_options_in(cmake):

@@ -32,10 +32,14 @@ class profile_maker {
     made.collectors = list<profkit::collector_record>([&] {
       return profkit::collector_record{collector_name(), status(), text(), one_of<profkit::collector_kind>(3)};
     });
-    made.quality = {number(),   number(),   number(), number(),   number(), number(), number(), number(), number(), number(),
-                    duration(), duration(), text(),   duration(), number(), number(), number(), number(), number(), number(),
-                    list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; }),
-                    text(),     std::nullopt};
+    made.quality = {number(), number(),   number(),
+                    number(), number(),   number(),
+                    number(), number(),   number(),
+                    number(), duration(), duration(),
+                    text(),   duration(), number(),
+                    number(), number(),   number(),
+                    number(), number(),   list<profkit::wrong_end_record>([&] { return profkit::wrong_end_record{text(), number()}; }),
+                    number(), text(),     std::nullopt};
     if (from_.ConsumeBool()) {
       made.quality.snapshot = profkit::snapshot_record{from_.ConsumeBool(), from_.ConsumeBool(), number(), number()};
     }

@@ -160,8 +160,8 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   // At the end of what the quality is, before whether there is a `stop_record`.
-  // The last two numbers are the lengths of `wrong_ends` and `not_recorded`; then whether there is a `snapshot_record`.
-  constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1;
+  // Two of the numbers are the lengths of `wrong_ends` and `not_recorded`; there is whether there is a `snapshot_record`, too.
+  constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1 + 8;
   // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
   std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
   bytes.erase(at_has_kernels + 1, 1);

@@ -45,7 +45,9 @@ TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "
   constexpr std::uint64_t scopes = 1'000'000;
   std::uint64_t during = 1;
   std::uint64_t by_string = 0;
-  profkit::session session{plain_options()};
+  profkit::options options = plain_options();
+  options.most_records = 2 * scopes;
+  profkit::session session{options};
   std::thread{[&] {
     std::uint64_t const before = allocations;
     for (std::uint64_t i = 0; i < scopes / 2; ++i) {

@@ -66,7 +66,7 @@ TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
 
 // In these tests no two bounds are the same, so that each makes a new log.
 
-TEST_CASE("past the bound of the profile every record is counted, and the steps are kept", "[log]") {
+TEST_CASE("past the bound of the profile every record is counted and in the figures, and the steps are kept", "[log]") {
   profkit::options options = plain_options(0, 1000);
   options.most_records = 1000;
   profkit::session session{options};
@@ -85,7 +85,11 @@ TEST_CASE("past the bound of the profile every record is counted, and the steps 
   profkit::report const report = session.report();
   profkit::profile const& profile = report.profile();
   CHECK(profile.scopes.size() + profile.work.size() + profile.counters.size() + profile.allocations.size() == 1000);
-  CHECK(profile.quality.unkept_records == steps * (4 * rounds + 1) - 1000);
+  CHECK(profile.quality.untraced_records == steps * (4 * rounds + 1) - 1000);
+  CHECK(profile.quality.unkept_records == 0);
+  REQUIRE(find_row(report.summary(), "step/scope") != nullptr);
+  CHECK(find_row(report.summary(), "step/scope")->host.count == steps * rounds);
+  CHECK(report.summary().counters.at(0).count == steps * rounds);
   CHECK(profile.steps.size() == steps);
   CHECK(report.summary().steps.host.count == steps);
 }

@@ -125,7 +125,7 @@ class analysis {
     if (needs_attribution(records)) launched = attribute(records);
     if (has_kernels(records)) frame.gpu_steps = detail::gpu_step_window_finder{records, *launched}.find();
     std::optional<added_window> const added = result.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
-    return std::move(result).complete([&](bool is_of_gpu) {
+    summary figures = std::move(result).complete([&](bool is_of_gpu) {
       detail::measured_time const wall =
           is_of_gpu ? detail::measured_time::of_stretches(detail::parts_in(frame.gpu_steps.measured, frame.own)) : added->with_kernels;
       std::optional<std::uint32_t> const steps_thread = detail::thread_of_steps(records, added->with_kernels);
@@ -133,6 +133,9 @@ class analysis {
       budget.add({records, *launched, steps_thread, added->counted, wall, with.kernel_classes}, added->path_of);
       return budget;
     });
+    // They miss what is not in the profile.
+    figures.quality.unkept_records += std::exchange(figures.quality.untraced_records, 0);
+    return figures;
   }
 
   static bool needs_attribution(profile const& records) { return has_kernels(records) || detail::has_adopted(records.paths); }

@@ -82,6 +82,7 @@ constexpr auto describe(described_type<quality_record>) {
                     field{"unmatched_ends", &s::unmatched_ends},
                     field{"wrong_ends", &s::wrong_ends},
                     field{"unkept_records", &s::unkept_records},
+                    field{"untraced_records", &s::untraced_records},
                     field{"rowless_scopes", &s::rowless_scopes},
                     field{"dropped_kernels", &s::dropped_operations},
                     field{"invalid_kernels", &s::invalid_operations},

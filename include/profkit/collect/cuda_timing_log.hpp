@@ -3,8 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -68,11 +70,12 @@ inline gpu_timing_state gpu_timings{};
 
 inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns);
 inline void reset_gpu_timings();
+inline std::int64_t oldest_gpu_timing();
 
 /// The first GPU scope of the process makes the session drain these logs, too.
 inline void list_gpu_timings() noexcept {
   if (__atomic_exchange_n(&gpu_timings.is_listed, true, __ATOMIC_ACQ_REL)) return;
-  gpu_timings.side = {drain_gpu_timings, reset_gpu_timings, __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
+  gpu_timings.side = {drain_gpu_timings, reset_gpu_timings, oldest_gpu_timing, __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
   while (!__atomic_compare_exchange_n(&recorder.side_logs, &gpu_timings.side.next, &gpu_timings.side, true, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED)) {
   }
@@ -251,6 +254,16 @@ inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
   into.count(&quality_record::unread_gpu_times,
              count_pending_gpu_timings([](gpu_timing const& timing) { return timing.session == recorder.session; }));
   into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
+}
+
+/// Those whose scopes are still in the logs of their threads began after all that was read from there.
+inline std::int64_t oldest_gpu_timing() {
+  take_finished_gpu_timings();
+  std::int64_t result = std::numeric_limits<std::int64_t>::max();
+  for (gpu_timing const* timing = gpu_timings.pending; timing != nullptr; timing = timing->next) {
+    if (timing->resolved && timing->session == recorder.session) result = std::min(result, timing->begin_ns);
+  }
+  return result;
 }
 
 inline void reset_gpu_timings() { __atomic_store_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED); }

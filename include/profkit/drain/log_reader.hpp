@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_registry.hpp"
+#include "arrival.hpp"
 #include "event_records.hpp"
 #include "log_events.hpp"
 #include "wrong_end_text.hpp"
@@ -36,19 +38,21 @@ class log_reader {
   /// @param into borrowed.
   explicit log_reader(profile_builder& into) : into_{into}, records_{into} { skip_logs(); }
 
-  /// Reads events up to the newest anchor of the clock; all of them if it is the `last` time.
+  /// Reads the events up to a moment, at most the newest anchor of the clock; all of them if it is the `last` time.
+  /// @param until_ticks becomes an earlier moment where there is more to read than `slots_of_slice`.
   /// @param slots raised by how many were read.
   /// @param goes_on called every `events_between_pauses`; others may add to the profile meanwhile. If it returns false, and it is not the
   /// `last` time, the reader stops there.
   /// @return false if it was stopped.
   template <class Pause>
-  bool drain(clock_line const& clock, bool last, std::uint64_t& slots, Pause&& goes_on) {
+  bool drain(clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& goes_on) {
     // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
     std::vector<thread_log*> logs;
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) logs.push_back(log);
     auto const pause = [&] { return goes_on() || last; };
+    slice_end_ = last ? ~std::uint64_t{0} : slots + slots_of_slice;
     for (auto log = logs.rbegin(); log != logs.rend(); ++log) {
-      if (!drain(**log, clock, last, slots, pause)) return false;
+      if (!drain(**log, clock, until_ticks, last, slots, pause)) return false;
     }
     count_lost_events();
     if (last) into_.count(&quality_record::open_scopes, open_scopes());
@@ -62,8 +66,24 @@ class log_reader {
     return result;
   }
 
+  /// Adds the scopes that have begun and not ended, and when the oldest API call began that has not ended, as far as it has read.
+  void describe_open(arrival& to) const {
+    for (auto const& [log, at] : readings_) {
+      thread_reading const& of = at;
+      of.open.for_each([&](open_range const& each) {
+        if (each.call != nullptr) {
+          to.open_call = std::min(to.open_call.value_or(each.begin), each.begin);
+        } else if (each.has_path) {
+          to.open_scopes.push_back({{each.begin, timestamp::max()}, each.path, *of.thread});
+        }
+      });
+    }
+  }
+
  private:
   static constexpr std::uint64_t events_between_pauses = 4096;
+  /// 4 MiB of logs.
+  static constexpr std::uint64_t slots_of_slice = std::uint64_t{1} << 19U;
 
   void count_lost_events() {
     lost_events lost = all_lost_events();
@@ -96,11 +116,11 @@ class log_reader {
   }
 
   template <class Pause>
-  bool drain(thread_log& log, clock_line const& clock, bool last, std::uint64_t& slots, Pause&& pause) {
+  bool drain(thread_log& log, clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& pause) {
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `next_slot`: nothing follows a `log_left`
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     thread_reading& at = reading_of(log);
-    std::uint64_t const newest = last ? ~leave_mark : clock.newest().ticks;
+    std::uint64_t const newest = last ? ~leave_mark : until_ticks;
     std::uint64_t const* position = log.read;
     saved_position const save{log, position};  // also if there is no memory for a record: it is tried again
     while (position != end) {
@@ -111,6 +131,10 @@ class log_reader {
         continue;
       }
       if (ticks_of(position) > newest) break;
+      if (slots >= slice_end_) {
+        until_ticks = ticks_of(position) - 1;
+        break;
+      }
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, log.thread_name});
       std::uint64_t const event_slots = records_.take(position, at, clock);
       slots += event_slots;
@@ -128,6 +152,7 @@ class log_reader {
   std::unordered_map<thread_log const*, thread_reading> readings_;
   lost_events lost_before_ = all_lost_events();
   std::uint64_t events_ = 0;
+  std::uint64_t slice_end_ = 0;  ///< when as many slots have been read, the slice ends
 };
 
 }  // namespace profkit::detail

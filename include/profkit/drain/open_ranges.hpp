@@ -60,6 +60,12 @@ class open_ranges {
     return result;
   }
 
+  /// From the innermost to the outermost.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (std::size_t i = depth_; i-- > 0;) visit(ranges_[i]);
+  }
+
   /// The innermost one that is a scope; there is one.
   [[nodiscard]] open_range const& innermost_scope() const noexcept {
     std::size_t i = depth_ - 1;

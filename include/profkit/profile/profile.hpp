@@ -255,6 +255,7 @@ struct quality_record {
   std::uint64_t misnested_scopes = 0;              ///< left without their destructors; they end with the last event before that is known
   std::uint64_t unmatched_ends = 0;          ///< ends of scopes on another thread, or after the end of a scope around them; not recorded
   std::vector<wrong_end_record> wrong_ends;  ///< the first 16 places that led to the last two
+  std::uint64_t untraced_records = 0;        ///< past the bound of the profile: in the session's figures, not in the profile
   std::string not_recorded;                  ///< why nothing was recorded at all, such as "profkit is off"; else empty
   std::optional<snapshot_record> snapshot;   ///< n/a where the session had ended
 };

@@ -16,6 +16,7 @@
 #include "name_positions.hpp"
 #include "path_table.hpp"
 #include "profile.hpp"
+#include "profile_follower.hpp"
 
 namespace profkit {
 
@@ -36,7 +37,8 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 ///   valid; tables only grow.
 /// * Records refer to positions. `add` appends one. Nothing that was added is changed or removed.
 /// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations and
-///   work. Beyond it, `add` counts the record in `quality_record::unkept_records` and drops it.
+///   work. Beyond it, `add` puts the record where `take_rest` finds it, if somebody does that; else it counts the record in
+///   `quality_record::unkept_records` and drops it.
 /// * `count` and `set` are for the values of which a profile has one.
 ///
 /// Not thread-safe: a session lets one thread use it at a time.
@@ -48,7 +50,26 @@ class profile_builder {
   ~profile_builder() = default;
 
   /// Sets the record budget; without it there is no bound. To be called before the first record is added.
-  void bound_records(std::uint64_t max_records) noexcept { records_left_ = max_records; }
+  void bound_records(std::uint64_t max_records) noexcept { max_records_ = records_left_ = max_records; }
+
+  /// From now on records beyond the budget wait for `take_rest`, and so do those of steps beyond a number of their own.
+  /// @param max_of_steps in each list.
+  void collect_rest(std::uint64_t max_of_steps) noexcept {
+    collects_rest_ = true;
+    max_of_steps_ = max_of_steps;
+  }
+
+  /// From now on all records are beyond the budget.
+  void keep_no_more() noexcept {
+    max_records_ -= std::exchange(records_left_, 0);
+    max_of_steps_ = 0;
+  }
+
+  /// Moves the records that came beyond the budget to the ends of the lists of another profile.
+  void take_rest(profile& to) { detail::profile_append::move(rest_, to); }
+
+  /// How many records have been added, within the budget and beyond it.
+  [[nodiscard]] std::uint64_t records() const noexcept { return max_records_ - records_left_ + made_.quality.untraced_records; }
 
   /// What has been added.
   [[nodiscard]] profile const& so_far() const noexcept { return made_; }
@@ -106,22 +127,23 @@ class profile_builder {
   /// When the call with this 64-bit correlation began; nothing if it has not been added. The first call looks at all API calls.
   [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) { return launches_.begin_of(correlation, made_.api_calls); }
 
-  // Records within the budget. @return whether the record was kept.
+  // Records within the budget. @return whether the record was kept in the profile.
 
-  bool add(scope_record const& scope) { return add_within_budget(scope, made_.scopes); }                          ///< a scope
-  bool add(gpu_scope_record const& scope) { return add_within_budget(scope, made_.gpu_scopes); }                  ///< GPU time of a scope
-  bool add(gpu_operation_record const& operation) { return add_within_budget(operation, made_.gpu_operations); }  ///< a GPU operation
-  bool add(api_call_record const& call) { return add_within_budget(call, made_.api_calls); }                      ///< an API call
-  bool add(counter_record const& sample) { return add_within_budget(sample, made_.counters); }                    ///< a sample of a counter
-  bool add(allocation_record const& change) { return add_within_budget(change, made_.allocations); }              ///< memory came or went
-  bool add(work_record const& work) { return add_within_budget(work, made_.work); }                               ///< work of a scope
+  bool add(scope_record const& scope) { return add_within_budget(scope, &profile::scopes); }          ///< a scope
+  bool add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }  ///< GPU time of a scope
+  bool add(gpu_operation_record const& operation) { return add_within_budget(operation, &profile::gpu_operations); }  ///< a GPU operation
+  bool add(api_call_record const& call) { return add_within_budget(call, &profile::api_calls); }                      ///< an API call
+  bool add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }        ///< a sample of a counter
+  bool add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }  ///< memory came or went
+  bool add(work_record const& work) { return add_within_budget(work, &profile::work); }                   ///< work of a scope
 
-  // Records that are always kept: some for each step.
+  // Records of steps, of which each list has a bound of its own.
 
-  void add(step_record const& step) { made_.steps.push_back(step); }                        ///< a step
-  void add(gpu_step_record const& step) { made_.gpu_steps.push_back(step); }                ///< GPU time of a step
-  void add(memory_record reading) { made_.memory.push_back(std::move(reading)); }           ///< a reading of a memory source
-  void add(device_clock_record const& reading) { made_.device_clocks.push_back(reading); }  ///< a reading of a device's clocks
+  void add(step_record const& step) { add_of_step(step, &profile::steps); }                        ///< a step
+  void add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }                ///< GPU time of a step
+  void add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }           ///< a reading of a memory source
+  void add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }  ///< a reading of a device's clocks
+
   void add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }  ///< what a device was seen to reach
 
   // Values of which a profile has one.
@@ -148,15 +170,35 @@ class profile_builder {
 
  private:
   template <class Record>
-  bool add_within_budget(Record const& record, std::vector<Record>& to) {
+  bool add_within_budget(Record const& record, std::vector<Record> profile::*list) {
     if (__builtin_expect(records_left_ == 0, 0)) {
-      ++made_.quality.unkept_records;
+      add_beyond_budget(record, list);
       return false;
     }
+    std::vector<Record>& to = made_.*list;
     if (__builtin_expect(to.size() == to.capacity(), 0)) make_room(to);
     to.push_back(record);
     --records_left_;
     return true;
+  }
+
+  template <class Record>
+  void add_of_step(Record record, std::vector<Record> profile::*list) {
+    if ((made_.*list).size() < max_of_steps_) {
+      (made_.*list).push_back(std::move(record));
+    } else {
+      add_beyond_budget(std::move(record), list);
+    }
+  }
+
+  template <class Record>
+  void add_beyond_budget(Record record, std::vector<Record> profile::*list) {
+    if (!collects_rest_) {
+      ++made_.quality.unkept_records;
+      return;
+    }
+    (rest_.*list).push_back(std::move(record));
+    ++made_.quality.untraced_records;
   }
 
   /// A list of many records grows fourfold: memory that is not written takes an address and no page, while a copy of the list takes both.
@@ -178,6 +220,10 @@ class profile_builder {
   }
 
   profile made_;
+  profile rest_;  ///< records beyond the budget
+  bool collects_rest_ = false;
+  std::uint64_t max_of_steps_ = ~std::uint64_t{0};
+  std::uint64_t max_records_ = ~std::uint64_t{0};
   std::uint64_t records_left_ = ~std::uint64_t{0};
   detail::path_table paths_;
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;  ///< by system number: the first entry

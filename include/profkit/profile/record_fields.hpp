@@ -124,7 +124,7 @@ void fields(Archive& archive, quality_record& of) {
   if (archive.format() >= 8) {
     archive(of.events_without_memory), archive(of.events_without_log), archive(of.interrupting_events);
     archive(of.misnested_scopes), archive(of.unmatched_ends), archive(of.wrong_ends);
-    archive(of.not_recorded), archive(of.snapshot);
+    archive(of.not_recorded), archive(of.snapshot), archive(of.untraced_records);
   }
 }
 template <class Archive>

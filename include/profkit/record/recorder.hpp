@@ -34,6 +34,8 @@ struct side_log {
   void (*drain)(profile_builder& into, std::int64_t max_ns);
   /// Forgets what earlier sessions left.
   void (*reset)();
+  /// When the oldest scope began that `drain` has not moved; the largest number if there is none.
+  std::int64_t (*oldest_ns)();
   side_log* next = nullptr;
 };
 

@@ -93,6 +93,9 @@ inline std::string collectors_text(summary const& of) {
   }
   count(quality.unkept_records,
         "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
+  count(quality.untraced_records,
+        "scopes, GPU operations and other records are in the figures, but not in the profile and in traces: there were more than records=N "
+        "allows");
   count(
       quality.rowless_scopes,
       "scopes have no row of their own, as an index keeps growing or scopes are nested very deep: they are in the row without an index, or "

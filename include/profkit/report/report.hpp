@@ -32,6 +32,10 @@ class report {
   explicit report(std::shared_ptr<profkit::profile const> of)
       : profile_{std::move(of)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
 
+  /// With figures of more than the records of the profile: those of a long session, which does not keep all records.
+  report(std::shared_ptr<profkit::profile const> of, std::shared_ptr<profkit::summary const> figures)
+      : profile_{std::move(of)}, summary_{std::move(figures)} {}
+
   /// What was measured.
   [[nodiscard]] profkit::profile const& profile() const noexcept { return *profile_; }
   /// What it comes to: all that the tables and files show, as values.

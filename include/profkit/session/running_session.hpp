@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -138,15 +139,12 @@ class running_session final : public session_core, private ends_with_process {
       throw error{
           "profkit::session::snapshot() was called by a collector, on the session's own thread; call it on a thread of the program"};
     }
-    std::shared_ptr<profile> so_far;
+    std::optional<recorded_so_far> so_far;
     {
       std::lock_guard<std::mutex> const one{snapshot_mutex_};
-      if (is_running()) so_far = std::make_shared<profile>(recording_.snapshot([this] { return !thread_.is_stopping(); }));
+      if (is_running()) so_far = recording_.snapshot([this] { return !thread_.is_stopping(); });
     }
-    if (so_far) {
-      profkit::report result{std::move(so_far)};
-      return result;
-    }
+    if (so_far) return report_of(std::move(so_far->profile), std::move(so_far->figures));
     call const inside{*this};
     return make_report();
   }
@@ -158,6 +156,17 @@ class running_session final : public session_core, private ends_with_process {
   [[nodiscard]] bool has_enough() const noexcept override { return auto_stop_.has_enough(); }
 
  private:
+  /// @param figures n/a: of the profile.
+  static profkit::report report_of(profile recorded, std::optional<summary> figures) {
+    auto of = std::make_shared<profile const>(std::move(recorded));
+    if (!figures) {
+      profkit::report result{std::move(of)};
+      return result;
+    }
+    profkit::report result{std::move(of), std::make_shared<summary const>(*std::move(figures))};
+    return result;
+  }
+
   /// In a call of the session. Other threads, and the end of the program, wait until it is over.
   struct call {
     explicit call(running_session& session) : session_{session.is_of_parent() ? nullptr : &session} {
@@ -197,6 +206,12 @@ class running_session final : public session_core, private ends_with_process {
     }
     profile_builder& content = recording_.content();
     content.bound_records(options_.most_records);
+    content.collect_rest(most_kept_steps());
+    if (journal_ && options_.keep.choice != kept_steps::all) {
+      warn("keep=last:N and keep=slowest:K are for sessions without a journal; keep=all is used");
+      options_.keep = {};
+    }
+    recording_.keep(options_.keep);
     clock_flag_ = start_recording(options_.log_slots_per_thread, content);
     content.environment() = describe_host();
     recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr, options_.drain_share);
@@ -244,6 +259,12 @@ class running_session final : public session_core, private ends_with_process {
   void end_with_outputs() noexcept;
   profkit::report make_report();
   void stop();
+
+  /// A session whose steps are counted by their GPU times needs all of these.
+  [[nodiscard]] std::uint64_t most_kept_steps() const noexcept {
+    constexpr std::uint64_t usual = std::uint64_t{1} << 16U;
+    return options_.wanted_interval ? std::max(usual, options_.most_wanted_steps()) : usual;
+  }
 
   /// Before the first measured step.
   void probe_host() {

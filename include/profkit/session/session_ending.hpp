@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -122,7 +123,8 @@ profkit::report running_session<Unused>::make_report() {
   stop();
   std::lock_guard<std::mutex> const no_snapshot{snapshot_mutex_};
   recording_.describe_collectors();
-  report_.emplace(std::make_shared<profile const>(recording_.content().take()));
+  std::optional<summary> figures = recording_.figures();
+  report_.emplace(report_of(recording_.take_profile(), std::move(figures)));
   return *report_;
 }
 

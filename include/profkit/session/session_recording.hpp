@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "../analyze/summary.hpp"
 #include "../collect/collector_list.hpp"
 #include "../drain/drain_pace.hpp"
 #include "../drain/log_drain.hpp"
@@ -25,8 +27,15 @@
 #include "session_journal.hpp"
 #include "session_thread.hpp"
 #include "snapshot_rounds.hpp"
+#include "window_stream.hpp"
 
 namespace profkit::detail {
+
+/// What has been recorded while the session goes on.
+struct recorded_so_far {
+  profkit::profile profile;
+  std::optional<summary> figures;  ///< n/a if all of it is in the profile
+};
 
 /// What a running session records: its profile, and the logs and collectors that fill it. Two threads work on it:
 ///
@@ -42,6 +51,9 @@ class session_recording {
 
   /// What the session itself takes of the thread of the steps after a step, beside its collectors.
   static constexpr std::chrono::microseconds max_time_between_steps{50};
+
+  /// Of which steps records are kept; before `start`.
+  void keep(kept_steps const& which) { windows_.keep(which); }
 
   /// From here on the logs are read. Before, there is a profile and there are collectors.
   /// @param clock_flag 0 or `use_monotonic_clock`.
@@ -131,6 +143,22 @@ class session_recording {
 
   [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
 
+  /// The figures of the session after `finish`, once its collectors are described; n/a if all of it is in the profile.
+  [[nodiscard]] std::optional<summary> figures() {
+    std::lock_guard<std::mutex> const lock{windows_mutex_};
+    if (!has_figures_of_more()) return std::nullopt;
+    windows_.take(content_);
+    windows_.add_rest(logs_->has_steps());
+    return windows_.sums().finish();
+  }
+
+  /// Gives the profile away, after `figures`.
+  [[nodiscard]] profile take_profile() {
+    profile result = content_.take();
+    result.quality.untraced_records -= windows_.kept().move_to(result);
+    return result;
+  }
+
   /// The profile: before the first `round` and after `finish`.
   [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
@@ -148,7 +176,7 @@ class session_recording {
   /// the profile meanwhile waits for one slice of the copy.
   /// @param has_thread whether the session's thread goes on making rounds.
   template <class HasThread>
-  [[nodiscard]] profile snapshot(HasThread&& has_thread) {
+  [[nodiscard]] recorded_so_far snapshot(HasThread&& has_thread) {
     snapshot_record missing;
     missing.is_behind = !rounds_.wait_for_all([&] {
       if (own_.is_thread_there()) {
@@ -158,8 +186,15 @@ class session_recording {
       }
       return has_thread();
     });
+    std::unique_lock<std::mutex> windows{windows_mutex_};
     auto content = shared_.hold();
     describe();
+    std::optional<window_stream> figures;
+    if (has_figures_of_more()) {
+      windows_.take(content_);
+      figures = windows_;
+    }
+    windows.unlock();
     bool const times_steps = collectors_.time_steps();
     missing.is_step_open = logs_->has_unfinished_step();
     sliced_copy copy{content_.so_far()};
@@ -169,13 +204,19 @@ class session_recording {
     profile result = copy.take();
     count_missing_work(result, times_steps, missing);
     result.quality.snapshot = missing;
-    return result;
+    if (!figures) return {std::move(result), std::nullopt};
+    figures->waiting().quality = result.quality;
+    figures->add_rest(logs_->has_steps());
+    result.quality.untraced_records -= figures->kept().move_to(result);
+    return {std::move(result), figures->sums().finish()};
   }
 
   /// The session ends, and its thread has: drains the rest, which may wait for a GPU, and stops the collectors.
   void finish(std::optional<stop_record> const& stop) {
-    auto const content = shared_.hold();
-    static_cast<void>(logs_->drain(true, [] { return true; }));
+    auto content = shared_.hold();
+    keep_only_chosen_steps();
+    static_cast<void>(logs_->drain(
+        true, [] { return true; }, [&] { add_windows(content); }));
     describe();
     if (journal_ != nullptr) {  // in case the program is killed while a collector waits
       journal_->append(content_.so_far(), false);
@@ -203,8 +244,10 @@ class session_recording {
     auto const begin = std::chrono::steady_clock::now();
     std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     std::uint64_t slots = 0;
+    std::lock_guard<std::mutex> const windows{windows_mutex_};
     try {
       auto content = shared_.hold();
+      keep_only_chosen_steps();
       bool is_whole = logs_->is_due();
       auto const goes_on = [&] {
         shared_.make_way(content);
@@ -212,8 +255,8 @@ class session_recording {
         return is_whole;
       };
       bool const is_for_snapshot = rounds_.are_wanted();
-      if (is_whole) slots = logs_->drain(false, goes_on);
-      collectors_.drain(content_, false, journal_ != nullptr || is_for_snapshot);
+      if (is_whole) slots = logs_->drain(false, goes_on, [&] { add_windows(content); });
+      collectors_.drain(content_, false, journal_ != nullptr || is_for_snapshot || std::exchange(are_operations_wanted_, false));
       if (journal_ != nullptr) append_to_journal();
       if (is_for_snapshot && is_whole) rounds_.count_one();
     } catch (std::exception const& failure) {  // no memory; the next round goes on where this one stopped
@@ -228,6 +271,35 @@ class session_recording {
   }
 
  private:
+  /// With `keep=last:N` and `keep=slowest:K`: from the first step on, records stay in the profile only if those of their step are kept.
+  void keep_only_chosen_steps() noexcept {
+    if (!windows_.kept().is_all() && logs_->has_steps()) content_.keep_no_more();
+  }
+
+  /// Whether the figures are of more than the records in the profile, or have been computed for the most part.
+  [[nodiscard]] bool has_figures_of_more() const noexcept {
+    return windows_.windows() > 0 || content_.so_far().quality.untraced_records > 0;
+  }
+
+  /// Where so much has been recorded that it is worth while.
+  /// @param content given back while the windows are added, which takes milliseconds.
+  void add_windows(guarded_profile::lock& content) {
+    if (!windows_.is_due(content_)) return;
+    std::optional<arrival> until = logs_->arrived();
+    if (!until) return;
+    describe();
+    until->times_steps = collectors_.time_steps();
+    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
+      timestamp const oldest{std::chrono::nanoseconds{side->oldest_ns()}};
+      until->unread_gpu_scope = std::min(until->unread_gpu_scope.value_or(oldest), oldest);
+    }
+    are_operations_wanted_ = true;
+    windows_.take(content_);
+    content.unlock();
+    windows_.add_complete(*until);
+    content = shared_.hold();
+  }
+
   [[nodiscard]] bool is_due_between_steps() noexcept {
     auto const now = std::chrono::steady_clock::now();
     if (now - last_between_steps_ < log_drain::shortest_interval) return false;
@@ -294,6 +366,9 @@ class session_recording {
   std::atomic<std::uint64_t> abandoned_steps_{0};
   std::chrono::steady_clock::time_point last_between_steps_ = std::chrono::steady_clock::now();
   snapshot_rounds rounds_;
+  std::mutex windows_mutex_;  ///< taken before the content lock
+  window_stream windows_;
+  bool are_operations_wanted_ = false;  ///< the next window needs what collectors hold back
   bool has_told_failure_ = false;
 };
 

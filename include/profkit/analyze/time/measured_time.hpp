@@ -68,8 +68,10 @@ class measured_time {
   /// The measured steps in the order of time; none where no step was made.
   [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
 
-  /// When a scope counts. Where no step was made, a scope that is still open does not: its end is `timestamp::max()`.
-  [[nodiscard]] timestamp moment_of(scope_record const& scope) const noexcept { return has_steps_ ? scope.time.begin : scope.time.end; }
+  /// When a scope counts. One that is still open does not: its end is `timestamp::max()`.
+  [[nodiscard]] timestamp moment_of(scope_record const& scope) const noexcept {
+    return has_steps_ && scope.time.end != timestamp::max() ? scope.time.begin : scope.time.end;
+  }
 
   /// How many values `step_of` can have.
   [[nodiscard]] std::size_t size() const noexcept { return has_steps_ ? measured_.size() : 1; }

@@ -118,7 +118,7 @@ class time_per_step {
     measured_time_cursor in{when};
     for_each_by_step(
         static_cast<std::uint32_t>(of.scopes.size()), steps_,
-        [&](std::uint32_t scope) { return in.step_of(of.scopes[scope].time.begin).value_or(steps_); },
+        [&](std::uint32_t scope) { return in.step_of(when.moment_of(of.scopes[scope])).value_or(steps_); },
         [&](std::uint32_t scope) { host_.add(of.scopes[scope].path, of.scopes[scope].time.duration()); },
         [&](std::size_t step) { host_.end_step(step); });
   }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "journal_format.hpp"
+#include "profile.hpp"
+#include "record_fields.hpp"
+
+namespace profkit::detail {
+
+/// Lists the addresses of the members of a profile, in the order of `fields`.
+struct member_addresses {
+  std::vector<void*> list{};
+
+  explicit member_addresses(profile& of) { fields(*this, of); }
+
+  template <class Member>
+  void operator()(Member& member) {
+    list.push_back(&member);
+  }
+};
+
+/// Copies what comes to a profile to another one, from which records may be removed meanwhile.
+class profile_follower {
+ public:
+  /// Appends the new entries of tables and the new records; of all else, the copy becomes the same.
+  void copy_new(profile const& from, profile& to) {
+    member_addresses const members{to};
+    copy next{*this, members.list};
+    fields(next, const_cast<profile&>(from));  // `fields` names the members for both directions
+  }
+
+ private:
+  struct copy {
+    profile_follower& of;
+    std::vector<void*> const& to;
+    std::size_t member = 0;
+    std::size_t list = 0;
+
+    template <class Member>
+    void operator()(Member const& from) {
+      auto& into = *static_cast<Member*>(to[member++]);
+      if constexpr (is_growing<Member>) {
+        if (list == of.copied_.size()) of.copied_.push_back(0);
+        std::size_t& copied = of.copied_[list++];
+        into.insert(into.end(), from.begin() + static_cast<std::ptrdiff_t>(copied), from.end());
+        copied = from.size();
+      } else {
+        into = from;
+      }
+    }
+  };
+
+  std::vector<std::size_t> copied_;  ///< by list that grows: how many entries
+};
+
+/// Moves the entries of all lists of a profile to the ends of those of another one.
+class profile_append {
+ public:
+  static void move(profile& from, profile& to) {
+    member_addresses const members{to};
+    profile_append next{members.list};
+    fields(next, from);
+  }
+
+  template <class Member>
+  void operator()(Member& from) {
+    auto& into = *static_cast<Member*>(to_[member_++]);
+    if constexpr (is_growing<Member>) {
+      into.insert(into.end(), from.begin(), from.end());
+      from.clear();
+    }
+  }
+
+ private:
+  explicit profile_append(std::vector<void*> const& to) : to_{to} {}
+
+  std::vector<void*> const& to_;
+  std::size_t member_ = 0;
+};
+
+}  // namespace profkit::detail

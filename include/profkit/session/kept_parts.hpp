@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/counted_operations.hpp"
+#include "../options.hpp"
+#include "../profile/profile.hpp"
+#include "../profile/profile_follower.hpp"
+#include "../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// Keeps the records of some steps whole: of the last ones, or of the slowest ones.
+class kept_parts {
+ public:
+  explicit kept_parts(kept_steps which = {}) noexcept : which_{which} {}
+
+  [[nodiscard]] bool is_all() const noexcept { return which_.choice == kept_steps::all; }
+
+  /// Takes the steps of a window.
+  /// @param of the records of the window, and others.
+  void take(profile const& of, attribution const& launched, interval const& own) {
+    if (is_all()) return;
+    for (step_record const& step : of.steps) {
+      if (own.begin <= step.time.begin && step.time.begin < own.end) offer(step);
+    }
+    fill(of, launched, own);
+  }
+
+  /// Moves the records of the kept steps to the ends of the lists of a profile, in the order of the steps.
+  /// @return how many, without those of the steps themselves.
+  std::uint64_t move_to(profile& to) {
+    std::uint64_t count = 0;
+    for (auto& [index, each] : parts_) {
+      count += each.scopes.size() + each.gpu_scopes.size() + each.gpu_operations.size() + each.api_calls.size() + each.counters.size() +
+               each.allocations.size() + each.work.size();
+      profile_append::move(each, to);
+    }
+    parts_.clear();
+    return count;
+  }
+
+ private:
+  static std::chrono::nanoseconds duration_of(profile const& part) { return part.steps.front().time.duration(); }
+
+  /// Keeps the step, in the place of another one if need be.
+  void offer(step_record const& step) {
+    if (which_.choice == kept_steps::slowest && !step.is_measured()) return;
+    parts_[step.index].steps = {step};
+    if (parts_.size() <= which_.count) return;
+    auto out = parts_.begin();
+    if (which_.choice == kept_steps::slowest) {
+      out = std::min_element(parts_.begin(), parts_.end(),
+                             [](auto const& a, auto const& b) { return duration_of(a.second) < duration_of(b.second); });
+    }
+    parts_.erase(out);
+  }
+
+  struct open_part {
+    interval time;
+    profile* part;
+  };
+
+  /// The records of the kept steps that begin in a stretch of time.
+  void fill(profile const& of, attribution const& launched, interval const& own) {
+    std::vector<open_part> open;
+    for (auto& [index, each] : parts_) {
+      interval const& time = each.steps.front().time;
+      if (own.begin <= time.begin && time.begin < own.end) open.push_back({time, &each});
+    }
+    if (open.empty()) return;
+    std::sort(open.begin(), open.end(), [](open_part const& a, open_part const& b) { return a.time.begin < b.time.begin; });
+    auto const part_at = [&](timestamp moment) -> profile* {
+      auto const after =
+          std::upper_bound(open.begin(), open.end(), moment, [](timestamp at, open_part const& each) { return at < each.time.begin; });
+      return after == open.begin() || moment >= std::prev(after)->time.end ? nullptr : std::prev(after)->part;
+    };
+    auto const add = [&](auto const& list, auto member, auto const& moment_of) {
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (profile* const to = part_at(moment_of(i)); to != nullptr) (to->*member).push_back(list[i]);
+      }
+    };
+    add(of.scopes, &profile::scopes, [&](std::size_t i) { return of.scopes[i].time.begin; });
+    add(of.gpu_scopes, &profile::gpu_scopes, [&](std::size_t i) { return of.gpu_scopes[i].begin; });
+    add(of.gpu_operations, &profile::gpu_operations, [&](std::size_t i) { return launch_moment(of, launched, i); });
+    add(of.api_calls, &profile::api_calls, [&](std::size_t i) { return middle_of(of.api_calls[i].time); });
+    add(of.counters, &profile::counters, [&](std::size_t i) { return of.counters[i].time; });
+    add(of.allocations, &profile::allocations, [&](std::size_t i) { return of.allocations[i].time; });
+    add(of.work, &profile::work, [&](std::size_t i) { return of.work[i].begin; });
+    auto const add_readings = [&](auto const& list, auto member) {
+      for (auto const& each : list) {
+        if (auto const known = parts_.find(each.step); known != parts_.end()) (known->second.*member).push_back(each);
+      }
+    };
+    add_readings(of.gpu_steps, &profile::gpu_steps);
+    add_readings(of.memory, &profile::memory);
+    add_readings(of.device_clocks, &profile::device_clocks);
+  }
+
+  kept_steps which_;
+  std::map<std::uint64_t, profile> parts_;  ///< by index of the step: its records
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "../analyze/gpu/innermost_scopes.hpp"
+#include "../analyze/memory/memory_before.hpp"
+#include "../analyze/memory/memory_changes.hpp"
+#include "../analyze/time/thread_lanes.hpp"
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// What the allocators have given by the end of a window: the next window starts with it.
+class live_memory {
+ public:
+  /// For a window that begins where the last one ended.
+  /// @param of its records.
+  [[nodiscard]] memory_before before(profile const& of, interval const& own) const {
+    memory_before result;
+    result.bytes = bytes_;
+    if (live_.empty()) return result;
+    std::map<scope_key, std::uint32_t> open;  // positions
+    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
+      if (of.scopes[i].time.begin < own.begin && own.begin <= of.scopes[i].time.end) open[key_of(of.scopes[i])] = i;
+    }
+    std::unordered_set<std::uint64_t> addresses;
+    for (allocation_record const& each : of.allocations) {
+      if (own.begin <= each.time && each.time < own.end) addresses.insert(each.address);
+    }
+    for (auto const& [where, piece] : live_) {
+      if (addresses.count(where.second) == 0) continue;
+      auto const scope = piece.is_in_scope ? open.find(piece.scope) : open.end();
+      result.live.push_back({piece.record, piece.path, scope == open.end() ? live_allocation::none : scope->second});
+    }
+    return result;
+  }
+
+  /// The window ends.
+  /// @param at_begin of `before`.
+  void pass(profile const& of, interval const& own, memory_before const& at_begin) {
+    if (of.allocators.empty()) return;
+    std::vector<std::uint32_t> parent_of;
+    std::vector<std::uint32_t> const scope_of = innermost_scopes(
+        of, thread_lanes{of}, of.allocations, [](std::uint32_t) { return true; },
+        [&](std::uint32_t each) { return of.allocations[each].time; }, parent_of);
+    auto const still_open = [&](std::uint32_t scope) {
+      while (scope != no_scope && of.scopes[scope].time.end < own.end) scope = parent_of[scope];
+      return scope;
+    };
+    leave_closed_scopes(of, own, still_open);
+    std::vector<allocator_changes> const changes = memory_change_finder{of, own, at_begin}.changes();
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      if (i == bytes_.size()) bytes_.push_back(of.allocators[i].bytes_at_start);
+      for (memory_change const& change : changes[i].in_order) {
+        bytes_[i] += change.difference();
+        if (change.origin == memory_change::unknown) continue;
+        allocation_record const& record = change.origin < of.allocations.size()
+                                              ? of.allocations[change.origin]
+                                              : at_begin.live[change.origin - of.allocations.size()].record;
+        if (record.kind != allocation_kind::allocated) continue;
+        if (change.is_release) {
+          live_.erase({record.allocator, record.address});
+        } else {
+          add(record, of, scope_of[change.origin], still_open(scope_of[change.origin]));
+        }
+      }
+    }
+  }
+
+ private:
+  using scope_key = std::tuple<std::uint32_t, timestamp, std::uint32_t>;  ///< thread, beginning, path
+
+  struct live_piece {
+    allocation_record record;
+    std::uint32_t path;
+    bool is_in_scope;  ///< one that is open
+    scope_key scope;   ///< the innermost of these around it
+  };
+
+  static scope_key key_of(scope_record const& scope) { return {scope.thread, scope.time.begin, scope.path}; }
+
+  void add(allocation_record const& record, profile const& of, std::uint32_t innermost, std::uint32_t open) {
+    live_piece made{record, innermost == no_scope ? live_allocation::none : of.scopes[innermost].path, open != no_scope, {}};
+    if (made.is_in_scope) made.scope = key_of(of.scopes[open]);
+    live_.insert_or_assign({record.allocator, record.address}, made);
+  }
+
+  template <class StillOpen>
+  void leave_closed_scopes(profile const& of, interval const& own, StillOpen const& still_open) {
+    std::map<scope_key, std::uint32_t> closed;  // positions
+    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
+      interval const& time = of.scopes[i].time;
+      if (time.begin < own.begin && own.begin <= time.end && time.end < own.end) closed[key_of(of.scopes[i])] = i;
+    }
+    if (closed.empty()) return;
+    for (auto& [where, each] : live_) {
+      if (!each.is_in_scope) continue;
+      auto const known = closed.find(each.scope);
+      if (known == closed.end()) continue;
+      std::uint32_t const around = still_open(known->second);
+      each.is_in_scope = around != no_scope;
+      if (each.is_in_scope) each.scope = key_of(of.scopes[around]);
+    }
+  }
+
+  std::vector<std::uint64_t> bytes_;  ///< by allocator
+  std::map<std::pair<std::uint16_t, std::uint64_t>, live_piece> live_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/gpu/api_call_kind.hpp"
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/counted_operations.hpp"
+#include "../drain/arrival.hpp"
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// How long a stream of windows waits for what arrives late.
+struct window_waits {
+  /// A thread may be preempted between the moment of an event and the writing of it.
+  std::chrono::nanoseconds for_threads = std::chrono::milliseconds{20};
+  /// Operations whose arrival no call announces, of a CUDA graph or of an unknown call, have arrived this long after they began.
+  std::chrono::nanoseconds for_graphs = std::chrono::milliseconds{50};
+  /// A launching call has no operation if that of a call so much later has arrived.
+  std::chrono::nanoseconds for_operations = std::chrono::seconds{5};
+  /// What has not come after this time is not waited for: the operation of a call, the next operation, the end of a scope.
+  std::chrono::nanoseconds for_work = std::chrono::seconds{60};
+};
+
+/// Finds up to which time the figures of what was recorded can be computed, whatever is recorded later: the end of a window.
+class window_border {
+ public:
+  /// @param of records from `from` on, and what they need of earlier ones.
+  /// @param from the end of the last window.
+  window_border(profile const& of, attribution const& launched, arrival const& until, timestamp from, window_waits const& waits)
+      : of_{of}, launched_{launched}, until_{until}, from_{from}, waits_{waits}, all_arrived_{until.logs_until - waits.for_threads} {
+    find_calls_without_operations();
+  }
+
+  /// @return nothing: no later border is possible yet.
+  [[nodiscard]] std::optional<timestamp> find() const {
+    timestamp const limit = latest();
+    std::optional<timestamp> result = until_.has_steps ? last_step_end(limit) : before_unfinished_graphs(limit);
+    if (result && *result <= from_) result.reset();
+    return result;
+  }
+
+ private:
+  /// A call that is open or whose operation has not arrived: no later call is known to be complete.
+  void find_calls_without_operations() {
+    if (until_.open_call && is_recent(*until_.open_call)) all_arrived_ = std::min(all_arrived_, *until_.open_call);
+    std::vector<bool> is_launching;  // by name
+    for (std::string const& name : of_.api_names) {
+      api_call_kind const kind = kind_of_api_call(name);
+      is_launching.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
+    }
+    std::vector<bool> has_operation(of_.api_calls.size());
+    timestamp last_launch = timestamp::min();  // of those whose operations have arrived
+    for (std::uint32_t const call : launched_.launch_of) {
+      if (call == attribution::none) continue;
+      has_operation[call] = true;
+      last_launch = std::max(last_launch, of_.api_calls[call].time.end);
+    }
+    for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
+      api_call_record const& call = of_.api_calls[i];
+      if (!is_launching[call.name] || has_operation[i] || middle_of(call.time) < from_ || !is_recent(call.time.end)) continue;
+      if (call.time.end < last_launch && last_launch - call.time.end >= waits_.for_operations) continue;
+      all_arrived_ = std::min(all_arrived_, call.time.begin);
+    }
+  }
+
+  [[nodiscard]] bool is_recent(timestamp moment) const { return until_.logs_until - moment < waits_.for_work; }
+
+  /// Before what is missing.
+  [[nodiscard]] timestamp latest() const {
+    timestamp result = all_arrived_;
+    if (until_.unread_gpu_scope) result = std::min(result, *until_.unread_gpu_scope);
+    if (!until_.has_steps) return result;
+    for (scope_record const& scope : until_.open_scopes) {
+      if (is_recent(scope.time.begin) && is_in_step(scope.time.begin)) result = std::min(result, scope.time.begin);
+    }
+    if (until_.times_steps) {
+      std::uint64_t timed = 0;
+      for (gpu_step_record const& each : of_.gpu_steps) timed = std::max(timed, each.step + 1);
+      for (step_record const& step : of_.steps) {
+        if (step.index >= timed && step.time.begin >= from_ && is_recent(step.time.end)) result = std::min(result, step.time.begin);
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] bool is_in_step(timestamp moment) const {
+    return std::any_of(of_.steps.begin(), of_.steps.end(),
+                       [&](step_record const& step) { return step.time.begin <= moment && moment < step.time.end; });
+  }
+
+  struct launched_operation {
+    timestamp launch;
+    interval time;
+  };
+
+  static bool launched_before(launched_operation const& each, timestamp moment) { return each.launch < moment; }
+
+  [[nodiscard]] std::vector<launched_operation> operations_by_launch() const {
+    std::vector<launched_operation> result;
+    result.reserve(of_.gpu_operations.size());
+    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+      result.push_back({launch_moment(of_, launched_, i), of_.gpu_operations[i].time});
+    }
+    auto const by_launch = [](launched_operation const& a, launched_operation const& b) { return a.launch < b.launch; };
+    if (!std::is_sorted(result.begin(), result.end(), by_launch)) std::sort(result.begin(), result.end(), by_launch);
+    return result;
+  }
+
+  /// Where there are no steps. A graph whose last operation is recent is not passed, nor is what an operation may have begun in whose call
+  /// is not known.
+  [[nodiscard]] timestamp before_unfinished_graphs(timestamp limit) const {
+    if (!has_kernels(of_)) return limit;
+    limit = std::min(limit, until_.logs_until - waits_.for_graphs);
+    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+      gpu_operation_record const& each = of_.gpu_operations[i];
+      if (each.graph_node != 0 && until_.logs_until - each.time.end < waits_.for_graphs)
+        limit = std::min(limit, launch_moment(of_, launched_, i));
+    }
+    return limit;
+  }
+
+  /// Behind it lies a step that launched something; so it is known which operation comes next, and what ran on the devices in the steps
+  /// before the border: that is complete before any launch that is not known.
+  [[nodiscard]] std::optional<timestamp> last_step_end(timestamp limit) const {
+    std::vector<interval> steps;
+    for (step_record const& step : of_.steps) {
+      if (step.time.begin >= from_ && step.time.end <= limit) steps.push_back(step.time);
+    }
+    std::sort(steps.begin(), steps.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    std::vector<launched_operation> const operations = operations_by_launch();
+    std::vector<timestamp> ends;  // by number of operations launched: the latest end
+    ends.reserve(operations.size());
+    for (launched_operation const& each : operations) ends.push_back(ends.empty() ? each.time.end : std::max(ends.back(), each.time.end));
+    std::vector<timestamp> begins;
+    begins.reserve(operations.size());
+    for (launched_operation const& each : operations) begins.push_back(each.time.begin);
+    std::sort(begins.begin(), begins.end());
+    bool const collects_kernels = has_kernels(of_);
+    timestamp const last_work = last_step_with_work(steps, operations);
+    timestamp const settled = std::min(all_arrived_, until_.logs_until - waits_.for_graphs);
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      timestamp const border = steps[i].end;
+      auto const first_after = std::lower_bound(operations.begin(), operations.end(), border, launched_before);
+      if (first_after != operations.begin()) {
+        timestamp const done = ends[static_cast<std::size_t>(first_after - operations.begin()) - 1];
+        if (done > settled && is_recent(border)) continue;
+      }
+      if (!collects_kernels || !is_recent(border)) return border;
+      auto const next = std::lower_bound(begins.begin(), begins.end(), border);
+      if (border <= last_work && next != begins.end() && *next <= all_arrived_) return border;
+    }
+    return std::nullopt;
+  }
+
+  /// When it began.
+  static timestamp last_step_with_work(std::vector<interval> const& steps, std::vector<launched_operation> const& operations) {
+    for (std::size_t i = steps.size(); i-- > 0;) {
+      auto const first = std::lower_bound(operations.begin(), operations.end(), steps[i].begin, launched_before);
+      if (first != operations.end() && first->launch < steps[i].end) return steps[i].begin;
+    }
+    return timestamp::min();
+  }
+
+  profile const& of_;
+  attribution const& launched_;
+  arrival const& until_;
+  timestamp from_;
+  window_waits const& waits_;
+  timestamp all_arrived_;  ///< the operations of all launching calls before have arrived
+};
+
+}  // namespace profkit::detail

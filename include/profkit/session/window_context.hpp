@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/gpu/api_call_kind.hpp"
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/counted_operations.hpp"
+#include "../analyze/memory/scope_memory.hpp"
+#include "../profile/profile.hpp"
+#include "../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// What later windows need of the records before a border: see `window`.
+class window_context {
+ public:
+  /// @param of windows up to the border, and what has been recorded since.
+  /// @param open when the scopes began that have not ended.
+  window_context(profile const& of, attribution const& launched, timestamp border, bool has_steps, std::vector<timestamp> open)
+      : of_{of},
+        launched_{launched},
+        border_{border},
+        has_steps_{has_steps},
+        open_{std::move(open)},
+        calls_(of.api_calls.size()),
+        operations_(of.gpu_operations.size()) {
+    find_neighbours();
+    find_operations();
+  }
+
+  /// Removes all else.
+  /// @param of the profile of the constructor.
+  void keep_in(profile& of) const {
+    std::uint64_t added = 0;  // steps
+    for (step_record const& step : of.steps) {
+      if (step.time.begin < border_) added = std::max(added, step.index + 1);
+    }
+    auto const is_of_later_step = [&](auto const& each) { return has_steps_ && each.step >= added; };
+    keep(of.scopes, [&](scope_record const& scope) { return scope.time.end >= first_moment_; });
+    std::vector<timestamp> begins;  // of scopes that go on behind the border
+    for (scope_record const& scope : of.scopes) {
+      if (scope.time.begin < border_) begins.push_back(scope.time.begin);
+    }
+    for (timestamp const each : open_) begins.push_back(each);
+    std::sort(begins.begin(), begins.end());
+    keep(of.steps, [&](step_record const& step) {
+      auto const inside = std::lower_bound(begins.begin(), begins.end(), step.time.begin);
+      return with_readings_at_end(step.time).end >= first_moment_ || (inside != begins.end() && *inside < step.time.end);
+    });
+    keep(of.gpu_steps, is_of_later_step);
+    keep(of.memory, is_of_later_step);
+    keep(of.device_clocks, is_of_later_step);
+    keep(of.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
+    keep(of.work, [&](work_record const& work) { return work.begin >= border_; });
+    keep(of.counters, [&](counter_record const& sample) { return sample.time >= border_; });
+    keep(of.allocations, [&](allocation_record const& change) { return change.time >= border_; });
+    keep_marked(of.api_calls, calls_);
+    keep_marked(of.gpu_operations, operations_);
+  }
+
+ private:
+  /// Readings of CUPTI's clock and the host's may differ by some of this.
+  static constexpr std::chrono::microseconds clock_margin{100};
+
+  /// The last launching call of each thread. A thread is launching between two calls that follow each other closely.
+  void find_neighbours() {
+    std::vector<bool> is_launching;  // by name
+    for (std::string const& name : of_.api_names) {
+      api_call_kind const kind = kind_of_api_call(name);
+      is_launching.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
+    }
+    std::vector<bool> launches(of_.api_calls.size());
+    for (std::uint32_t const call : launched_.launch_of) {
+      if (call != attribution::none) launches[call] = true;
+    }
+    std::vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
+    for (std::uint32_t call = 0; call < of_.api_calls.size(); ++call) {
+      api_call_record const& record = of_.api_calls[call];
+      if (record.time.end >= border_) {
+        calls_[call] = true;
+        continue;
+      }
+      if (!is_launching[record.name] && !launches[call]) continue;
+      std::uint32_t& known = last[launched_.lanes.lane_of(record.thread)];
+      if (known == attribution::none || of_.api_calls[known].time.end < record.time.end) known = call;
+    }
+    for (std::uint32_t const call : last) {
+      if (call != attribution::none) calls_[call] = true;
+    }
+  }
+
+  /// Those that run at the border or later, or that tell that a call launches; with their calls.
+  void find_operations() {
+    first_moment_ = border_;
+    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+      std::uint32_t const call = launched_.launch_of[i];
+      bool const runs = of_.gpu_operations[i].time.end + clock_margin >= border_;
+      operations_[i] = runs || launch_moment(of_, launched_, i) >= border_ || (call != attribution::none && calls_[call]);
+      if (operations_[i]) first_moment_ = std::min(first_moment_, launch_moment(of_, launched_, i));
+    }
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+      if (operations_[i] && launched_.launch_of[i] != attribution::none) calls_[launched_.launch_of[i]] = true;
+    }
+  }
+
+  template <class Record, class IsWanted>
+  static void keep(std::vector<Record>& records, IsWanted const& is_wanted) {
+    records.erase(std::remove_if(records.begin(), records.end(), [&](Record const& each) { return !is_wanted(each); }), records.end());
+  }
+
+  template <class Record>
+  static void keep_marked(std::vector<Record>& records, std::vector<bool> const& marks) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      if (marks[i]) records[kept++] = records[i];
+    }
+    records.resize(kept);
+  }
+
+  profile const& of_;
+  attribution const& launched_;
+  timestamp border_;
+  bool has_steps_;
+  std::vector<timestamp> open_;
+  timestamp first_moment_{};  ///< from here on it has to be known in which steps and scopes operations were launched
+  std::vector<bool> calls_;   ///< that are needed
+  std::vector<bool> operations_;
+};
+
+}  // namespace profkit::detail

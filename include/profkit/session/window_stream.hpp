@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "../analyze/analysis.hpp"
+#include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/gpu_idle.hpp"
+#include "../analyze/gpu/gpu_step_windows.hpp"
+#include "../analyze/time/measured_time.hpp"
+#include "../analyze/window.hpp"
+#include "../drain/arrival.hpp"
+#include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
+#include "../profile/profile_follower.hpp"
+#include "../profile/time.hpp"
+#include "kept_parts.hpp"
+#include "live_memory.hpp"
+#include "window_border.hpp"
+#include "window_context.hpp"
+
+namespace profkit::detail {
+
+/// Adds up the figures of a session while it records, window by window, and forgets the records of each window once it is added.
+/// Not thread-safe.
+class window_stream {
+ public:
+  explicit window_stream(analyze_options with = {}, window_waits waits = {}) : sums_{std::move(with)}, waits_{waits} {}
+
+  /// Says of which steps the records are kept; before the first window.
+  void keep(kept_steps const& which) { kept_ = kept_parts{which}; }
+
+  /// The records of some steps.
+  [[nodiscard]] kept_parts& kept() noexcept { return kept_; }
+
+  /// Whether so much has been recorded since the last time that it is worth while to take it.
+  [[nodiscard]] bool is_due(profile_builder const& from) const noexcept { return from.records() - taken_ >= records_at_a_time; }
+
+  /// Takes what has been recorded since the last time.
+  void take(profile_builder& from) {
+    follower_.copy_new(from.so_far(), waiting_);
+    from.take_rest(waiting_);
+    taken_ = from.records();
+  }
+
+  /// What has been recorded and not been added, with the tables of the session.
+  [[nodiscard]] profile& waiting() noexcept { return waiting_; }
+
+  /// Adds what is complete.
+  void add_complete(arrival const& until) {
+    move_late_records(until.has_steps);
+    std::size_t const scopes = waiting_.scopes.size();
+    waiting_.scopes.insert(waiting_.scopes.end(), until.open_scopes.begin(), until.open_scopes.end());
+    attribution const launched = attribution_of_waiting();
+    window_waits waits = waits_;
+    waits.for_work = patience();
+    if (auto const border = window_border{waiting_, launched, until, from_, waits}.find()) {
+      if (until.has_steps) pass_over(until.open_scopes, *border);
+      add(launched, *border, until.has_steps);
+      waiting_.scopes.resize(scopes);
+      std::vector<timestamp> open;
+      for (scope_record const& each : until.open_scopes) open.push_back(each.time.begin);
+      window_context{waiting_, launched, *border, until.has_steps, std::move(open)}.keep_in(waiting_);
+      known_scopes_ = waiting_.scopes.size();
+      known_calls_ = waiting_.api_calls.size();
+    } else {
+      waiting_.scopes.resize(scopes);
+    }
+  }
+
+  /// Adds all that there is: nothing will be recorded any more.
+  void add_rest(bool has_steps) {
+    move_late_records(has_steps);
+    add(attribution_of_waiting(), timestamp::max(), has_steps);
+    waiting_ = {};
+  }
+
+  /// The figures of all windows that were added.
+  [[nodiscard]] analysis const& sums() const noexcept { return sums_; }
+
+  /// How many windows were added.
+  [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }
+
+ private:
+  /// A few milliseconds of work.
+  static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
+
+  /// The more waits to be added, the less is waited for what does not come.
+  [[nodiscard]] std::chrono::nanoseconds patience() const noexcept {
+    constexpr std::size_t many = std::size_t{1} << 20U;
+    std::size_t const waiting = waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size();
+    return waiting < many ? waits_.for_work : waiting < 4 * many ? waits_.for_work / 10 : std::chrono::nanoseconds{0};
+  }
+
+  /// Empty where no figure needs it.
+  [[nodiscard]] attribution attribution_of_waiting() const {
+    return has_kernels(waiting_) || has_adopted(waiting_.paths) || !waiting_.api_calls.empty() || !waiting_.gpu_operations.empty()
+               ? attribute(waiting_)
+               : attribution{};
+  }
+
+  /// Moves the records that arrive when their window has been added, or the scopes whose end was not waited for. Without steps it does not
+  /// matter in which window they count. With steps, scopes count in the next measured step.
+  void move_late_records(bool has_steps) {
+    if (has_steps) {
+      move_late_scopes();
+      return;
+    }
+    for (gpu_scope_record& each : waiting_.gpu_scopes) each.begin = std::max(each.begin, from_);
+    for (work_record& each : waiting_.work) each.begin = std::max(each.begin, from_);
+    for (std::size_t i = known_scopes_; i < waiting_.scopes.size(); ++i) move(waiting_.scopes[i].time);
+    for (std::size_t i = known_calls_; i < waiting_.api_calls.size(); ++i) move(waiting_.api_calls[i].time);
+  }
+
+  void move_late_scopes() {
+    auto const is_next = [&](step_record const& each) { return each.time.begin >= from_ && each.is_measured(); };
+    auto const next = std::find_if(waiting_.steps.begin(), waiting_.steps.end(), is_next);
+    if (next == waiting_.steps.end()) return;
+    auto const is_late = [&](scope_record const& each) {
+      return each.time.end < from_ || unfinished_.erase({each.thread, each.time.begin}) > 0;
+    };
+    for (std::size_t i = known_scopes_; i < waiting_.scopes.size(); ++i) {
+      interval& time = waiting_.scopes[i].time;
+      if (time.begin < from_ && is_late(waiting_.scopes[i])) time = {next->time.begin, next->time.begin + time.duration()};
+    }
+  }
+
+  /// Open scopes that begin in a measured step which is added.
+  void pass_over(std::vector<scope_record> const& open, timestamp border) {
+    measured_time const measured{waiting_};
+    for (scope_record const& each : open) {
+      if (each.time.begin >= from_ && each.time.begin < border && measured.contains(each.time.begin))
+        unfinished_.insert({each.thread, each.time.begin});
+    }
+  }
+
+  /// Behind the last window, with the same duration.
+  void move(interval& time) const {
+    if (time.end < from_) time = {time.begin + (from_ - time.end), from_};
+  }
+
+  void add(attribution const& launched, timestamp border, bool has_steps) {
+    window_frame frame;
+    frame.own = {from_, border};
+    frame.has_steps = has_steps;
+    if (has_steps && has_kernels(waiting_)) {
+      find_steps_thread();
+      frame.steps_thread = steps_thread_;
+      find_gpu_steps(launched, frame);
+    }
+    frame.memory = memory_.before(waiting_, frame.own);
+    sums_.add(waiting_, frame, &launched);
+    memory_.pass(waiting_, frame.own, frame.memory);
+    kept_.take(waiting_, launched, frame.own);
+    from_ = border;
+    ++windows_;
+  }
+
+  void find_steps_thread() {
+    if (steps_thread_) return;
+    steps_thread_ = thread_of_steps(waiting_, measured_time::with_kernels(waiting_));
+  }
+
+  void find_gpu_steps(attribution const& launched, window_frame& frame) {
+    gpu_step_windows found = gpu_step_window_finder{waiting_, launched}.find(from_, ends_);
+    auto const is_later = [&](gpu_step_window const& each) { return waiting_.steps[each.step].time.begin >= frame.own.end; };
+    for (auto* const list : {&found.warmup, &found.measured}) {
+      list->erase(std::remove_if(list->begin(), list->end(), is_later), list->end());
+    }
+    if (!found.warmup.empty()) ends_.warmup = found.warmup.back().time.end;
+    if (!found.measured.empty()) ends_.measured = found.measured.back().time.end;
+    std::vector<gpu_step_window> measured = open_gpu_windows_;
+    measured.insert(measured.end(), found.measured.begin(), found.measured.end());
+    frame.gpu_wall = parts_in(measured, frame.own);
+    auto const is_over = [&](gpu_step_window const& each) { return each.time.end <= frame.own.end; };
+    measured.erase(std::remove_if(measured.begin(), measured.end(), is_over), measured.end());
+    open_gpu_windows_ = std::move(measured);
+    frame.gpu_steps = std::move(found);
+  }
+
+  profile_follower follower_;
+  std::uint64_t taken_ = 0;  ///< of `profile_builder::records`
+  profile waiting_;
+  std::size_t known_scopes_ = 0;  ///< in `waiting_`, when the last window was added
+  std::size_t known_calls_ = 0;
+  std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes whose end was not waited for
+  analysis sums_;
+  live_memory memory_;
+  kept_parts kept_;
+  window_waits waits_;
+  timestamp from_ = timestamp::min();  ///< the end of the last window
+  std::uint64_t windows_ = 0;
+  std::optional<std::uint32_t> steps_thread_;
+  gpu_step_window_ends ends_;                      ///< of the last windows of steps that were added
+  std::vector<gpu_step_window> open_gpu_windows_;  ///< of measured steps that were added, which end later than the last window
+};
+
+}  // namespace profkit::detail

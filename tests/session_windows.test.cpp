@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/session.hpp>
+#include <profkit/session/window_stream.hpp>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/summary_fields.hpp>
+#include <profkit/profile/archive.hpp>
+#include <profkit/profile/byte_output.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/made_full_profile.hpp"
+#include "support/profile_of.hpp"
+#include "support/random_loop_profile.hpp"
+#include "support/random_memory_profile.hpp"
+#include "support/random_step_profile.hpp"
+#include "support/wait_for_drain.hpp"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The records of a profile, as they arrive while a session runs.
+class arriving_profile {
+ public:
+  arriving_profile(profkit::profile const& of, std::uint64_t seed) : of_{of}, random_{seed} {
+    for (profkit::scope_record const& each : of.scopes) see(each.time);
+    for (profkit::gpu_operation_record const& each : of.gpu_operations) see(each.time);
+    for (profkit::step_record const& each : of.steps) see(each.time);
+    for (profkit::api_call_record const& each : of.api_calls) see(each.time);
+    longest_delay_ = std::max<std::int64_t>(1, (last_ - first_).count() / (2 + static_cast<std::int64_t>(up_to(20))));
+    for (profkit::gpu_operation_record const& each : of.gpu_operations) operations_.push_back(each.time.end + delay());
+    for (profkit::gpu_scope_record const& each : of.gpu_scopes) gpu_scopes_.push_back(each.begin + delay());
+    std::map<std::uint64_t, profkit::timestamp> ends;
+    for (profkit::step_record const& each : of.steps) ends[each.index] = each.time.end;
+    profkit::timestamp latest = first_;
+    for (profkit::gpu_step_record const& each : of.gpu_steps) {
+      latest = std::max(latest, ends[each.step] + delay());
+      gpu_steps_.push_back(latest);
+    }
+    for (profkit::memory_record const& each : of.memory) memory_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
+    for (profkit::device_clock_record const& each : of.device_clocks)
+      clocks_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
+  }
+
+  /// All but the records.
+  [[nodiscard]] profkit::profile head() const {
+    profkit::profile result = of_;
+    result.scopes.clear(), result.steps.clear(), result.gpu_scopes.clear(), result.gpu_steps.clear(), result.gpu_operations.clear();
+    result.api_calls.clear(), result.counters.clear(), result.memory.clear(), result.allocations.clear(), result.work.clear();
+    result.device_clocks.clear();
+    return result;
+  }
+
+  /// Adds what has arrived since the last time.
+  profkit::detail::arrival go_on(profkit::timestamp to, profkit::profile& into) {
+    auto const arrive = [&](auto const& from, auto& list, auto const& time_of) {
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        profkit::timestamp const time = time_of(i);
+        if (now_ < time && time <= to) list.push_back(from[i]);
+      }
+    };
+    arrive(of_.scopes, into.scopes, [&](std::size_t i) { return of_.scopes[i].time.end; });
+    arrive(of_.steps, into.steps, [&](std::size_t i) { return of_.steps[i].time.end; });
+    arrive(of_.api_calls, into.api_calls, [&](std::size_t i) { return of_.api_calls[i].time.end; });
+    arrive(of_.counters, into.counters, [&](std::size_t i) { return of_.counters[i].time; });
+    arrive(of_.allocations, into.allocations, [&](std::size_t i) { return of_.allocations[i].time; });
+    arrive(of_.work, into.work, [&](std::size_t i) { return of_.work[i].begin; });
+    arrive(of_.gpu_operations, into.gpu_operations, [&](std::size_t i) { return operations_[i]; });
+    arrive(of_.gpu_scopes, into.gpu_scopes, [&](std::size_t i) { return gpu_scopes_[i]; });
+    arrive(of_.gpu_steps, into.gpu_steps, [&](std::size_t i) { return gpu_steps_[i]; });
+    arrive(of_.memory, into.memory, [&](std::size_t i) { return memory_[i]; });
+    arrive(of_.device_clocks, into.device_clocks, [&](std::size_t i) { return clocks_[i]; });
+    now_ = to;
+    return what_is_open();
+  }
+
+  [[nodiscard]] profkit::interval time() const { return {first_, last_}; }
+
+  /// Between the beginning of an operation and its arrival.
+  [[nodiscard]] std::chrono::nanoseconds longest_operation() const {
+    std::chrono::nanoseconds result{1};
+    for (std::size_t i = 0; i < operations_.size(); ++i) result = std::max(result, operations_[i] - of_.gpu_operations[i].time.begin + 1ns);
+    return result;
+  }
+
+ private:
+  std::uint64_t up_to(std::uint64_t most) { return random_() % (most + 1); }
+
+  /// Often none.
+  std::chrono::nanoseconds delay() {
+    return std::chrono::nanoseconds{random_() % 2 == 0 ? 0 : up_to(static_cast<std::uint64_t>(longest_delay_))};
+  }
+
+  void see(profkit::interval const& time) {
+    first_ = std::min(first_, time.begin);
+    last_ = std::max(last_, time.end);
+  }
+
+  profkit::detail::arrival what_is_open() const {
+    profkit::detail::arrival result;
+    result.logs_until = now_;
+    result.times_steps = !of_.gpu_steps.empty();
+    result.has_steps = profkit::detail::measured_time::had_steps(of_);
+    if (!of_.steps.empty() && of_.allocators.empty()) result.has_steps = of_.steps.front().time.begin <= now_;
+    for (std::size_t i = 0; i < of_.gpu_scopes.size(); ++i) {
+      if (of_.gpu_scopes[i].begin > now_ || gpu_scopes_[i] <= now_) continue;
+      result.unread_gpu_scope = std::min(result.unread_gpu_scope.value_or(of_.gpu_scopes[i].begin), of_.gpu_scopes[i].begin);
+    }
+    for (profkit::scope_record each : of_.scopes) {
+      if (each.time.begin > now_ || each.time.end <= now_) continue;
+      each.time.end = profkit::timestamp::max();
+      result.open_scopes.push_back(each);
+    }
+    std::stable_sort(result.open_scopes.begin(), result.open_scopes.end(),
+                     [](auto const& a, auto const& b) { return a.time.begin > b.time.begin; });
+    for (profkit::api_call_record const& each : of_.api_calls) {
+      if (each.time.begin <= now_ && now_ < each.time.end)
+        result.open_call = std::min(result.open_call.value_or(each.time.begin), each.time.begin);
+    }
+    return result;
+  }
+
+  profkit::profile const& of_;
+  std::mt19937_64 random_;
+  profkit::timestamp first_ = profkit::timestamp::max();
+  profkit::timestamp last_ = profkit::timestamp::min();
+  profkit::timestamp now_ = profkit::timestamp::min();
+  std::int64_t longest_delay_ = 0;
+  std::vector<profkit::timestamp> operations_, gpu_scopes_, gpu_steps_, memory_, clocks_;  ///< when each arrives
+};
+
+std::string bytes_of(profkit::summary const& what) {
+  std::string result;
+  profkit::detail::string_output output{result};
+  profkit::detail::archive_writer archive{output};
+  archive(what);
+  archive.flush();
+  return result;
+}
+
+void append(profkit::profile const& from, profkit::profile& to) {
+  auto const add = [&](auto const& list, auto& into) { into.insert(into.end(), list.begin(), list.end()); };
+  add(from.scopes, to.scopes), add(from.steps, to.steps), add(from.gpu_scopes, to.gpu_scopes), add(from.gpu_steps, to.gpu_steps);
+  add(from.gpu_operations, to.gpu_operations), add(from.api_calls, to.api_calls), add(from.counters, to.counters);
+  add(from.memory, to.memory), add(from.work, to.work), add(from.device_clocks, to.device_clocks);
+  add(from.allocations, to.allocations);
+}
+
+/// @return how many windows were added.
+std::uint64_t check_stream(profkit::profile const& of, std::uint64_t seed) {
+  std::mt19937_64 random{seed};
+  arriving_profile from{of, seed};
+  profkit::detail::window_stream stream{{}, {0ns, of.steps.empty() ? from.longest_operation() : 0ns, 1000h, 1000h}};
+  stream.waiting() = from.head();
+  profkit::profile whole = from.head();
+  auto const go_on = [&](profkit::timestamp to) {
+    profkit::profile arrived;
+    profkit::detail::arrival const result = from.go_on(to, arrived);
+    for (profkit::profile* const each : {&whole, &stream.waiting()}) append(arrived, *each);
+    return result;
+  };
+  std::vector<profkit::timestamp> rounds;
+  std::uint64_t const length = 1 + static_cast<std::uint64_t>((from.time().end - from.time().begin).count()) * 5 / 4;
+  for (int i = 0; i < 60; ++i) rounds.push_back(from.time().begin + std::chrono::nanoseconds{random() % length});
+  std::sort(rounds.begin(), rounds.end());
+  for (profkit::timestamp const each : rounds) stream.add_complete(go_on(each));
+  profkit::detail::arrival const last = go_on(profkit::timestamp::max());
+  stream.add_rest(last.has_steps);
+  CHECK((bytes_of(stream.sums().finish()) == bytes_of(profkit::analyze(whole))));
+  return stream.windows();
+}
+
+}  // namespace
+
+TEST_CASE("figures that are added up while records arrive are those of the whole session") {
+  std::uint64_t windows = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    windows += check_stream(make_random_step_profile(seed), seed);
+    windows += check_stream(make_random_loop_profile(seed), seed);
+    windows += check_stream(make_random_memory_profile(seed), seed);
+    profkit::profile without_steps = make_random_step_profile(seed);
+    without_steps.steps.clear();
+    windows += check_stream(without_steps, seed);
+  }
+  CHECK(windows > 1200);
+  for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
+    INFO(name);
+    CHECK(check_stream(profkit::load(std::string{TEST_DATA "/"} + name + ".profile"), 1) >= 3);
+  }
+}
+
+namespace {
+
+constexpr int scopes_of_a_part = 50'000;
+
+void run_part() {
+  for (int i = 0; i < scopes_of_a_part; ++i) {
+    PROF_SCOPE("many");
+  }
+  wait_for_drain();
+}
+
+profkit::options few_records() {
+  profkit::options result = plain_options(1, 5);
+  result.most_records = 1000;
+  return result;
+}
+
+void check_figures(profkit::report const& report, std::string const& path, std::uint64_t scopes) {
+  REQUIRE(find_row(report.summary(), path) != nullptr);
+  CHECK(find_row(report.summary(), path)->host.count == scopes);
+  CHECK(report.profile().scopes.size() <= 1000);
+  CHECK(report.summary().quality.unkept_records == 0);
+  CHECK(report.summary().quality.untraced_records >= scopes - 1000);
+}
+
+}  // namespace
+
+TEST_CASE("figures cover the whole of a session of which not all records are kept") {
+  profkit::session session{few_records()};
+  SECTION("with steps") {
+    for (profkit::step each : session) {
+      static_cast<void>(each);
+      run_part();
+    }
+    profkit::report const report = session.report();
+    check_figures(report, "step/many", 5 * scopes_of_a_part);
+    CHECK(find_row(report.summary(), "step")->host.count == 5);
+    CHECK(report.summary().steps.host.count == 5);
+    CHECK_THAT(report.text(), Catch::Matchers::ContainsSubstring("are in the figures, but not in the profile and in traces"));
+    CHECK(profkit::analyze(report.profile()).quality.unkept_records == report.summary().quality.untraced_records);
+  }
+  SECTION("without steps, in a scope that is open all the time") {
+    {
+      PROF_SCOPE("outer");
+      for (int i = 0; i < 6; ++i) run_part();
+      profkit::report const so_far = session.snapshot();
+      check_figures(so_far, "outer/many", 6 * scopes_of_a_part);
+      CHECK(find_row(so_far.summary(), "outer")->host.count == 0);
+      run_part();
+    }
+    profkit::report const report = session.report();
+    check_figures(report, "outer/many", 7 * scopes_of_a_part);
+    CHECK(find_row(report.summary(), "outer")->host.count == 1);
+    CHECK(find_row(report.summary(), "outer")->host.total >= find_row(report.summary(), "outer/many")->host.total);
+  }
+  SECTION("on several threads") {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([] {
+        for (int part = 0; part < 3; ++part) run_part();
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    check_figures(session.report(), "many", 12 * scopes_of_a_part);
+  }
+}
+
+namespace {
+
+/// Steps of which some take longer; each has as many scopes as its number.
+profkit::report report_of_uneven_steps(profkit::kept_steps keep, std::uint64_t steps) {
+  profkit::options options = plain_options(2, steps - 2);
+  options.keep = keep;
+  profkit::session session{options};
+  for (profkit::step each : session) {
+    for (std::uint64_t i = 0; i < each.index(); ++i) {
+      PROF_SCOPE("part");
+      PROF_COUNTER("counter", i);
+    }
+    if (each.index() % 10 == 7) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return session.report();
+}
+
+void check_kept(profkit::report const& report, std::vector<std::uint64_t> const& steps) {
+  std::vector<std::uint64_t> kept;
+  std::size_t scopes = 0;
+  for (profkit::step_record const& each : report.profile().steps) {
+    kept.push_back(each.index);
+    scopes += each.index;
+  }
+  CHECK(kept == steps);
+  CHECK(count_scopes(report.profile(), "step/part") == scopes);
+  CHECK(count_scopes(report.profile(), "step") == steps.size());
+  CHECK(report.profile().counters.size() == scopes);
+}
+
+}  // namespace
+
+TEST_CASE("keep=last:N and keep=slowest:K keep the records of these steps, and the figures of all") {
+  constexpr std::uint64_t steps = 60;
+  auto const [keep, kept] = GENERATE(table<profkit::kept_steps, std::vector<std::uint64_t>>({
+      {{profkit::kept_steps::last, 3}, {57, 58, 59}},
+      {{profkit::kept_steps::slowest, 6}, {7, 17, 27, 37, 47, 57}},
+  }));
+  profkit::report const report = report_of_uneven_steps(keep, steps);
+  check_kept(report, kept);
+  CHECK(report.summary().steps.host.count == steps - 2);
+  CHECK(find_row(report.summary(), "step/part")->host.count == steps * (steps - 1) / 2 - 1);
+  std::uint64_t const all = 3 * steps * (steps - 1) / 2;
+  CHECK(report.summary().quality.unkept_records == 0);
+  CHECK(report.profile().quality.untraced_records < all);
+  CHECK(report.profile().quality.untraced_records > 0);
+}
+
+TEST_CASE("what is recorded before the first step is kept with keep=last:N, and all of a session without steps") {
+  profkit::options options = plain_options(0, 3);
+  options.keep = {profkit::kept_steps::last, 1};
+  profkit::session session{options};
+  { PROF_SCOPE("setup"); }
+  wait_for_drain();
+  SECTION("with steps") {
+    for (profkit::step each : session) PROF_SCOPE_INDEXED("part", static_cast<std::int64_t>(each.index()));
+    profkit::report const report = session.report();
+    CHECK(count_scopes(report.profile(), "setup") == 1);
+    CHECK(count_scopes(report.profile(), "step/part_0") == 0);
+    CHECK(count_scopes(report.profile(), "step/part_2") == 1);
+    CHECK(report.profile().steps.size() == 1);
+  }
+  SECTION("without") { CHECK(count_scopes(session.report().profile(), "setup") == 1); }
+}
