@@ -15,7 +15,7 @@ import xml.etree.ElementTree
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
 from gpu_compare import check_compare
 from gpu_cost import check_cost
-from gpu_kernels import check_attribution, check_beside_nsys, check_journal, check_launch_cost, check_parity, check_recorded, check_torch_profiler
+from gpu_kernels import check_attribution, check_beside_nsys, check_journal, check_launch_cost, check_parity, check_recorded, check_torch_profiler, check_windows
 from gpu_memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
 from gpu_nsys import check_capture
 from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, run_logged, step_ms, text_of, train
@@ -191,6 +191,7 @@ CHECKS = {
     "examples": check_examples,
     "attribution": check_attribution,
     "journal": check_journal,
+    "windows": check_windows,
     "nsys": check_nsys,
     "beside_nsys": check_beside_nsys,
     "beside_torch_profiler": check_torch_profiler,

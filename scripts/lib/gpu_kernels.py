@@ -24,6 +24,10 @@ RECORDED_WARMUP, RECORDED_LIMIT = 1, 2_000_000
 # A step that is replayed has to be captured first.
 RECORDED_GRAPH = [*Run("small", 128, "train", "fp32").options(3, 2), "--graph"]
 RECORDED_LIMITS = [*Run("tiny", 128, "train", "bf16").options(2, 4), "--attention", "sdpa", "--measure-roof"]
+# Of which runs the figures that a session computes while it runs are compared with those of the whole profile.
+WINDOWS = [(Run("small", 128, "train", "fp32"), []), (Run("small", 256, "train", "bf16"), ["--attention", "sdpa", "--clip-grad", "1"]),
+           (Run("small", 128, "train", "fp32"), ["--graph"])]
+WINDOWS_STEPS = 100
 # What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
 LAUNCH_COST_BAR = 1.1
 
@@ -36,7 +40,7 @@ def check_attribution(checks, place):
         return
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=200)
     (place.out / "attribution.log").write_text(done.stdout + done.stderr, encoding="utf-8")
-    lines = [line for line in done.stdout.splitlines() if "matched" in line or "threads" in line]
+    lines = [line for line in done.stdout.splitlines() if "matched" in line or "threads" in line or "figures" in line]
     checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
 
 
@@ -50,6 +54,43 @@ def check_journal(checks, place):
     (place.out / "journal.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines() if "lost at most" in line]
     checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
+
+
+def different(a, b, path=""):
+    """The paths of what differs in two pieces of JSON."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return [each for key in sorted(a.keys() | b.keys()) for each in different(a.get(key), b.get(key), f"{path}/{key}")]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return [each for i, pair in enumerate(zip(a, b)) for each in different(*pair, f"{path}/{i}")]
+    return [] if a == b else [f"{path} {json.dumps(a)[:60]} {json.dumps(b)[:60]}"]
+
+
+def report_of_profile(place, saved):
+    return json.loads(run_logged([program_in(place.build, "profkit"), "report", saved, "--format", "json"], place.out / "windows.log"))
+
+
+def check_windows(checks, place):
+    """The figures that a session computes while it runs, against those of its whole profile; and a long run that keeps few records."""
+    for run, options in WINDOWS:
+        name = " ".join((run.name, *options))
+        folder = place.out / "-".join(("windows", run.folder, *options)).replace("--", "")
+        saved = place.out / f"{folder.name}.profile"
+        arguments = [*run.options(5, WINDOWS_STEPS), *options, "--save-profile", saved]
+        streamed, _ = train(place, arguments, folder, "windows.log", "records=1000000000")
+        differences = different(streamed, report_of_profile(place, saved))
+        size = saved.stat().st_size
+        saved.unlink()
+        checks.add(f"the figures computed during a run are those of its whole profile: {name}", not differences,
+                   f"{len(differences)} differ {'; '.join(differences[:5])}; a profile of {size:,} bytes")
+    run, saved, steps = WINDOWS[0][0], place.out / "slowest.profile", 10 * WINDOWS_STEPS
+    arguments = [*run.options(5, steps), "--save-profile", saved]
+    report, _ = train(place, arguments, place.out / "windows-slowest", "windows.log", "keep=slowest:3")
+    kept = report_of_profile(place, saved)
+    counts = report["steps"]["measured"], kept["steps"]["measured"]
+    kernels = sum(each["count"] for each in report["kernels"]), sum(each["count"] for each in kept["kernels"])
+    checks.add(f"keep=slowest:3 keeps three steps, and the figures of all: {run.name}", counts == (steps, 3) and kernels[0] * 3 == kernels[1] * steps,
+               f"steps {counts[0]}, kept {counts[1]}; kernels {kernels[0]}, kept {kernels[1]}; a profile of {saved.stat().st_size:,} bytes")
+    saved.unlink()
 
 
 def check_launch_cost(checks, place):

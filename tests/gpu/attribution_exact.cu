@@ -4,8 +4,11 @@
 // in their grid, copies and memsets in their size. Checks that every one is charged to that scope, and prints how many are.
 //
 // usage: attribution_exact [KERNELS [all]]     1,000,000 by default; all: with all API calls collected
+#include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/profile/byte_output.hpp>
+#include <profkit/report/summary_file.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -96,6 +99,13 @@ identity identity_of(profkit::profile const& of, std::uint32_t path) {
   return result;
 }
 
+std::string bytes_of(profkit::summary const& of) {
+  std::string result;
+  profkit::detail::string_output to{result};
+  profkit::detail::write_summary(of, to);
+  return result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -107,12 +117,14 @@ int main(int argc, char** argv) {
   std::uint64_t const kernels = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   profkit::options options;
   options.warmup_steps = 0;
+  options.most_records = 10 * kernels;
   profkit::session session{options};
   session.collect(profkit::cupti_kernels({argc > 2 && std::string{argv[2]} == "all"}));
   std::vector<std::thread> running;
   for (std::uint32_t thread = 0; thread < threads; ++thread) running.emplace_back(work, thread, (kernels + threads - 1) / threads);
   for (std::thread& each : running) each.join();
-  profkit::profile const profile = session.report().profile();
+  profkit::report const report = session.report();
+  profkit::profile const& profile = report.profile();
 
   for (auto const& each : profile.collectors) std::printf("%s: %s %s\n", each.name.c_str(), each.status.c_str(), each.reason.c_str());
   auto const begin = std::chrono::steady_clock::now();
@@ -142,6 +154,9 @@ int main(int argc, char** argv) {
               static_cast<unsigned long long>(profile.quality.invalid_operations),
               static_cast<unsigned long long>(profile.quality.dropped_events), taken.count());
   is_right = is_right && profile.quality.dropped_operations == 0 && profile.quality.dropped_events == 0;
+  bool const is_same = bytes_of(report.summary()) == bytes_of(profkit::analyze(profile));
+  std::printf("the figures computed while it ran %s those of the whole profile\n", is_same ? "are" : "differ from");
+  is_right = is_right && is_same;
   std::puts(is_right ? "PASS" : "FAIL");
   return is_right ? 0 : 1;
 }

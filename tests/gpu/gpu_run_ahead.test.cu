@@ -98,7 +98,7 @@ TEST_CASE("a host that waits for the device in each step does not run ahead", "[
   profkit::step_summary const& steps = report.summary().steps;
   REQUIRE(steps.gpu_period);
   CHECK_FALSE(steps.gpu_period->is_longer);
-  CHECK(steps.gpu_period->time.mean->count() <= steps.host.mean->count());
+  CHECK(steps.gpu_period->time.mean->count() <= 1.01 * steps.host.mean->count());
   CHECK(steps.step_time->basis == "host step time");
   CHECK_FALSE(report.summary().budget->is_of_gpu);
 }

@@ -213,7 +213,9 @@ TEST_CASE("a million GPU scopes make events for a few steps only, and grow by th
   constexpr std::uint64_t scopes_per_step = 1000;
   constexpr std::uint64_t first_steps = 20;
   stream const work;
-  profkit::session session{plain_options(0, steps)};
+  profkit::options options = plain_options(0, steps);
+  options.most_records = 4 * steps * scopes_per_step;
+  profkit::session session{options};
   count_events const events;
   std::uint64_t events_after_first = 0;
   std::uint64_t resident_after_first = 0;
