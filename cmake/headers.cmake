@@ -47,6 +47,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/merge/moved.hpp
     profkit/analyze/merge/session_header.hpp
     profkit/analyze/merge/step_list.hpp
+    profkit/analyze/merge/step_series.hpp
     profkit/analyze/merge/stretch_figures.hpp
     profkit/analyze/merge/trend_part.hpp
     profkit/analyze/names/nsys_kernel_name.hpp

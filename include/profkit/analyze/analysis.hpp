@@ -233,7 +233,7 @@ class analysis {
       detail::step_budget budget = detail::moved(detail::step_budget{budget_of(is_gpu_longer)}, paths.position_of);
       result.budget = budget.busy.summarize(budget.idle, paths.paths);
       result.budget->is_of_gpu = is_gpu_longer;
-      result.budget->steps = is_gpu_longer ? whole.gpu_periods.measured().size() : gpu_.steps();
+      result.budget->steps = is_gpu_longer ? whole.gpu_periods.count() : gpu_.steps();
       idle = std::move(budget.idle);
       idle->of_path.resize(paths.paths.size());
       result.gpu->idle = {detail::to_ms(idle->total), detail::to_ms(idle->unattributed)};

@@ -35,7 +35,7 @@ struct duration_summary {
 /// work has completed, and the step has begun, until its own work has completed. docs/step_budget.md has the definition.
 struct gpu_period_summary {
   duration_summary time;              ///< of those measured steps in which kernels were collected, up to the last that launched something
-  std::vector<milliseconds> samples;  ///< in the order of the steps
+  std::vector<milliseconds> samples;  ///< as `step_summary::host_samples`
   verdict_summary verdict;
   milliseconds host_mean{};  ///< host time of the same steps
   /// Than host time, by more than noise: the host runs ahead of the devices, and the period is what a step takes.
@@ -56,9 +56,10 @@ struct step_time_summary {
 struct step_summary {
   std::uint64_t warmup = 0;
   std::uint64_t excluded = 0;
-  duration_summary host;                   ///< `host.count` is the number of measured steps
-  std::optional<duration_summary> gpu;     ///< between CUDA events; n/a without a step timer
-  std::vector<milliseconds> host_samples;  ///< in the order of the steps
+  duration_summary host;                ///< `host.count` is the number of measured steps
+  std::optional<duration_summary> gpu;  ///< between CUDA events; n/a without a step timer
+  /// In the order of the steps: one for each, or the means of 2, 4, 8, ... neighbouring steps where there are more than 65,536 steps.
+  std::vector<milliseconds> host_samples;
   std::vector<milliseconds> gpu_samples;
   std::uint64_t items = 0;
   std::string item_name;

@@ -1,24 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
-#include <vector>
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_step_windows.hpp"
+#include "step_series.hpp"
 
 namespace profkit::detail {
 
-/// How long the devices took for one step.
-struct gpu_period {
-  std::uint64_t index = 0;  ///< `step_record::index`
-  timestamp begin{};        ///< of the same step on the host
-  std::chrono::nanoseconds time{};
-  std::chrono::nanoseconds host{};             ///< of the same step
-  std::optional<std::uint64_t> steps_ahead{};  ///< `gpu_step_window::steps_ahead`
+/// How many steps the host was ahead of its devices, each time that it was asked.
+class steps_ahead {
+ public:
+  void add(std::uint64_t steps) {
+    ++times_[steps];
+    ++count_;
+  }
+
+  void add(steps_ahead const& other) {
+    for (auto const& [steps, times] : other.times_) times_[steps] += times;
+    count_ += other.count_;
+  }
+
+  /// Linear between neighbours, like `profkit::quantile`. @param q from 0 to 1.
+  [[nodiscard]] std::optional<double> quantile(double q) const {
+    if (count_ == 0) return std::nullopt;
+    double const position = q * static_cast<double>(count_ - 1);
+    auto const below = static_cast<std::uint64_t>(position);
+    double const fraction = position - static_cast<double>(below);
+    return at(below) + fraction * (at(std::min(below + 1, count_ - 1)) - at(below));
+  }
+
+ private:
+  /// In ascending order.
+  [[nodiscard]] double at(std::uint64_t rank) const {
+    auto each = times_.begin();
+    for (std::uint64_t before = each->second; before <= rank; before += each->second) ++each;
+    return static_cast<double>(each->first);
+  }
+
+  std::map<std::uint64_t, std::uint64_t> times_;  ///< by number of steps
+  std::uint64_t count_ = 0;
 };
 
 /// How long the devices took for the steps of a stretch of time, in the order of time.
@@ -28,27 +56,43 @@ class gpu_period_list {
 
   /// @param windows of steps of the profile.
   gpu_period_list(profile const& of, gpu_step_windows const& windows) {
-    for (gpu_step_window const& each : windows.warmup) warmup_.push_back(period_of(of, each));
-    for (gpu_step_window const& each : windows.measured) measured_.push_back(period_of(of, each));
+    for (gpu_step_window const& each : windows.warmup) {
+      step_record const& step = of.steps[each.step];
+      warmup_.add(step.index, true, step.time.begin, each.time.duration());
+    }
+    for (gpu_step_window const& each : windows.measured) {
+      step_record const& step = of.steps[each.step];
+      measured_.add(step.index, false, step.time.begin, each.time.duration());
+      host_ += step.time.duration();
+      if (each.steps_ahead) ahead_.add(*each.steps_ahead);
+    }
   }
 
   /// As if the steps of the other one had come after those here.
   void append(gpu_period_list const& next) {
-    warmup_.insert(warmup_.end(), next.warmup_.begin(), next.warmup_.end());
-    measured_.insert(measured_.end(), next.measured_.begin(), next.measured_.end());
+    warmup_.append(next.warmup_);
+    measured_.append(next.measured_);
+    host_ += next.host_;
+    ahead_.add(next.ahead_);
   }
 
-  [[nodiscard]] std::vector<gpu_period> const& warmup() const noexcept { return warmup_; }
-  [[nodiscard]] std::vector<gpu_period> const& measured() const noexcept { return measured_; }
+  [[nodiscard]] step_series const& warmup() const noexcept { return warmup_; }
+  [[nodiscard]] step_series const& measured() const noexcept { return measured_; }
+
+  /// How many measured steps.
+  [[nodiscard]] std::uint64_t count() const noexcept { return measured_.measured().count(); }
+
+  /// That the measured steps took on the host.
+  [[nodiscard]] std::chrono::nanoseconds host() const noexcept { return host_; }
+
+  /// At the ends of the measured steps on the devices: `gpu_step_window::steps_ahead`.
+  [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
 
  private:
-  static gpu_period period_of(profile const& of, gpu_step_window const& window) {
-    step_record const& step = of.steps[window.step];
-    return {step.index, step.time.begin, window.time.duration(), step.time.duration(), window.steps_ahead};
-  }
-
-  std::vector<gpu_period> warmup_;
-  std::vector<gpu_period> measured_;
+  step_series warmup_;
+  step_series measured_;
+  std::chrono::nanoseconds host_{};
+  steps_ahead ahead_;
 };
 
 }  // namespace profkit::detail

@@ -10,6 +10,7 @@
 #include "../../profile/time.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"
+#include "../merge/step_series.hpp"
 #include "../merge/trend_part.hpp"
 #include "../summary.hpp"
 #include "../verdict/level_change.hpp"
@@ -18,11 +19,11 @@
 
 namespace profkit::detail {
 
-/// How long a measured step took, on the host or on the devices.
+/// How long a measured step took, on the host or on the devices; or the mean of neighbouring ones.
 struct dated_step {
-  std::uint64_t index = 0;  ///< `step_record::index`
+  std::uint64_t index = 0;  ///< `step_record::index` of the first
   timestamp begin;          ///< on the host
-  std::chrono::nanoseconds time{};
+  double ms = 0.0;
 };
 
 /// Makes the history of the measured steps of a run.
@@ -30,9 +31,7 @@ class run_trend {
  public:
   /// @param session_begin zero: not known.
   run_trend(timestamp session_begin, step_list const& steps) {
-    for (timed_step const& step : steps.steps()) {
-      if (!step.is_warmup) steps_.push_back({step.index, step.begin, step.host});
-    }
+    steps_ = measured_in(steps.host());
     std::stable_sort(steps_.begin(), steps_.end(), [](dated_step const& a, dated_step const& b) { return a.begin < b.begin; });
     begin_ = session_begin != timestamp{} || steps_.empty() ? session_begin : steps_.front().begin;
   }
@@ -46,17 +45,23 @@ class run_trend {
       result.change = change_in(steps_, false);
       return result;
     }
-    std::vector<dated_step> steps;
-    for (gpu_period const& each : gpu->measured()) steps.push_back({each.index, each.begin, each.time});
-    result.change = change_in(steps, true);
+    result.change = change_in(measured_in(gpu->measured()), true);
     return result;
   }
 
  private:
+  static std::vector<dated_step> measured_in(step_series const& steps) {
+    std::vector<dated_step> result;
+    for (step_group const& each : steps.groups()) {
+      if (!each.is_warmup) result.push_back({each.index, each.begin, each.mean_ms()});
+    }
+    return result;
+  }
+
   [[nodiscard]] std::optional<level_change_summary> change_in(std::vector<dated_step> const& steps, bool is_of_gpu) const {
     std::vector<double> ms;
     ms.reserve(steps.size());
-    for (dated_step const& step : steps) ms.push_back(to_ms(step.time).count());
+    for (dated_step const& step : steps) ms.push_back(step.ms);
     auto const found = find_level_change(ms);
     if (!found) return std::nullopt;
     dated_step const& step = steps[found->at];

@@ -15,6 +15,7 @@
 #include "../gpu/device_clocks.hpp"
 #include "../merge/gpu_period_list.hpp"
 #include "../merge/step_list.hpp"
+#include "../merge/step_series.hpp"
 #include "../summary.hpp"
 #include "../verdict/step_verdict.hpp"
 #include "durations.hpp"
@@ -22,28 +23,65 @@
 
 namespace profkit::detail {
 
+/// What is known of steps: exactly as long as each is a group of its own.
+class step_figures {
+ public:
+  /// @param warmup warm-up steps that come before; null: they are in `of`.
+  explicit step_figures(step_series const& of, step_series const* warmup = nullptr)
+      : of_{of}, is_single_{of.is_single() && (warmup == nullptr || warmup->is_single())} {
+    if (warmup != nullptr) add(*warmup);
+    add(of);
+    if (is_single_) return;
+    duration_summary const whole = of.measured().summarize();
+    grouped_steps groups;
+    groups.measured = whole.count;
+    groups.warmup = of.warmup() + (warmup != nullptr ? warmup->warmup() : 0);
+    if (whole.mean) groups.mean = whole.mean->count();
+    if (whole.standard_deviation) groups.deviation = whole.standard_deviation->count();
+    groups.sample = std::move(chosen_);
+    times_.groups = std::move(groups);
+  }
+
+  [[nodiscard]] duration_summary times() const { return is_single_ ? summarize(samples_) : of_.measured().summarize(); }
+
+  /// Of the measured steps, in their order: their times, or the means of groups.
+  [[nodiscard]] std::vector<milliseconds> const& samples() const noexcept { return samples_; }
+
+  [[nodiscard]] verdict_summary verdict(std::vector<clock_summary> const& clocks) const { return judge_steps(times_, clocks); }
+
+ private:
+  void add(step_series const& steps) {
+    for (step_group const& each : steps.groups()) {
+      times_.add(each.index, each.is_warmup, milliseconds{each.mean_ms()});
+      if (each.is_warmup) continue;
+      samples_.emplace_back(each.mean_ms());
+      if (!is_single_) chosen_.push_back(to_ms(each.chosen_time).count());
+    }
+  }
+
+  step_series const& of_;
+  bool is_single_;
+  timed_steps times_;
+  std::vector<milliseconds> samples_;
+  std::vector<double> chosen_;  ///< the time of one step of each group; empty where each group is one step
+};
+
 /// Host times and times between CUDA events. Without `gpu_period` and what depends on it, and without what a profile has once.
 inline step_summary summarize_steps(step_list const& of, std::vector<clock_summary> clocks) {
   step_summary result;
   result.excluded = of.excluded();
   result.items = of.items();
-  timed_steps host_times;
-  timed_steps gpu_step_times;
-  for (timed_step const& step : of.steps()) {
-    host_times.add(step.index, step.is_warmup, to_ms(step.host));
-    if (step.gpu) gpu_step_times.add(step.index, step.is_warmup, to_ms(*step.gpu));
-    if (step.is_warmup) {
-      ++result.warmup;
-      continue;
-    }
-    result.host_samples.push_back(to_ms(step.host));
-    if (step.gpu) result.gpu_samples.push_back(to_ms(*step.gpu));
-  }
-  result.host = summarize(result.host_samples);
-  if (!result.gpu_samples.empty()) result.gpu = summarize(result.gpu_samples);
+  result.warmup = of.host().warmup();
   result.clocks = std::move(clocks);
-  result.host_verdict = judge_steps(host_times, result.clocks);
-  if (result.gpu) result.gpu_verdict = judge_steps(gpu_step_times, result.clocks);
+  step_figures const host{of.host()};
+  result.host = host.times();
+  result.host_samples = host.samples();
+  result.host_verdict = host.verdict(result.clocks);
+  step_figures const gpu{of.gpu()};
+  if (gpu.samples().empty()) return result;
+  result.gpu = gpu.times();
+  result.gpu_samples = gpu.samples();
+  result.gpu_verdict = gpu.verdict(result.clocks);
   return result;
 }
 
@@ -55,24 +93,15 @@ inline constexpr double least_gpu_excess = 0.02;
 /// @return n/a without a window of a measured step.
 inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list const& of, milliseconds busy_per_step,
                                                               step_summary const& steps) {
-  if (of.measured().empty()) return std::nullopt;
+  if (of.count() == 0) return std::nullopt;
   gpu_period_summary result;
-  timed_steps times;
-  for (gpu_period const& each : of.warmup()) times.add(each.index, true, to_ms(each.time));
-  std::chrono::nanoseconds host{};
-  std::vector<double> ahead;
-  for (gpu_period const& each : of.measured()) {
-    times.add(each.index, false, to_ms(each.time));
-    result.samples.push_back(to_ms(each.time));
-    host += each.host;
-    if (each.steps_ahead) ahead.push_back(static_cast<double>(*each.steps_ahead));
-  }
-  result.time = summarize(result.samples);
-  result.verdict = judge_steps(times, steps.clocks);
-  result.host_mean = to_ms(host) / static_cast<double>(of.measured().size());
-  std::sort(ahead.begin(), ahead.end());
-  result.median_steps_ahead = quantile(ahead, 0.5);
-  result.max_steps_ahead = quantile(ahead, 1.0);
+  step_figures const figures{of.measured(), &of.warmup()};
+  result.time = figures.times();
+  result.samples = figures.samples();
+  result.verdict = figures.verdict(steps.clocks);
+  result.host_mean = to_ms(of.host()) / static_cast<double>(of.count());
+  result.median_steps_ahead = of.ahead().quantile(0.5);
+  result.max_steps_ahead = of.ahead().quantile(1.0);
   result.is_longer = *result.time.mean > (1.0 + least_gpu_excess) * result.host_mean || busy_per_step > *steps.host.mean;
   return result;
 }

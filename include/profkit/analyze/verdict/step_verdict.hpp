@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "../time/statistics.hpp"
 #include "mean_interval.hpp"
 #include "outliers.hpp"
 #include "steady_part.hpp"
@@ -15,11 +17,22 @@
 
 namespace profkit {
 
+/// What the means of groups of steps do not show.
+struct grouped_steps {
+  std::uint64_t warmup = 0;    ///< steps
+  std::uint64_t measured = 0;  ///< steps
+  double mean = 0.0;           ///< of the measured steps, in milliseconds
+  double deviation = 0.0;      ///< of a measured step
+  std::vector<double> sample;  ///< times of measured steps, chosen at random, in milliseconds
+};
+
 /// The times of steps in the order in which they were made, warm-up first.
 struct timed_steps {
   std::vector<double> ms;
   std::vector<std::uint64_t> steps;  ///< `step_record::index` of each
   std::size_t warmup = 0;            ///< how many of them are warm-up
+  /// n/a: each is one step. Else each is the mean of neighbouring steps, as many in each but for a few, and `steps` has the first of them.
+  std::optional<grouped_steps> groups{};
 
   /// @param step `step_record::index`.
   /// @param is_warmup all such steps come first.
@@ -65,17 +78,41 @@ inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summ
 
 }  // namespace detail
 
+namespace detail {
+
+/// How many independent steps would have as narrow an interval as the groups of steps that have this one.
+inline double effective_steps(mean_interval const& of_groups, std::vector<double> const& group_means, grouped_steps const& of) {
+  running_statistics groups;
+  for (double const each : group_means) groups.add(each);
+  double const deviation = groups.standard_deviation().value_or(0.0);
+  auto const all = static_cast<double>(of.measured);
+  if (deviation <= 0.0) return all;
+  double const ratio = of.deviation / deviation;
+  return std::min(all, of_groups.effective * ratio * ratio);
+}
+
+}  // namespace detail
+
 /// How far the mean of the measured steps can be believed, and what is wrong with them if it cannot.
 /// Takes time in proportion to the square of their number up to 1000 steps, and to their number beyond.
 [[nodiscard]] inline verdict_summary judge_steps(timed_steps const& of, std::vector<clock_summary> const& clocks = {}) {
   verdict_summary result;
   std::vector<double> const measured{of.ms.begin() + static_cast<std::ptrdiff_t>(of.warmup), of.ms.end()};
-  result.measured = measured.size();
-  result.warmup = of.warmup;
-  result.outliers = count_outliers(measured);
-  auto const spread = median_and_mad(measured);
+  std::vector<double> const& single = of.groups ? of.groups->sample : measured;
+  result.measured = of.groups ? of.groups->measured : measured.size();
+  result.warmup = of.groups ? of.groups->warmup : of.warmup;
+  result.outliers = count_outliers(single);
+  if (of.groups && !single.empty()) {
+    double const steps_each = static_cast<double>(result.measured) / static_cast<double>(single.size());
+    result.outliers = static_cast<std::uint64_t>(std::llround(static_cast<double>(result.outliers) * steps_each));
+  }
+  auto const spread = median_and_mad(single);
   if (spread) result.mad = milliseconds{spread->mad};
-  if (auto const interval = interval_of_mean(measured)) {
+  if (auto interval = interval_of_mean(measured)) {
+    if (of.groups) {
+      interval->mean = of.groups->mean;
+      interval->effective = detail::effective_steps(*interval, measured, *of.groups);
+    }
     result.ci95_low = milliseconds{interval->mean - interval->half_width};
     result.ci95_high = milliseconds{interval->mean + interval->half_width};
     result.relative_half_width = interval->relative();
