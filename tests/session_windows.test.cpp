@@ -3,6 +3,7 @@
 #include <profkit/session/window_stream.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -41,12 +42,18 @@ class arriving_profile {
     for (profkit::gpu_operation_record const& each : of.gpu_operations) see(each.time);
     for (profkit::step_record const& each : of.steps) see(each.time);
     for (profkit::api_call_record const& each : of.api_calls) see(each.time);
+    if (last_ < first_) first_ = last_ = {};  // nothing was recorded
     longest_delay_ = std::max<std::int64_t>(1, (last_ - first_).count() / (2 + static_cast<std::int64_t>(up_to(20))));
     for (profkit::gpu_operation_record const& each : of.gpu_operations) operations_.push_back(each.time.end + delay());
     for (profkit::gpu_scope_record const& each : of.gpu_scopes) gpu_scopes_.push_back(each.begin + delay());
     std::map<std::uint64_t, profkit::timestamp> ends;
     for (profkit::step_record const& each : of.steps) ends[each.index] = each.time.end;
     profkit::timestamp latest = first_;
+    for (profkit::step_record const& each : of.steps) {
+      latest = std::max(latest, each.time.end + delay());
+      steps_.push_back(latest);
+    }
+    latest = first_;
     for (profkit::gpu_step_record const& each : of.gpu_steps) {
       latest = std::max(latest, ends[each.step] + delay());
       gpu_steps_.push_back(latest);
@@ -74,7 +81,7 @@ class arriving_profile {
       }
     };
     arrive(of_.scopes, into.scopes, [&](std::size_t i) { return of_.scopes[i].time.end; });
-    arrive(of_.steps, into.steps, [&](std::size_t i) { return of_.steps[i].time.end; });
+    arrive(of_.steps, into.steps, [&](std::size_t i) { return steps_[i]; });
     arrive(of_.api_calls, into.api_calls, [&](std::size_t i) { return of_.api_calls[i].time.end; });
     arrive(of_.counters, into.counters, [&](std::size_t i) { return of_.counters[i].time; });
     arrive(of_.allocations, into.allocations, [&](std::size_t i) { return of_.allocations[i].time; });
@@ -140,7 +147,7 @@ class arriving_profile {
   profkit::timestamp last_ = profkit::timestamp::min();
   profkit::timestamp now_ = profkit::timestamp::min();
   std::int64_t longest_delay_ = 0;
-  std::vector<profkit::timestamp> operations_, gpu_scopes_, gpu_steps_, memory_, clocks_;  ///< when each arrives
+  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_;  ///< when each arrives
 };
 
 std::string bytes_of(profkit::summary const& what) {
@@ -269,6 +276,37 @@ TEST_CASE("figures cover the whole of a session of which not all records are kep
     for (std::thread& each : threads) each.join();
     check_figures(session.report(), "many", 12 * scopes_of_a_part);
   }
+}
+
+TEST_CASE("a scope of another thread that is open for long counts once, and does not hold up the figures of many steps") {
+  constexpr std::uint64_t steps = 12;
+  profkit::options options = plain_options(1, steps);
+  options.most_records = 1000;
+  profkit::session session{options};
+  std::atomic<bool> is_open{false};
+  std::atomic<bool> is_over{false};
+  std::thread worker;
+  for (profkit::step const each : session) {
+    if (each.index() == 2) {
+      worker = std::thread{[&] {
+        PROF_SCOPE("worker");
+        is_open = true;
+        while (!is_over) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      }};
+      while (!is_open) std::this_thread::yield();
+    }
+    run_part();
+    if (each.index() == 10) {
+      profkit::report const so_far = session.snapshot();
+      CHECK(find_row(so_far.summary(), "step/many")->host.count >= 8 * scopes_of_a_part);
+      is_over = true;
+    }
+  }
+  worker.join();
+  profkit::report const report = session.report();
+  check_figures(report, "step/many", steps * scopes_of_a_part);
+  REQUIRE(find_row(report.summary(), "worker") != nullptr);
+  CHECK(find_row(report.summary(), "worker")->host.count == 1);
 }
 
 namespace {

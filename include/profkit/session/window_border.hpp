@@ -27,8 +27,21 @@ struct window_waits {
   std::chrono::nanoseconds for_graphs = std::chrono::milliseconds{50};
   /// A launching call has no operation if that of a call so much later has arrived.
   std::chrono::nanoseconds for_operations = std::chrono::seconds{5};
-  /// What has not come after this time is not waited for: the operation of a call, the next operation, the end of a scope.
+  /// GPU work that has not come after this time is not waited for.
   std::chrono::nanoseconds for_work = std::chrono::seconds{60};
+  /// Nor is the end of a scope after this time.
+  std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
+
+  /// The more records wait to be added, the less is waited for what holds them up.
+  [[nodiscard]] window_waits with_waiting(std::size_t records) const noexcept {
+    constexpr std::size_t few = std::size_t{1} << 17U;
+    window_waits result = *this;
+    if (records > few) result.for_scopes /= 60;
+    if (records > 2 * few) result.for_scopes = {};
+    if (records > 4 * few) result.for_work /= 10;
+    if (records > 16 * few) result.for_work /= 6;
+    return result;
+  }
 };
 
 /// Finds up to which time the figures of what was recorded can be computed, whatever is recorded later: the end of a window.
@@ -81,7 +94,8 @@ class window_border {
     if (until_.unread_gpu_scope) result = std::min(result, *until_.unread_gpu_scope);
     if (!until_.has_steps) return result;
     for (scope_record const& scope : until_.open_scopes) {
-      if (is_recent(scope.time.begin) && is_in_step(scope.time.begin)) result = std::min(result, scope.time.begin);
+      bool const is_waited_for = until_.logs_until - scope.time.begin < waits_.for_scopes;
+      if (is_waited_for && is_in_step(scope.time.begin)) result = std::min(result, scope.time.begin);
     }
     if (until_.times_steps) {
       std::uint64_t timed = 0;
@@ -147,7 +161,10 @@ class window_border {
     std::sort(begins.begin(), begins.end());
     bool const collects_kernels = has_kernels(of_);
     timestamp const last_work = last_step_with_work(steps, operations);
-    timestamp const settled = std::min(all_arrived_, until_.logs_until - waits_.for_graphs);
+    // All steps are known that began before the end of the last one: those that the host was ahead when the devices were done.
+    timestamp last_end = timestamp::min();
+    for (step_record const& step : of_.steps) last_end = std::max(last_end, step.time.end);
+    timestamp const settled = std::min({all_arrived_, until_.logs_until - waits_.for_graphs, last_end});
     for (std::size_t i = steps.size(); i-- > 0;) {
       timestamp const border = steps[i].end;
       auto const first_after = std::lower_bound(operations.begin(), operations.end(), border, launched_before);

@@ -59,8 +59,7 @@ class window_stream {
     std::size_t const scopes = waiting_.scopes.size();
     waiting_.scopes.insert(waiting_.scopes.end(), until.open_scopes.begin(), until.open_scopes.end());
     attribution const launched = attribution_of_waiting();
-    window_waits waits = waits_;
-    waits.for_work = patience();
+    window_waits const waits = waits_.with_waiting(waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size());
     if (auto const border = window_border{waiting_, launched, until, from_, waits}.find()) {
       if (until.has_steps) pass_over(until.open_scopes, *border);
       add(launched, *border, until.has_steps);
@@ -91,13 +90,6 @@ class window_stream {
  private:
   /// A few milliseconds of work.
   static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
-
-  /// The more waits to be added, the less is waited for what does not come.
-  [[nodiscard]] std::chrono::nanoseconds patience() const noexcept {
-    constexpr std::size_t many = std::size_t{1} << 20U;
-    std::size_t const waiting = waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size();
-    return waiting < many ? waits_.for_work : waiting < 4 * many ? waits_.for_work / 10 : std::chrono::nanoseconds{0};
-  }
 
   /// Empty where no figure needs it.
   [[nodiscard]] attribution attribution_of_waiting() const {
