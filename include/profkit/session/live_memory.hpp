@@ -46,7 +46,8 @@ class live_memory {
   /// The window ends.
   /// @param at_begin of `before`.
   void pass(profile const& of, interval const& own, memory_before const& at_begin) {
-    if (of.allocators.empty()) return;
+    for (std::size_t i = bytes_.size(); i < of.allocators.size(); ++i) bytes_.push_back(of.allocators[i].bytes_at_start);
+    if (of.allocations.empty() && live_.empty()) return;
     std::vector<std::uint32_t> parent_of;
     std::vector<std::uint32_t> const scope_of = innermost_scopes(
         of, thread_lanes{of}, of.allocations, [](std::uint32_t) { return true; },
@@ -58,7 +59,6 @@ class live_memory {
     leave_closed_scopes(of, own, still_open);
     std::vector<allocator_changes> const changes = memory_change_finder{of, own, at_begin}.changes();
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      if (i == bytes_.size()) bytes_.push_back(of.allocators[i].bytes_at_start);
       for (memory_change const& change : changes[i].in_order) {
         bytes_[i] += change.difference();
         if (change.origin == memory_change::unknown) continue;

@@ -158,7 +158,7 @@ class window_border {
     std::vector<timestamp> begins;
     begins.reserve(operations.size());
     for (launched_operation const& each : operations) begins.push_back(each.time.begin);
-    std::sort(begins.begin(), begins.end());
+    if (!std::is_sorted(begins.begin(), begins.end())) std::sort(begins.begin(), begins.end());
     bool const collects_kernels = has_kernels(of_);
     timestamp const last_work = last_step_with_work(steps, operations);
     // All steps are known that began before the end of the last one: those that the host was ahead when the devices were done.

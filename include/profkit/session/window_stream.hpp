@@ -40,8 +40,10 @@ class window_stream {
   /// The records of some steps.
   [[nodiscard]] kept_parts& kept() noexcept { return kept_; }
 
-  /// Whether so much has been recorded since the last time that it is worth while to take it.
-  [[nodiscard]] bool is_due(profile_builder const& from) const noexcept { return from.records() - taken_ >= records_at_a_time; }
+  /// Whether so much has been recorded since the last time that it is worth while to take it, and to look again at what waits.
+  [[nodiscard]] bool is_due(profile_builder const& from) const noexcept {
+    return from.records() - taken_ >= std::max<std::uint64_t>(records_at_a_time, count_waiting());
+  }
 
   /// Takes what has been recorded since the last time.
   void take(profile_builder& from) {
@@ -59,7 +61,7 @@ class window_stream {
     std::size_t const scopes = waiting_.scopes.size();
     waiting_.scopes.insert(waiting_.scopes.end(), until.open_scopes.begin(), until.open_scopes.end());
     attribution const launched = attribution_of_waiting();
-    window_waits const waits = waits_.with_waiting(waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size());
+    window_waits const waits = waits_.with_waiting(count_waiting());
     if (auto const border = window_border{waiting_, launched, until, from_, waits}.find()) {
       if (until.has_steps) pass_over(until.open_scopes, *border);
       add(launched, *border, until.has_steps);
@@ -88,6 +90,10 @@ class window_stream {
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }
 
  private:
+  [[nodiscard]] std::size_t count_waiting() const noexcept {
+    return waiting_.scopes.size() + waiting_.gpu_operations.size() + waiting_.api_calls.size();
+  }
+
   /// A few milliseconds of work.
   static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
 

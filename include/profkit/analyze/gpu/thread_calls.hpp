@@ -42,7 +42,8 @@ struct thread_calls {
 
 /// Joins what overlaps or lies at most `max_launch_pause` apart.
 inline void join_launches(std::vector<interval>& calls) {
-  std::sort(calls.begin(), calls.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+  auto const by_begin = [](interval const& a, interval const& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(calls.begin(), calls.end(), by_begin)) std::sort(calls.begin(), calls.end(), by_begin);
   std::size_t joined = 0;
   for (interval const& call : calls) {
     if (joined > 0 && call.begin - calls[joined - 1].end <= max_launch_pause) {
