@@ -152,6 +152,37 @@ TEST_CASE("a long run cut into windows has the same history as the whole run", "
   }
 }
 
+TEST_CASE("releases of unknown pieces before the first step count, in whatever order windows come", "[analysis]") {
+  profkit::profile whole;
+  whole.paths = {step_path()};
+  whole.threads = {{100, "train"}};
+  whole.allocators = {{"pool", 1000, false}};
+  whole.steps = {{{at_ms(10), at_ms(20)}, 0, false, 1}};
+  whole.scopes = {{whole.steps[0].time, 0, 0}};
+  whole.allocations = {{at_ms(1), 0x10, 0, 0, 0, profkit::allocation_kind::released},
+                       {at_ms(2), 0x20, 100, 0, 0, profkit::allocation_kind::allocated},
+                       {at_ms(3), 0x20, 100, 0, 0, profkit::allocation_kind::allocated},
+                       {at_ms(12), 0x30, 0, 0, 0, profkit::allocation_kind::released}};
+  profkit::summary const expected = profkit::analyze(whole);
+  REQUIRE(expected.allocators.size() == 1);
+  CHECK(expected.allocators[0].unknown_releases == 2);
+  CHECK(expected.allocators[0].reused_addresses == 1);
+  std::vector<profkit::window> windows = cut_windows(whole, {at_ms(5)});
+  REQUIRE(windows.size() == 2);
+  windows[0].frame.has_steps = false;  // when it was added, nobody knew that there would be steps
+  for (bool const is_late : {false, true}) {
+    profkit::analysis parts[2];
+    parts[0].add(windows[is_late ? 1 : 0]);
+    parts[1].add(windows[is_late ? 0 : 1]);
+    parts[0].merge(parts[1]);
+    profkit::summary const merged = parts[0].finish();
+    REQUIRE(merged.allocators.size() == 1);
+    CHECK(merged.allocators[0].unknown_releases == 2);
+    CHECK(merged.allocators[0].reused_addresses == 1);
+    CHECK(merged.allocators[0].last_bytes == expected.allocators[0].last_bytes);
+  }
+}
+
 TEST_CASE("operations of a window without scopes count beside those of later windows", "[analysis]") {
   profkit::window first;
   first.frame.own = {profkit::timestamp::min(), at_ms(100)};

@@ -76,7 +76,11 @@ class analysis {
 
   /// Adds what the other one has.
   void merge(analysis const& other) {
-    if (!other.has_any_ || !takes(other.has_steps_)) return;
+    if (!other.has_any_) return;
+    if (!takes(other.has_steps_)) {
+      memory_.add_contradictions(other.memory_);
+      return;
+    }
     has_any_ = true;
     std::vector<std::uint32_t> const path_of = paths_.add(other.paths_);
     std::vector<std::uint32_t> const name_of = gpu_.add_names(other.gpu_.names());
@@ -270,7 +274,11 @@ class analysis {
   /// stops counting when that step comes.
   bool takes(bool has_steps) {
     if (has_any_ && has_steps_ && !has_steps) return false;
-    if (has_any_ && !has_steps_ && has_steps) *this = analysis{options_};
+    if (has_any_ && !has_steps_ && has_steps) {
+      detail::memory_sums const before = std::move(memory_);
+      *this = analysis{options_};
+      memory_.add_contradictions(before);
+    }
     has_steps_ = has_steps;
     return true;
   }

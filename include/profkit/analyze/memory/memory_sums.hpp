@@ -171,6 +171,21 @@ class memory_sums {
     return positions;
   }
 
+  /// Adds what counts in the whole session: releases of pieces, and pieces, that contradict what was recorded before.
+  void add_contradictions(memory_sums const& other) {
+    std::vector<allocator_memory> found;
+    for (allocator_memory const& each : other.allocators_) {
+      allocator_memory& added = found.emplace_back();
+      added.name = each.name;
+      added.ordinal = each.ordinal;
+      added.position = each.position;
+      added.is_polled = each.is_polled;
+      added.unknown_releases = each.unknown_releases;
+      added.reused_addresses = each.reused_addresses;
+    }
+    add(found, {});
+  }
+
   /// Adds a scope that lies in several windows, all of which were added.
   void add(std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
     auto& rows = allocators_[allocator].by_path;
