@@ -132,6 +132,25 @@ TEST_CASE("the journal of a session that ended holds its whole profile", "[journ
   CHECK(found.content.quality.bookkeeping == of_session.quality.bookkeeping);
 }
 
+TEST_CASE("a journal holds more records and steps than a profile that is not written", "[journal]") {
+  constexpr std::uint64_t steps = 70'000;
+  constexpr std::uint64_t scopes_of_a_step = 16;
+  journal_folder const folder;
+  profkit::options const options = folder.options("journal", steps);
+  REQUIRE(steps * scopes_of_a_step > options.most_records);
+  profkit::session session{options};
+  for (profkit::step each : session) {
+    static_cast<void>(each);
+    for (std::uint64_t i = 0; i < scopes_of_a_step; ++i) PROF_SCOPE("part");
+  }
+  profkit::report const report = session.report();
+  profkit::profile const written = profkit::load(folder.journal());
+  CHECK(written.steps.size() == steps);
+  CHECK(written.scopes.size() == steps * (scopes_of_a_step + 1));
+  CHECK(written.quality.unkept_records == 0);
+  CHECK(report.summary().quality.untraced_records == 0);
+}
+
 TEST_CASE("a step that takes many rounds of the journal begins where its scope does", "[journal]") {
   journal_folder const folder;
   profkit::session session{folder.options("journal", 3)};

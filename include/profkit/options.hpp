@@ -33,6 +33,8 @@ struct options {
   /// `report=every:60s`: while the session runs, a snapshot every so often: the files of `output_directory` are replaced, or without one a
   /// line is printed on stderr. 0: none.
   std::chrono::milliseconds report_every{0};
+  static constexpr std::uint64_t most_records_with_journal = 100'000'000;  ///< unless `most_records` says otherwise
+
   std::uint64_t warmup_steps = 5;  ///< `warmup=N`: recorded, and excluded from statistics
   /// `steps=N`: how many follow in `for (profkit::step step : session)`; `steps=forever`: as many as there are until something ends the
   /// loop
@@ -60,7 +62,8 @@ struct options {
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
   /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept in the profile, of 24 to 120 bytes each, and
-  /// at most 65,536 steps. What comes after is in the figures of the session, and not in traces.
+  /// at most 65,536 steps. What comes after is in the figures of the session, and not in traces. A journal holds what is kept: with one
+  /// the default is `most_records_with_journal`, for steps too.
   std::uint64_t most_records = 1'000'000;
   /// `keep=all`, `keep=last:N`, `keep=slowest:K`: of which steps records are kept. What is drained before the first step begins is kept in
   /// any case. With a journal, `all` is used.

@@ -205,7 +205,7 @@ class running_session final : public session_core, private ends_with_process {
       throw;
     }
     profile_builder& content = recording_.content();
-    content.bound_records(options_.most_records);
+    content.bound_records(most_kept_records());
     content.collect_rest(most_kept_steps());
     if (journal_ && options_.keep.choice != kept_steps::all) {
       warn("keep=last:N and keep=slowest:K are for sessions without a journal; keep=all is used");
@@ -260,9 +260,16 @@ class running_session final : public session_core, private ends_with_process {
   profkit::report make_report();
   void stop();
 
+  /// What the profile lacks, the journal lacks, too.
+  [[nodiscard]] std::uint64_t most_kept_records() const noexcept {
+    bool const is_chosen = options_.most_records != options{}.most_records;
+    return journal_ && !is_chosen ? options::most_records_with_journal : options_.most_records;
+  }
+
   /// A session whose steps are counted by their GPU times needs all of these.
   [[nodiscard]] std::uint64_t most_kept_steps() const noexcept {
     constexpr std::uint64_t usual = std::uint64_t{1} << 16U;
+    if (journal_) return options::most_records_with_journal;
     return options_.wanted_interval ? std::max(usual, options_.most_wanted_steps()) : usual;
   }
 
