@@ -13,9 +13,6 @@
 #include <limits>
 #include <map>
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/archive.hpp>
-#include <profkit/profile/byte_output.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <random>
 #include <string>
@@ -28,6 +25,7 @@
 #include "support/random_loop_profile.hpp"
 #include "support/random_memory_profile.hpp"
 #include "support/random_step_profile.hpp"
+#include "support/summary_bytes.hpp"
 #include "support/wait_for_drain.hpp"
 
 using namespace std::chrono_literals;
@@ -149,15 +147,6 @@ class arriving_profile {
   std::int64_t longest_delay_ = 0;
   std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_;  ///< when each arrives
 };
-
-std::string bytes_of(profkit::summary const& what) {
-  std::string result;
-  profkit::detail::string_output output{result};
-  profkit::detail::archive_writer archive{output};
-  archive(what);
-  archive.flush();
-  return result;
-}
 
 void append(profkit::profile const& from, profkit::profile& to) {
   auto const add = [&](auto const& list, auto& into) { into.insert(into.end(), list.begin(), list.end()); };

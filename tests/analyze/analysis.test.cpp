@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analysis.hpp>
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/archive.hpp>
-#include <profkit/profile/byte_output.hpp>
 #include <profkit/profile/save_load.hpp>
 
 #include <algorithm>
@@ -22,18 +19,9 @@
 #include "../support/random_loop_profile.hpp"
 #include "../support/random_memory_profile.hpp"
 #include "../support/random_step_profile.hpp"
+#include "../support/summary_bytes.hpp"
 
 namespace {
-
-/// The members of a summary, byte for byte.
-std::string bytes_of(profkit::summary const& what) {
-  std::string result;
-  profkit::detail::string_output output{result};
-  profkit::detail::archive_writer archive{output};
-  archive(what);
-  archive.flush();
-  return result;
-}
 
 /// With all API calls, work of some scopes (all amounts are whole numbers), adopted paths, and levels that are read at the ends of steps.
 profkit::profile with_more(profkit::profile of, std::mt19937_64& random) {

@@ -7,8 +7,6 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
-#include <profkit/profile/byte_output.hpp>
-#include <profkit/report/summary_file.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -19,6 +17,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "../support/summary_bytes.hpp"
 
 namespace {
 
@@ -96,13 +96,6 @@ identity identity_of(profkit::profile const& of, std::uint32_t path) {
     if (record.name == "outer") result.outer = index;
     if (record.name == "inner") result.inner = index;
   }
-  return result;
-}
-
-std::string bytes_of(profkit::summary const& of) {
-  std::string result;
-  profkit::detail::string_output to{result};
-  profkit::detail::write_summary(of, to);
   return result;
 }
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/analyze/summary_fields.hpp>
+#include <profkit/profile/archive.hpp>
+#include <profkit/profile/byte_output.hpp>
+
+#include <string>
+
+/// The members of a summary, byte for byte.
+inline std::string bytes_of(profkit::summary const& what) {
+  std::string result;
+  profkit::detail::string_output output{result};
+  profkit::detail::archive_writer archive{output};
+  archive(what);
+  archive.flush();
+  return result;
+}
