@@ -8,6 +8,7 @@
 
 #include "journal_format.hpp"
 #include "profile.hpp"
+#include "profile_follower.hpp"
 #include "record_fields.hpp"
 
 namespace profkit::detail {
@@ -19,9 +20,7 @@ namespace profkit::detail {
 class sliced_copy {
  public:
   /// Copies everything but the lists that grow, of which it notes the lengths.
-  explicit sliced_copy(profile const& from) {
-    collector_of_members into{to_};
-    fields(into, copy_);
+  explicit sliced_copy(profile const& from) : to_{copy_} {
     beginning first{*this};
     fields(first, const_cast<profile&>(from));  // `fields` names the members for both directions
   }
@@ -48,23 +47,13 @@ class sliced_copy {
   /// About 20 us, most of which the system takes to give the memory.
   static constexpr std::size_t max_slice_bytes = std::size_t{32} << 10U;
 
-  /// The addresses of the members in the order of `fields`.
-  struct collector_of_members {
-    std::vector<void*>& to;
-
-    template <class Member>
-    void operator()(Member& member) {
-      to.push_back(&member);
-    }
-  };
-
   struct beginning {
     sliced_copy& of;
     std::size_t member = 0;
 
     template <class Member>
     void operator()(Member const& from) {
-      auto& to = *static_cast<Member*>(of.to_[member++]);
+      auto& to = *static_cast<Member*>(of.to_.list[member++]);
       if constexpr (is_growing<Member>) {
         of.sizes_.push_back(from.size());
         to.reserve(from.size());
@@ -83,7 +72,7 @@ class sliced_copy {
 
     template <class Member>
     void operator()(Member const& from) {
-      void* const to = of.to_[member++];
+      void* const to = of.to_.list[member++];
       if constexpr (is_growing<Member>) copy(from, *static_cast<Member*>(to), of.sizes_[list++]);
     }
 
@@ -98,7 +87,7 @@ class sliced_copy {
   };
 
   profile copy_;
-  std::vector<void*> to_;           ///< members of `copy_`
+  member_addresses to_;             ///< of `copy_`
   std::vector<std::size_t> sizes_;  ///< that the lists which grow will have
 };
 

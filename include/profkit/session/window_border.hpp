@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "../analyze/gpu/api_call_kind.hpp"
@@ -66,17 +64,11 @@ class window_border {
   /// A call that is open or whose operation has not arrived: no later call is known to be complete.
   void find_calls_without_operations() {
     if (until_.open_call && is_recent(*until_.open_call)) all_arrived_ = std::min(all_arrived_, *until_.open_call);
-    std::vector<bool> is_launching;  // by name
-    for (std::string const& name : of_.api_names) {
-      api_call_kind const kind = kind_of_api_call(name);
-      is_launching.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
-    }
-    std::vector<bool> has_operation(of_.api_calls.size());
+    std::vector<bool> const is_launching = are_launching(of_.api_names);
+    std::vector<bool> const has_operation = calls_with_operation(of_, launched_);
     timestamp last_launch = timestamp::min();  // of those whose operations have arrived
-    for (std::uint32_t const call : launched_.launch_of) {
-      if (call == attribution::none) continue;
-      has_operation[call] = true;
-      last_launch = std::max(last_launch, of_.api_calls[call].time.end);
+    for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
+      if (has_operation[i]) last_launch = std::max(last_launch, of_.api_calls[i].time.end);
     }
     for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
       api_call_record const& call = of_.api_calls[i];

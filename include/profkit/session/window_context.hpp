@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "../analyze/gpu/api_call_kind.hpp"
@@ -22,13 +20,13 @@ namespace profkit::detail {
 class window_context {
  public:
   /// @param of windows up to the border, and what has been recorded since.
-  /// @param open when the scopes began that have not ended.
-  window_context(profile const& of, attribution const& launched, timestamp border, bool has_steps, std::vector<timestamp> open)
+  /// @param open scopes that have not ended.
+  window_context(profile const& of, attribution const& launched, timestamp border, bool has_steps, std::vector<scope_record> const& open)
       : of_{of},
         launched_{launched},
         border_{border},
         has_steps_{has_steps},
-        open_{std::move(open)},
+        open_{open},
         calls_(of.api_calls.size()),
         operations_(of.gpu_operations.size()) {
     find_neighbours();
@@ -48,7 +46,7 @@ class window_context {
     for (scope_record const& scope : of.scopes) {
       if (scope.time.begin < border_) begins.push_back(scope.time.begin);
     }
-    for (timestamp const each : open_) begins.push_back(each);
+    for (scope_record const& each : open_) begins.push_back(each.time.begin);
     std::sort(begins.begin(), begins.end());
     keep(of.steps, [&](step_record const& step) {
       auto const inside = std::lower_bound(begins.begin(), begins.end(), step.time.begin);
@@ -71,15 +69,8 @@ class window_context {
 
   /// The last launching call of each thread. A thread is launching between two calls that follow each other closely.
   void find_neighbours() {
-    std::vector<bool> is_launching;  // by name
-    for (std::string const& name : of_.api_names) {
-      api_call_kind const kind = kind_of_api_call(name);
-      is_launching.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
-    }
-    std::vector<bool> launches(of_.api_calls.size());
-    for (std::uint32_t const call : launched_.launch_of) {
-      if (call != attribution::none) launches[call] = true;
-    }
+    std::vector<bool> const is_launching = are_launching(of_.api_names);
+    std::vector<bool> const launches = calls_with_operation(of_, launched_);
     std::vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
     for (std::uint32_t call = 0; call < of_.api_calls.size(); ++call) {
       api_call_record const& record = of_.api_calls[call];
@@ -128,7 +119,7 @@ class window_context {
   attribution const& launched_;
   timestamp border_;
   bool has_steps_;
-  std::vector<timestamp> open_;
+  std::vector<scope_record> const& open_;
   timestamp first_moment_{};  ///< from here on it has to be known in which steps and scopes operations were launched
   std::vector<bool> calls_;   ///< that are needed
   std::vector<bool> operations_;

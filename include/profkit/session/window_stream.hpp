@@ -66,9 +66,7 @@ class window_stream {
       if (until.has_steps) pass_over(until.open_scopes, *border);
       add(launched, *border, until.has_steps);
       waiting_.scopes.resize(scopes);
-      std::vector<timestamp> open;
-      for (scope_record const& each : until.open_scopes) open.push_back(each.time.begin);
-      window_context{waiting_, launched, *border, until.has_steps, std::move(open)}.keep_in(waiting_);
+      window_context{waiting_, launched, *border, until.has_steps, until.open_scopes}.keep_in(waiting_);
       known_scopes_ = waiting_.scopes.size();
       known_calls_ = waiting_.api_calls.size();
     } else {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace profkit::detail {
 
@@ -26,6 +28,16 @@ inline api_call_kind kind_of_api_call(std::string_view name) {
     return api_call_kind::other;
   }
   return api_call_kind::other;
+}
+
+/// By name: whether its calls enqueue work.
+inline std::vector<bool> are_launching(std::vector<std::string> const& names) {
+  std::vector<bool> result;
+  for (std::string const& name : names) {
+    api_call_kind const kind = kind_of_api_call(name);
+    result.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);
+  }
+  return result;
 }
 
 }  // namespace profkit::detail

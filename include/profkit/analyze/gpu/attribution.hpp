@@ -35,6 +35,15 @@ namespace detail {
 /// middle is the one that leaves most room for the difference between the clock of the scopes and the clock of CUPTI.
 inline timestamp middle_of(interval const& call) { return call.begin + call.duration() / 2; }
 
+/// By API call: whether an operation that it launched is known.
+inline std::vector<bool> calls_with_operation(profile const& of, attribution const& launched) {
+  std::vector<bool> result(of.api_calls.size());
+  for (std::uint32_t const call : launched.launch_of) {
+    if (call != attribution::none) result[call] = true;
+  }
+  return result;
+}
+
 /// Finds calls by their correlation; of those that share one, the first.
 ///
 /// Correlations count up, so their low bits alone say nearly which call it is, and calls that follow each other lie close together here,

@@ -13,6 +13,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../time/measured_time.hpp"
 #include "../verdict/verdict_summary.hpp"
 
 namespace profkit {
@@ -71,10 +72,7 @@ class merged_clocks {
 
   /// Of the measured steps that begin in a stretch of time.
   merged_clocks(profile const& of, interval const& own) {
-    std::set<std::uint64_t> measured;
-    for (step_record const& step : of.steps) {
-      if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) measured.insert(step.index);
-    }
+    std::set<std::uint64_t> const measured = measured_steps_in(of, own);
     for (device_clock_record const& reading : of.device_clocks) {
       if (measured.count(reading.step) != 0) devices_[reading.device].add(reading);
     }

@@ -60,10 +60,7 @@ inline void join_launches(std::vector<interval>& calls) {
 inline std::vector<thread_calls> calls_by_lane(profile const& of, attribution const& launched) {
   std::vector<api_call_kind> kinds;
   for (std::string const& name : of.api_names) kinds.push_back(kind_of_api_call(name));
-  std::vector<bool> launches(of.api_calls.size());
-  for (std::uint32_t const call : launched.launch_of) {
-    if (call != attribution::none) launches[call] = true;
-  }
+  std::vector<bool> const launches = calls_with_operation(of, launched);
   std::vector<thread_calls> result(launched.lanes.count());
   for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
     api_call_record const& call = of.api_calls[i];

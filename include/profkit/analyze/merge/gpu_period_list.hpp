@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_step_windows.hpp"
+#include "../time/statistics.hpp"
 #include "step_series.hpp"
 
 namespace profkit::detail {
@@ -30,11 +30,7 @@ class steps_ahead {
 
   /// Linear between neighbours, like `profkit::quantile`. @param q from 0 to 1.
   [[nodiscard]] std::optional<double> quantile(double q) const {
-    if (count_ == 0) return std::nullopt;
-    double const position = q * static_cast<double>(count_ - 1);
-    auto const below = static_cast<std::uint64_t>(position);
-    double const fraction = position - static_cast<double>(below);
-    return at(below) + fraction * (at(std::min(below + 1, count_ - 1)) - at(below));
+    return interpolated_quantile(count_, q, [this](std::size_t rank) { return at(rank); });
   }
 
  private:

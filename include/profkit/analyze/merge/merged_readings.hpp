@@ -15,6 +15,7 @@
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../summary.hpp"
+#include "../time/measured_time.hpp"
 
 namespace profkit::detail {
 
@@ -25,10 +26,7 @@ class merged_readings {
 
   /// Of the measured steps that begin in a stretch of time; of all readings where no step was made.
   merged_readings(profile const& of, interval const& own, bool has_steps) {
-    std::set<std::uint64_t> measured;
-    for (step_record const& step : of.steps) {
-      if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) measured.insert(step.index);
-    }
+    std::set<std::uint64_t> const measured = measured_steps_in(of, own);
     for (std::size_t i = 0; i < of.memory.size(); ++i) {
       memory_record const& each = of.memory[i];
       if (has_steps && measured.count(each.step) == 0) continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +32,11 @@ class step_series {
   static constexpr std::size_t most_groups = std::size_t{1} << 16U;
 
   void add(std::uint64_t index, bool is_warmup, timestamp begin, std::chrono::nanoseconds time) {
-    if (!is_warmup) measured_.add(time);
+    if (is_warmup) {
+      ++warmup_;
+    } else {
+      measured_.add(time);
+    }
     put({index, begin, is_warmup, 1, time, index, time});
     fit();
   }
@@ -43,7 +46,7 @@ class step_series {
     measured_.add(next.measured_);
     warmup_ += next.warmup_;
     group(next.level_);
-    for (step_group const& each : next.groups_) put_group(each);
+    for (step_group const& each : next.groups_) put(each);
     fit();
   }
 
@@ -70,12 +73,7 @@ class step_series {
     return value ^ (value >> 31U);
   }
 
-  void put(step_group const& step) {
-    if (step.is_warmup) ++warmup_;
-    put_group(step);
-  }
-
-  void put_group(step_group const& next) {
+  void put(step_group const& next) {
     if (level_ == 0 || groups_.empty() || !belong_together(groups_.back(), next)) {
       groups_.push_back(next);
       return;
@@ -102,7 +100,7 @@ class step_series {
     if (level <= level_) return;
     level_ = level;
     std::vector<step_group> const before = std::exchange(groups_, {});
-    for (step_group const& each : before) put_group(each);
+    for (step_group const& each : before) put(each);
   }
 
   std::vector<step_group> groups_;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,15 @@
 #include "../../profile/time.hpp"
 
 namespace profkit::detail {
+
+/// The indices of the measured steps that begin in a stretch of time.
+inline std::set<std::uint64_t> measured_steps_in(profile const& of, interval const& own) {
+  std::set<std::uint64_t> result;
+  for (step_record const& step : of.steps) {
+    if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) result.insert(step.index);
+  }
+  return result;
+}
 
 /// Which moments count: those inside a measured step, or all of them where no step was made.
 class measured_time {

@@ -77,18 +77,29 @@ class running_statistics {
   double max_ = 0.0;
 };
 
+namespace detail {
+
+/// The q-quantile of so many samples, linear between neighbours; n/a without samples.
+/// @param at gives the sample at a rank, counted from 0 in ascending order.
+template <class At>
+[[nodiscard]] std::optional<double> interpolated_quantile(std::size_t count, double q, At const& at) {
+  if (count == 0) return std::nullopt;
+  double const position = q * static_cast<double>(count - 1);
+  auto const below = static_cast<std::size_t>(position);
+  double const fraction = position - static_cast<double>(below);
+  double const lower = at(below);
+  return lower + fraction * (at(std::min(below + 1, count - 1)) - lower);
+}
+
+}  // namespace detail
+
 /// The q-quantile of sorted samples, linear between neighbours; n/a without samples.
 /// Source: definition 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
 /// (1996); NumPy's default.
 /// @param sorted ascending.
 /// @param q from 0 to 1.
 [[nodiscard]] inline std::optional<double> quantile(std::vector<double> const& sorted, double q) {
-  if (sorted.empty()) return std::nullopt;
-  double const position = q * static_cast<double>(sorted.size() - 1);
-  auto const below = static_cast<std::size_t>(position);
-  std::size_t const above = std::min(below + 1, sorted.size() - 1);
-  double const fraction = position - static_cast<double>(below);
-  return sorted[below] + fraction * (sorted[above] - sorted[below]);
+  return detail::interpolated_quantile(sorted.size(), q, [&](std::size_t rank) { return sorted[rank]; });
 }
 
 }  // namespace profkit
