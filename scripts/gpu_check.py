@@ -5,7 +5,6 @@ import argparse
 import json
 import pathlib
 import re
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
 from gpu_compare import check_compare
 from gpu_cost import check_cost
 from gpu_kernels import check_attribution, check_beside_nsys, check_journal, check_launch_cost, check_parity, check_recorded, check_torch_profiler, check_windows
+from gpu_long import check_long
 from gpu_memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
 from gpu_nsys import check_capture
 from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, run_logged, step_ms, text_of, train
@@ -217,7 +217,10 @@ CHECKS = {
     "out_of_memory": check_out_of_memory,
     "text": check_text,
     "speed": check_speed,
+    "long": check_long,
 }
+# These run only when they are named: they would make a run of all checks too long.
+ON_REQUEST = {"long"}
 
 
 def main():
@@ -226,18 +229,17 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--text", type=pathlib.Path)
     parser.add_argument("--nsys", default="nsys")
-    parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK", help=f"of {', '.join(CHECKS)}")
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=[name for name in CHECKS if name not in ON_REQUEST], metavar="CHECK",
+                        help=f"of {', '.join(CHECKS)}; without this, all but {', '.join(sorted(ON_REQUEST))}")
+    parser.add_argument("--kills", type=int, default=20, help="how many programs the check journal kills")
     given = parser.parse_args()
     checks, facts = Checks(), environment()
-    place = Place(given.build, given.out, given.nsys, given.text)
+    place = Place(given.build, given.out, given.nsys, given.text, given.kills)
     for name, check in CHECKS.items():
         if name not in given.only:
             continue
-        try:
+        with checks.failure_as_row(name.replace("_", " ")):
             check(checks, place)
-        except (RuntimeError, OSError, subprocess.SubprocessError, StopIteration, KeyError, TypeError, AttributeError, ValueError,
-                ArithmeticError, sqlite3.Error) as failure:
-            checks.add(name.replace("_", " "), False, f"{failure.__class__.__name__}: {failure}")
         write_results(checks, facts, given.out)
     print("\n| check | result | figures |\n|---|---|---|")
     for row in checks.rows:

@@ -3,13 +3,14 @@
 import collections
 import itertools
 import json
+import math
 import re
 import sqlite3
 import subprocess
 import sys
 
 import nsys_parity
-from gpu_programs import ROOT, Run, has_nsys, program_in, run_logged, text_of, train, train_under_nsys
+from gpu_programs import ROOT, Run, has_nsys, program_in, report_of_profile, run_logged, text_of, train, train_under_nsys
 
 PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
 PARITY_WARMUP, PARITY_STEPS = 3, 30
@@ -30,6 +31,8 @@ WINDOWS = [(Run("small", 128, "train", "fp32"), []), (Run("small", 256, "train",
 WINDOWS_STEPS = 100
 # What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
 LAUNCH_COST_BAR = 1.1
+# The programs that tests/gpu/kernels_in_journal.cu kills do four kinds of work.
+KINDS_OF_KILLS = 4
 
 
 def check_attribution(checks, place):
@@ -50,7 +53,9 @@ def check_journal(checks, place):
     if program is None:
         checks.add(name, None, "the program was not built")
         return
-    done = subprocess.run([str(program), "5", str(place.out / "kernels_in.journal")], capture_output=True, text=True, check=False, timeout=200)
+    of_each = math.ceil(place.kills / KINDS_OF_KILLS)
+    done = subprocess.run([str(program), str(of_each), str(place.out / "kernels_in.journal")], capture_output=True, text=True, check=False,
+                          timeout=100 + 20 * of_each)
     (place.out / "journal.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines() if "lost at most" in line]
     checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
@@ -65,10 +70,6 @@ def different(a, b, path=""):
     return [] if a == b else [f"{path} {json.dumps(a)[:60]} {json.dumps(b)[:60]}"]
 
 
-def report_of_profile(place, saved):
-    return json.loads(run_logged([program_in(place.build, "profkit"), "report", saved, "--format", "json"], place.out / "windows.log"))
-
-
 def check_windows(checks, place):
     """The figures that a session computes while it runs, against those of its whole profile; and a long run that keeps few records."""
     for run, options in WINDOWS:
@@ -77,7 +78,7 @@ def check_windows(checks, place):
         saved = place.out / f"{folder.name}.profile"
         arguments = [*run.options(5, WINDOWS_STEPS), *options, "--save-profile", saved]
         streamed, _ = train(place, arguments, folder, "windows.log", "records=1000000000")
-        differences = different(streamed, report_of_profile(place, saved))
+        differences = different(streamed, report_of_profile(place, saved, "windows.log"))
         size = saved.stat().st_size
         saved.unlink()
         checks.add(f"the figures computed during a run are those of its whole profile: {name}", not differences,
@@ -85,7 +86,7 @@ def check_windows(checks, place):
     run, saved, steps = WINDOWS[0][0], place.out / "slowest.profile", 10 * WINDOWS_STEPS
     arguments = [*run.options(5, steps), "--save-profile", saved]
     report, _ = train(place, arguments, place.out / "windows-slowest", "windows.log", "keep=slowest:3")
-    kept = report_of_profile(place, saved)
+    kept = report_of_profile(place, saved, "windows.log")
     counts = report["steps"]["measured"], kept["steps"]["measured"]
     kernels = sum(each["count"] for each in report["kernels"]), sum(each["count"] for each in kept["kernels"])
     checks.add(f"keep=slowest:3 keeps three steps, and the figures of all: {run.name}", counts == (steps, 3) and kernels[0] * 3 == kernels[1] * steps,

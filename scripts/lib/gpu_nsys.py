@@ -15,7 +15,7 @@ import sys
 import time
 
 import nsys_parity
-from gpu_programs import ROOT, Run, has_nsys, program_in, report_in, text_of, train
+from gpu_programs import FAILURES, ROOT, Run, has_nsys, program_in, report_in, text_of, train
 
 RUN = Run("small", 128, "train", "fp32")
 WARMUP, STEPS = 3, 5
@@ -30,8 +30,6 @@ LIMIT_S = 200
 LOG = "nsys.log"
 WIDTH = 120
 
-FAILURES = (RuntimeError, OSError, subprocess.SubprocessError, StopIteration, KeyError, IndexError, TypeError, AttributeError, ValueError,
-            sqlite3.Error)
 # What the page keeps of what a program printed. Nsight Systems draws a bar of progress, the trainer prints tables.
 KEPT = re.compile(r"Capture range|Generat|\.nsys-rep|parameters\)|^measured loop|^==|^[a-z_]+: |[Ee]rror")
 FOLDERS = re.compile(r"(?<![\w.@/])/(?:[^\s/'\"]+/)+")

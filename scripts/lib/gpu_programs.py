@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs that scripts/gpu_check.py runs, and the table that it fills."""
 import collections
+import contextlib
 import datetime
 import json
 import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,8 +16,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-# Where programs are, where results go, and what there may be: Nsight Systems and a text to train on.
-Place = collections.namedtuple("Place", "build out nsys text")
+# Where programs are, where results go, what there may be: Nsight Systems and a text to train on; and how many programs to kill.
+Place = collections.namedtuple("Place", "build out nsys text kills", defaults=[20])
+
+
+# What a check may raise.
+FAILURES = (RuntimeError, OSError, subprocess.SubprocessError, StopIteration, KeyError, IndexError, TypeError, AttributeError, ValueError,
+            ArithmeticError, sqlite3.Error)
 
 
 class Run(collections.namedtuple("Run", "size ctx mode precision")):
@@ -27,9 +34,10 @@ class Run(collections.namedtuple("Run", "size ctx mode precision")):
     def folder(self):
         return self.name.replace("/", "-")
 
-    def options(self, warmup, steps):
+    def options(self, warmup, steps=None):
+        """Without steps, PROFKIT says how many."""
         return ["--size", self.size, "--ctx", str(self.ctx), "--batch", "4", "--mode", self.mode, "--precision", self.precision,
-                "--warmup", str(warmup), "--steps", str(steps), "--seed", "0"]
+                "--warmup", str(warmup), *([] if steps is None else ["--steps", str(steps)]), "--seed", "0"]
 
 
 class Checks:
@@ -43,6 +51,14 @@ class Checks:
         state = {True: "PASS", False: "FAIL", None: "not judged"}[passed]
         self.rows.append((name, state, figures))
         print(f"[{time.monotonic() - self.begin:5.0f} s] {state:10} {name}: {figures}", flush=True)
+
+    @contextlib.contextmanager
+    def failure_as_row(self, name):
+        """What fails does not keep the next from running."""
+        try:
+            yield
+        except FAILURES as failure:
+            self.add(name, False, f"{failure.__class__.__name__}: {failure}")
 
     def failed(self):
         return any(state == "FAIL" for _, state, _ in self.rows)
@@ -87,6 +103,11 @@ def run_logged(command, log, profkit="", timeout=300):
 
 def report_in(folder):
     return json.loads((folder / "report.json").read_text(encoding="utf-8"))
+
+
+def report_of_profile(place, saved, log):
+    """Of a saved profile or a journal."""
+    return json.loads(run_logged([program_in(place.build, "profkit"), "report", saved, "--format", "json"], place.out / log))
 
 
 def train(place, arguments, folder, log, profkit=""):

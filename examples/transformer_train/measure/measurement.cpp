@@ -13,6 +13,7 @@
 #include "errors.hpp"
 #include "measure/loop_timer.hpp"
 #include "measure/progress.hpp"
+#include "measure/stop_signal.hpp"
 #include "measure/torch_cpu_memory.hpp"
 #include "measure/torch_memory.hpp"
 #include "memory/memory_snapshot.hpp"
@@ -138,7 +139,8 @@ measurement measure(run_config const& config, compute_device const& device, std:
   options.item_name = "tokens";
   options.model_flops_per_step = model_flops_of_step(config);
   options.precision = arithmetic_of(config.precision);
-  std::uint64_t const steps = options.warmup_steps + options.most_measured_steps();
+  std::uint64_t const steps = options.most_wanted_steps();
+  stop_signal const stop{steps == progress::endless};  // before the session, which leaves signals to a program that handles them
   std::vector<profkit::measured_roof_record> roofs;
   if (options.enabled) roofs = roofs_of(config, device);
   profkit::session session{options};
@@ -172,6 +174,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
       trained->step(feed, phases && !step.is_warmup() ? &*phases : nullptr);
       if (step.index() + 1 == options.warmup_steps) begin_measuring();
       if (shows_progress && progress.is_due()) progress.print(trained->losses());
+      if (stop.is_requested()) break;
     }
     timer.end();
     device.synchronize();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <vector>
 
 namespace trainer {
@@ -13,6 +14,9 @@ namespace trainer {
 /// A line on stderr every few seconds, so that a long run shows that it lives and a short one stays quiet.
 class progress {
  public:
+  /// The number of steps of a run without an end.
+  static constexpr std::uint64_t endless = std::numeric_limits<std::uint64_t>::max();
+
   explicit progress(std::uint64_t steps) : steps_{steps} {}
 
   [[nodiscard]] bool is_due() const { return clock::now() - last_line_ >= between_lines; }
@@ -23,6 +27,10 @@ class progress {
     if (losses.empty()) return;
     auto const done = static_cast<double>(losses.size());
     double const elapsed = std::chrono::duration<double>{last_line_ - begin_}.count();
+    if (steps_ == endless) {
+      fmt::print(stderr, "step {}: loss {:.4f}, {:.0f} s elapsed\n", losses.size(), losses.back(), elapsed);
+      return;
+    }
     double const left = elapsed / done * (static_cast<double>(steps_) - done);
     fmt::print(stderr, "step {}/{}: loss {:.4f}, {:.0f} s elapsed, about {:.0f} s left\n", losses.size(), steps_, losses.back(), elapsed,
                left);

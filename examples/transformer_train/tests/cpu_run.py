@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -202,6 +203,23 @@ def check_profiler_off(program, folder):
     assert tables["t1"][0]["avg_ms"] == "n/a", tables["t1"]
 
 
+def check_endless_run(program, folder):
+    """SIGTERM ends it after a step, and it reports as after any other run."""
+    command = [program, "--size", "tiny", "--device", "cpu", "--ctx", "16", "--batch", "1", "--warmup", "1", "--out", str(folder)]
+    environment = os.environ | {"PROFKIT": "steps=forever,report=every:100ms", "OMP_WAIT_POLICY": "passive"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        for line in process.stderr:
+            measured = re.search(r"(\d+) steps measured", line)
+            if measured and int(measured[1]) >= 3:
+                process.send_signal(signal.SIGTERM)
+                break
+        output, errors = process.communicate(timeout=200)
+    assert process.returncode == 0, f"exit code {process.returncode}, stderr: {errors}"
+    steps = json.loads((folder / "report.json").read_text())["steps"]
+    assert steps["measured"] >= 3 and f" of {steps['measured'] + 1} steps), " in output, (steps["measured"], output)
+    assert f" ({steps['measured']} steps, " in output and (folder / "tables.md").is_file(), output
+
+
 def check_forward_only(program, folder):
     """Also: the number of steps from the environment, the fused attention, autocast, and a deviation that does not exist."""
     arguments = ["--ctx", "16", "--batch", "1", "--mode", "fwd", "--attention", "sdpa", "--precision", "bf16"]
@@ -244,6 +262,7 @@ def main():
         check_training_step(program, folder / "train")
         check_profiler_off(program, folder / "off")
         check_without_bridge(program, folder / "without_bridge")
+        check_endless_run(program, folder / "endless")
         check_forward_only(program, folder / "forward")
         check_learning(program, folder)
 

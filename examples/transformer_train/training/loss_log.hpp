@@ -5,8 +5,8 @@
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,21 +15,26 @@ namespace trainer {
 /// The loss of each step, without waiting for it: the device writes it into pinned memory of the host when it gets there.
 class loss_log {
  public:
-  loss_log(std::uint64_t steps, bool pinned)
-      : losses_{at::full({static_cast<std::int64_t>(steps)}, pending, at::TensorOptions{}.dtype(at::kFloat).pinned_memory(pinned))} {}
+  /// Memory is allocated in blocks, so that a run without an end has a log too.
+  /// @param steps of which the loss is kept.
+  loss_log(std::uint64_t steps, bool pinned) : steps_{steps}, block_size_{std::min<std::uint64_t>(steps, 65'536)}, pinned_{pinned} {
+    add_block();
+  }
 
   /// Queues the copy of a step's loss, a scalar. Steps past the size of the log are not kept.
   void record(at::Tensor const& loss) {
-    if (static_cast<std::int64_t>(recorded_) == losses_.size(0)) return;
+    if (recorded_ == steps_) return;
     c10::NoGradGuard const no_grad;
-    losses_.select(0, static_cast<std::int64_t>(recorded_++)).copy_(loss, /*non_blocking=*/true);
+    if (recorded_ == blocks_.size() * block_size_) add_block();
+    blocks_.back().select(0, static_cast<std::int64_t>(recorded_++ % block_size_)).copy_(loss, /*non_blocking=*/true);
   }
 
   /// The losses that have arrived, in the order of the steps. All of them once the device is synchronised.
   [[nodiscard]] std::vector<float> arrived() const {
     std::vector<float> result;
-    for (std::size_t i = 0; i < recorded_; ++i) {
-      float const loss = std::atomic_ref{losses_.mutable_data_ptr<float>()[i]}.load(std::memory_order_acquire);
+    for (std::uint64_t i = 0; i < recorded_; ++i) {
+      float& written = blocks_[i / block_size_].mutable_data_ptr<float>()[i % block_size_];
+      float const loss = std::atomic_ref{written}.load(std::memory_order_acquire);
       if (loss == pending) break;
       result.push_back(loss);
     }
@@ -40,8 +45,16 @@ class loss_log {
   /// A cross entropy is never negative.
   static constexpr float pending = -1.0F;
 
-  at::Tensor losses_;
-  std::size_t recorded_ = 0;
+  void add_block() {
+    blocks_.push_back(
+        at::full({static_cast<std::int64_t>(block_size_)}, pending, at::TensorOptions{}.dtype(at::kFloat).pinned_memory(pinned_)));
+  }
+
+  std::uint64_t steps_;
+  std::uint64_t block_size_;
+  bool pinned_;
+  std::vector<at::Tensor> blocks_;
+  std::uint64_t recorded_ = 0;
 };
 
 }  // namespace trainer
