@@ -41,10 +41,10 @@ class bare_cupti {
   [[nodiscard]] static std::uint64_t records() noexcept { return read; }
 
  private:
-  static void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  static void CUPTIAPI request(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
     *size = std::size_t{4} << 20U;
     *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, *size));
-    *most_records = 0;
+    *max_records = 0;
   }
 
   static void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t used) {

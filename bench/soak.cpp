@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   profkit::session session{options};
   std::uint64_t const before = resident_bytes();
   std::uint64_t const bound_bytes = argument(4, 128) << 20U;
-  std::uint64_t most_bytes = 0;
+  std::uint64_t max_bytes = 0;
   std::uint64_t tenth_bytes = 0;
   std::uint64_t opened = 0;
   {
@@ -78,8 +78,8 @@ int main(int argc, char** argv) {
     for (steady_clock::time_point now = begin; now < begin + length; now = steady_clock::now()) {
       std::this_thread::sleep_for(std::chrono::milliseconds{20});
       std::uint64_t const bytes = resident_bytes();
-      most_bytes = std::max(most_bytes, bytes);
-      if (now < begin + length / 10) tenth_bytes = most_bytes;
+      max_bytes = std::max(max_bytes, bytes);
+      if (now < begin + length / 10) tenth_bytes = max_bytes;
       if (now - said < std::chrono::seconds{20}) continue;
       said = now;
       auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(now - begin).count();
@@ -94,12 +94,12 @@ int main(int argc, char** argv) {
   std::uint64_t const counted = report.summary().scopes_recorded;
   std::uint64_t const dropped = profile.quality.dropped_events;
   bool const is_exact = counted + dropped == opened && profile.quality.open_scopes == 0;
-  bool const is_bounded = profile.scopes.size() <= options.most_records && most_bytes <= bound_bytes;
+  bool const is_bounded = profile.scopes.size() <= options.most_records && max_bytes <= bound_bytes;
   auto const number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf("%llu threads in %lld s\n", number(threads), static_cast<long long>(length.count()));
   std::printf("scopes: %llu opened, %llu in the figures, %zu kept in the profile, %llu dropped by full logs: %s\n", number(opened),
               number(counted), profile.scopes.size(), number(dropped), is_exact ? "exact" : "NOT EXACT");
   std::printf("resident memory: %.1f MiB before, at most %.1f in the first tenth and %.1f in all; bound: %.1f: %s\n", mib(before),
-              mib(tenth_bytes), mib(most_bytes), mib(bound_bytes), is_bounded ? "kept" : "NOT KEPT");
+              mib(tenth_bytes), mib(max_bytes), mib(bound_bytes), is_bounded ? "kept" : "NOT KEPT");
   return is_exact && is_bounded ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -105,7 +105,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/work/work_sums.hpp
     profkit/collect/collector.hpp
     profkit/collect/collector_list.hpp
-    profkit/collect/gpu_lag.hpp
+    profkit/collect/run_ahead_limiter.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
     profkit/collect/host_probe.hpp
@@ -141,7 +141,7 @@ set(PROFKIT_HEADERS
     profkit/profile/journal_reader.hpp
     profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
-    profkit/profile/new_file.hpp
+    profkit/profile/atomic_file.hpp
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
     profkit/profile/profile_builder.hpp
@@ -174,9 +174,9 @@ set(PROFKIT_HEADERS
     profkit/record/thread_log.hpp
     profkit/record/thread_pointer.hpp
     profkit/record/thread_registry.hpp
-    profkit/record/thread_rest.hpp
+    profkit/record/default_scope.hpp
     profkit/record/ticks.hpp
-    profkit/record/unusual_scope.hpp
+    profkit/record/slow_path.hpp
     profkit/record/waker.hpp
     profkit/record/wrong_end.hpp
     profkit/report/adopted_table.hpp

@@ -269,7 +269,7 @@ class libtorch_bridge {
   static void charge_rest(thread_state& thread, profkit::scope_token under) noexcept {
     std::uint64_t const call = calls_begun_.load(std::memory_order_relaxed);
     if (!under || thread.rest_call == call || profkit::scope_token::current()) return;
-    profkit::charge_thread_to(accumulation_role_, under);
+    profkit::set_default_scope(accumulation_role_, under);
     thread.rest_call = call;
   }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /// @file
-/// The code of sessions and reports, for a program of many translation units: one includes this header, all others define
-/// `PROFKIT_CODE_ELSEWHERE`, and compile several times as fast.
+/// @brief The implementation of sessions and reports, for programs with many translation units. One unit includes this header; all others
+/// define `PROFKIT_CODE_ELSEWHERE` and compile several times as fast.
 
 #include "report/make_report.hpp"
 #include "report/report_code.hpp"

@@ -2,7 +2,8 @@
 #pragma once
 
 /// @file
-/// What needs CUPTI: the kernels that the devices ran. Link `profkit::cupti`; libcupti itself is opened at run time.
+/// @brief Features that need CUPTI: the kernels that the devices ran. Link `profkit::cupti`. libcupti is opened at run time, so the program
+/// also starts on a machine without it.
 ///
 ///     session.collect(profkit::cupti_kernels());
 

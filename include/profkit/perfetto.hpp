@@ -2,8 +2,8 @@
 #pragma once
 
 /// @file
-/// Perfetto's own trace format. Include it in one translation unit of a program and link `profkit::perfetto`: from there on, wherever
-/// `trace.json` is written (`report::write`, `report::write_trace`, `PROFKIT=trace`), `trace.pftrace` is written beside it.
+/// @brief Traces in Perfetto's own format. Include this header in one translation unit and link `profkit::perfetto`. Then every function
+/// that writes `trace.json` (`report::write`, `report::write_trace`, `PROFKIT=trace`) also writes `trace.pftrace` beside it.
 ///
 ///     profkit::write_pftrace(report, "run.pftrace");
 
@@ -22,27 +22,30 @@
 
 namespace profkit {
 
-/// Writes the last measured steps of what was recorded.
-/// @throws profkit::error that names the file.
-inline void write_pftrace(profile const& of, std::filesystem::path const& path, std::uint64_t steps = 3) {
-  write_pftrace(of, attribute(of), steps, path);
+/// @brief Writes the last measured steps of a profile as a Perfetto trace.
+/// @param profile what was recorded.
+/// @param path the file; it is replaced as a whole or not at all.
+/// @param steps number of measured steps, counted from the end.
+/// @throws profkit::error that names the file and the reason.
+inline void write_pftrace(profile const& profile, std::filesystem::path const& path, std::uint64_t steps = 3) {
+  write_pftrace(profile, attribute(profile), steps, path);
 }
 
-/// The same of the profile of a report.
-inline void write_pftrace(report const& of, std::filesystem::path const& path, std::uint64_t steps = 3) {
-  write_pftrace(of.profile(), path, steps);
+/// @brief Writes the last measured steps of the profile of a report, like the overload for a profile.
+inline void write_pftrace(report const& report, std::filesystem::path const& path, std::uint64_t steps = 3) {
+  write_pftrace(report.profile(), path, steps);
 }
 
 namespace detail {
 
 inline bool install_compact_trace() noexcept {
-  write_compact_trace = [](profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
-    write_pftrace(of, launched, steps, path);
+  write_compact_trace = [](profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
+    write_pftrace(profile, launched, steps, path);
   };
   return true;
 }
 
-/// Initialised before `main`, once per program, in whatever translation unit includes this header.
+/// Initialised before `main`, once per program, by the translation unit that includes this header.
 __attribute__((visibility("default"))) inline bool const compact_trace_is_installed = install_compact_trace();
 
 }  // namespace detail

@@ -2,8 +2,8 @@
 #pragma once
 
 /// @file
-/// Host ranges, NVTX, sessions and reports: include it in one translation unit of a program, usually that of `main`. From there it
-/// switches NVTX on for the whole program. Everywhere else `scope.hpp` is enough, and much lighter.
+/// @brief Everything for the host: scopes, NVTX, sessions and reports. Include it in one translation unit of a program, usually that of
+/// `main`. That unit enables NVTX for the whole program. All other units need only `scope.hpp`, which compiles much faster.
 
 #include "collect/host_memory.hpp"
 #include "collect/measured_roof.hpp"

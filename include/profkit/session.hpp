@@ -18,29 +18,34 @@
 
 namespace profkit {
 
-/// Records from its construction to `report()` or its end. One per process at a time; steps, `collect` and `report` belong to the
-/// thread that made it, scopes and `snapshot` to any thread.
+/// @brief Records from its construction until `report()` or its destruction.
 ///
-/// With a tool attached that listens to NVTX, the range `measure_loop` of the domain `profkit` is open from just before the first measured
-/// step until the session stops. It is a range of the process (start/end): those of scopes nest as they do without it.
+/// One session per process at a time. Use steps, `collect` and `report` only on the thread that created the session; scopes and `snapshot`
+/// on any thread.
+///
+/// While a tool that listens to NVTX is attached, the range `measure_loop` of the domain `profkit` is open from just before the first
+/// measured step until the session stops. It is a process range (start/end), so ranges of scopes nest as usual.
 ///
 ///     profkit::session session{options};
 ///     for (profkit::step step : session) { ... }
 ///     fmt::print("{}\n", session.report());
 class session final : public step_loop {
  public:
-  /// @throws profkit::error if another session runs, or the file of `options::journal` cannot be made and it is not `PROFKIT` that asks for
-  /// it.
+  /// @brief Starts recording.
+  /// @param wanted the options; by default those of the environment variable `PROFKIT`.
+  /// @throws profkit::error if another session runs, or if the file of `options::journal` cannot be created. If `PROFKIT` names that file,
+  /// the session starts without a journal and the report states the reason.
   explicit session(options wanted = options::from_env()) : session{detail::session_code<void>::make(std::move(wanted))} {}
 
-  /// Stops; prints and writes the report, and the trace, if the options say so. Errors go to stderr. A step that is open counts as
-  /// abandoned. The same happens when the program calls `exit` and the session is still there.
+  /// @brief Stops recording, then prints and writes the report and the trace if the options ask for them. Errors go to stderr. An open
+  /// step counts as abandoned. The same happens if the program calls `exit` while the session exists.
   ~session() override {
     if (core_->end()) delete core_;
   }
 
-  /// Takes a collector: `session.collect(profkit::host_memory())`. One that cannot work says so in the report.
-  /// @return the collector, which the session owns.
+  /// @brief Adds a collector: `session.collect(profkit::host_memory())`. If the collector cannot work, the report states the reason.
+  /// @param collector an rvalue; the session takes ownership.
+  /// @return the collector, owned by the session.
   template <class Collector>
   std::remove_reference_t<Collector>& collect(Collector&& collector) {
     static_assert(!std::is_lvalue_reference_v<Collector>, "the session owns its collectors: pass a temporary, or std::move");
@@ -50,52 +55,52 @@ class session final : public step_loop {
     return result;
   }
 
-  /// Stops, drains and analyses. May wait up to 5 seconds for the GPU to complete what was timed. Does not synchronise the device, except
-  /// that a collector of kernels waits until it has done its work.
-  /// Called again, gives the same report.
-  /// In the child of a `fork` it says that the session belongs to the parent, and has nothing else.
+  /// @brief Stops recording, drains and analyses. Later calls return the same report.
+  ///
+  /// Waits up to 5 seconds for pending CUDA events. Does not synchronise the device, unless a kernel collector is used: it waits until the
+  /// devices are idle. In the child of a `fork` the report is empty and states that the session belongs to the parent.
   /// @throws profkit::error if a step is open.
   profkit::report report() { return core_->report(); }
 
-  /// What has been recorded so far, as a report; the session goes on. From any thread, inside a step, too. Covers the steps that ended
-  /// before the call, with as much of their GPU work as has arrived: `quality_record::snapshot` says what is missing, and the report does.
-  /// Does not synchronise the device.
+  /// @brief Returns a report of everything recorded so far; the session continues. May be called on any thread, also inside a step.
   ///
-  /// No thread of the program is stopped. The caller waits some 20 ms until the logs are read, then copies and analyses the profile, which
-  /// takes memory and time in proportion to what was recorded: for 10 million scopes 0.3 s. Calls on several threads copy one after the
-  /// other.
+  /// Covers the steps that ended before the call, with the GPU work that has arrived. The report and `quality_record::snapshot` state what
+  /// is missing. Does not synchronise the device and stops no thread of the program.
   ///
-  /// When the session has ended it is `report()`. In the child of a `fork` it has nothing.
+  /// The caller waits about 20 ms until the logs are read, then copies and analyses the profile. Memory and time are proportional to what
+  /// was recorded: 0.3 s for 10 million scopes. Concurrent calls copy one after the other.
+  ///
+  /// After the end of the session it returns the same as `report()`. In the child of a `fork` the report is empty.
   /// @throws profkit::error if a collector calls it on the session's own thread.
   profkit::report snapshot() { return core_->snapshot(); }
 
-  /// Whether one more step is wanted, for loops that make their steps themselves: `while (session.wants_step())`. `warmup_steps` and
-  /// `measured_steps` are; with `steps=auto`, as many as it takes to know their mean.
+  /// @brief Whether another step is needed, for loops that create their own steps: `while (session.wants_step())`. True for
+  /// `warmup_steps` + `measured_steps` steps, or with `steps=auto` until the mean is known.
   [[nodiscard]] bool wants_step() const noexcept { return !core_->has_enough() && core_->next_step() < core_->wanted_steps(); }
 
-  /// Of the range-for. Dereferenced, it makes the step.
+  /// @brief The iterator of the range-for. Dereferencing it begins a step.
   class iterator {
    public:
     /// @param loop borrowed.
-    /// @param left how many steps at most.
+    /// @param left maximum number of steps.
     iterator(detail::session_core* loop, std::uint64_t left) noexcept : loop_{loop}, left_{left} {}
-    /// Begins the step.
+    /// @brief Begins the step.
     [[nodiscard]] step operator*() const { return step{*loop_}; }
-    /// One step less is left.
+    /// @brief Counts one step.
     iterator& operator++() noexcept {
       --left_;
       return *this;
     }
-    /// Also false when enough was measured (`steps=auto`).
+    /// @brief Whether steps are left. With `steps=auto`, also false once the mean is known.
     [[nodiscard]] bool operator!=(iterator const& other) const noexcept { return left_ != other.left_ && !loop_->has_enough(); }
 
    private:
     detail::session_core* loop_;
     std::uint64_t left_;
   };
-  /// For the range-for: `warmup_steps` and `measured_steps`, or with `steps=auto` as many as it takes.
+  /// @brief For the range-for: `warmup_steps` + `measured_steps` steps, or with `steps=auto` until the mean is known.
   [[nodiscard]] iterator begin() noexcept { return {core_, core_->wanted_steps()}; }
-  /// For the range-for.
+  /// @brief The end of the range-for.
   [[nodiscard]] iterator end() noexcept { return {core_, 0}; }
 
  private:
@@ -104,7 +109,7 @@ class session final : public step_loop {
   detail::raw_step begin_step() override { return core_->begin_step(); }
   void end_step(detail::raw_step const& done) noexcept override { core_->end_step(done); }
 
-  detail::session_core* core_;  ///< owned; outlives the session where `session_core::end` says so
+  detail::session_core* core_;  ///< owned; outlives the session if `session_core::end` returns false
 };
 
 }  // namespace profkit

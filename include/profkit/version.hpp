@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// The version of profkit. CMakeLists.txt reads it from here.
+/// @file
+/// @brief The version of profkit. CMakeLists.txt reads it from here.
+
+/// @brief Changes with incompatible changes of the public interface.
 #define PROFKIT_VERSION_MAJOR 0
+/// @brief Changes with new features.
 #define PROFKIT_VERSION_MINOR 1
+/// @brief Changes with corrections.
 #define PROFKIT_VERSION_PATCH 0
 
 namespace profkit {
 
-/// The same version as text, as it stands in `report.json`.
+/// @brief The version as text, as written to `report.json`.
 inline constexpr char const* version = "0.1.0";
 
 }  // namespace profkit

@@ -22,7 +22,7 @@ void see() noexcept {
   seen().emplace_back(open ? open.node()->where().name : "-");
 }
 
-profkit::site& rest_site() {
+profkit::site& default_site() {
   static profkit::site value{"rest", __FILE__, __LINE__};
   return value;
 }
@@ -81,7 +81,7 @@ TEST_CASE("there is one listener at a time, for all threads", "[scope_listener]"
   CHECK(calls == 2);  // without a session, too
 }
 
-TEST_CASE("what a thread launches outside scopes belongs where it was said, from there on", "[thread_rest]") {
+TEST_CASE("what a thread launches outside scopes belongs where it was said, from there on", "[default_scope]") {
   profkit::session session{plain_options()};
   {
     profkit::step step{session};
@@ -90,8 +90,8 @@ TEST_CASE("what a thread launches outside scopes belongs where it was said, from
     std::thread{[&] {
       { PROF_SCOPE("first"); }
       CHECK_FALSE(profkit::scope_token::of_launches());
-      profkit::charge_thread_to(rest_site(), under);
-      profkit::charge_thread_to(rest_site(), under);
+      profkit::set_default_scope(default_site(), under);
+      profkit::set_default_scope(default_site(), under);
       CHECK(profkit::scope_token::of_launches().node() != nullptr);
       CHECK_FALSE(profkit::scope_token::current());
       PROF_SCOPE("second");
@@ -111,9 +111,9 @@ TEST_CASE("what a thread launches outside scopes belongs where it was said, from
   }
 }
 
-TEST_CASE("without a session nothing is said of a thread's rest", "[thread_rest]") {
+TEST_CASE("without a session nothing is said of a thread's rest", "[default_scope]") {
   std::thread{[] {
-    profkit::charge_thread_to(rest_site(), {});
+    profkit::set_default_scope(default_site(), {});
     CHECK_FALSE(profkit::scope_token::of_launches());
   }}.join();
 }

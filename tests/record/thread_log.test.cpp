@@ -262,7 +262,7 @@ TEST_CASE("threads that come and go use the same memory again", "[log]") {
 TEST_CASE("threads past the bound of logs are counted, and recorded again when logs have been read", "[log]") {
   profkit::options options = plain_options(0, 2);
   options.log_slots_per_thread = 3072;
-  auto& bound = profkit::detail::most_logs;
+  auto& bound = profkit::detail::max_logs;
   std::uint32_t const usual = bound;
   constexpr std::uint64_t threads = 50;
   profkit::session session{options};

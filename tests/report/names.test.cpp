@@ -118,8 +118,8 @@ TEST_CASE("the part of a line is one line that a terminal shows as it is", "[nam
   CHECK(one_line("\xff") == "\xef\xbf\xbd");
   CHECK(one_line("\xc2") == "\xef\xbf\xbd");
   CHECK(one_line("").empty());
-  CHECK(one_line(std::string(100'000, 'x')).size() == profkit::detail::longest_shown_text);
-  CHECK(one_line(std::string(100'000, '\x80')).size() < 4 * profkit::detail::longest_shown_text);
+  CHECK(one_line(std::string(100'000, 'x')).size() == profkit::detail::max_shown_text);
+  CHECK(one_line(std::string(100'000, '\x80')).size() < 4 * profkit::detail::max_shown_text);
 }
 
 TEST_CASE("a table has a line for each row whatever is in its cells, and CSV gives the cells back", "[names]") {

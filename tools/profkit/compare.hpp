@@ -176,16 +176,16 @@ class comparer {
     };
     differ("host", &run_figures::host);
     differ("GPU", &run_figures::gpu);
-    constexpr std::size_t most_doubts = 8;
+    constexpr std::size_t max_doubts = 8;
     std::size_t doubts = 0;
     for (auto const* const side : {&a_, &b_}) {
       for (run_figures const& run : *side) {
         for (std::string const& doubt : run.doubts) {
-          if (++doubts <= most_doubts) result_.notes.push_back(run.file + ": " + doubt);
+          if (++doubts <= max_doubts) result_.notes.push_back(run.file + ": " + doubt);
         }
       }
     }
-    if (doubts > most_doubts) result_.notes.push_back(std::to_string(doubts - most_doubts) + " more of this kind");
+    if (doubts > max_doubts) result_.notes.push_back(std::to_string(doubts - max_doubts) + " more of this kind");
   }
 
   std::vector<run_figures> const& a_;

@@ -177,16 +177,16 @@ inline std::string machine_text(comparison const& of) {
   if (of.says() != decision::outcome::undecided) return text;
   text +=
       fmt::format("profkit compare: undecided: these runs do not show whether B is slower by {} or more\n", detail::plain_percent(limit));
-  constexpr std::size_t most_shown = 5;
-  for (std::size_t i = 0; i < std::min(of.open.size(), most_shown); ++i) {
+  constexpr std::size_t max_shown = 5;
+  for (std::size_t i = 0; i < std::min(of.open.size(), max_shown); ++i) {
     text += fmt::format("  {}: {}, 90 % interval {}\n", title(*of.open[i]), detail::percent_of(of.open[i]->change),
                         detail::percent_of(of.open[i]->own));
   }
-  if (of.open.size() > most_shown) text += fmt::format("  and {} more rows\n", of.open.size() - most_shown);
+  if (of.open.size() > max_shown) text += fmt::format("  and {} more rows\n", of.open.size() - max_shown);
   double spread = 0.0;
   for (comparison_row const* const row : of.open) spread = std::max(spread, row->spread.value_or(0.0));
   text += fmt::format("  estimate: {} runs a side would decide (runs differ by {:.1f} %, {}; power 80 %)\n",
-                      of.runs ? "about " + std::to_string(*of.runs) : "more than " + std::to_string(most_runs), 100.0 * spread,
+                      of.runs ? "about " + std::to_string(*of.runs) : "more than " + std::to_string(max_runs), 100.0 * spread,
                       is_noise_measured ? "as these runs show" : "which is assumed");
   if (of.do_machines_differ) text += "  the machines differ by more than the limit: run A and B on one machine, in turns\n";
   return text;

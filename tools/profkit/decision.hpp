@@ -26,7 +26,7 @@ struct decision {
   [[nodiscard]] outcome says() const { return !too_slow.empty() ? outcome::fails : !open.empty() ? outcome::undecided : outcome::passes; }
 };
 
-inline constexpr std::size_t most_runs = 1000;
+inline constexpr std::size_t max_runs = 1000;
 
 /// Whether a row is slower by at least `limit`: its whole range is.
 [[nodiscard]] inline bool is_slower_by(comparison_row const& row, double limit) {
@@ -38,11 +38,11 @@ inline constexpr std::size_t most_runs = 1000;
 /// the spread between runs as known.
 /// Source: J. Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988), chapter 2.
 /// @param spread standard deviation between runs, as a share of the mean.
-/// @return none if more than `most_runs`.
+/// @return none if more than `max_runs`.
 [[nodiscard]] inline std::optional<std::size_t> runs_to_decide(double spread, double limit) {
   constexpr double power = 0.8416;  // quantile of the normal distribution
   double const distance = std::log1p(limit);
-  for (std::size_t runs = 2; runs <= most_runs; ++runs) {
+  for (std::size_t runs = 2; runs <= max_runs; ++runs) {
     auto const n = static_cast<double>(runs);
     double const t = profkit::student_quantile(0.9, 2.0 * n - 2.0);
     if ((t + power) * spread * std::sqrt(2.0 / n) <= distance) return runs;
@@ -85,10 +85,10 @@ inline bool counts_for_limit(comparison_row const& row, comparison const& of, st
         log_range const machine = of.machine->effect();
         if (machine.high - machine.low >= std::log1p(limit)) result.do_machines_differ = true;
       }
-      runs = std::max(runs, runs_to_decide(*row.spread, limit).value_or(most_runs + 1));
+      runs = std::max(runs, runs_to_decide(*row.spread, limit).value_or(max_runs + 1));
     }
   }
-  if (!result.open.empty() && runs <= most_runs) result.runs = runs;
+  if (!result.open.empty() && runs <= max_runs) result.runs = runs;
   return result;
 }
 

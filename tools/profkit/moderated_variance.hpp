@@ -78,12 +78,12 @@ inline double inverse_trigamma(double y) noexcept {
 }
 
 /// A row's own variance, drawn towards the prior: the posterior mean of Smyth (2004), section 5.
-/// @param most_freedom of all rows of the prior together: it is an estimate, too.
-[[nodiscard]] inline variance_prior moderate(double variance, double freedom, variance_prior const& prior, double most_freedom) {
+/// @param max_freedom of all rows of the prior together: it is an estimate, too.
+[[nodiscard]] inline variance_prior moderate(double variance, double freedom, variance_prior const& prior, double max_freedom) {
   if (prior.freedom <= 0.0) return {variance, freedom};
-  if (std::isinf(prior.freedom)) return {prior.variance, std::max(freedom, most_freedom)};
+  if (std::isinf(prior.freedom)) return {prior.variance, std::max(freedom, max_freedom)};
   double const together = prior.freedom + freedom;
-  return {(prior.freedom * prior.variance + freedom * variance) / together, std::max(freedom, std::min(together, most_freedom))};
+  return {(prior.freedom * prior.variance + freedom * variance) / together, std::max(freedom, std::min(together, max_freedom))};
 }
 
 }  // namespace profkit_program

@@ -174,7 +174,7 @@ class row_family {
     if (runs_freedom_ > 0.0) {
       for (std::size_t const part : parts_) variances.push_back(product(all[part], all[part]) / runs_freedom_);
     }
-    double const most_freedom = runs_freedom_ * static_cast<double>(variances.size());
+    double const max_freedom = runs_freedom_ * static_cast<double>(variances.size());
     variance_prior const prior = runs_freedom_ > 0.0 ? fit_variance_prior(std::move(variances), runs_freedom_) : variance_prior{};
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       family_row const& row = rows_[i];
@@ -186,7 +186,7 @@ class row_family {
       noise.runs_freedom = runs_freedom_;
       if (runs_freedom_ > 0.0) {
         double const variance = product(all[i], all[i]) / runs_freedom_;
-        variance_prior const own = moderate(variance, runs_freedom_, prior, most_freedom);
+        variance_prior const own = moderate(variance, runs_freedom_, prior, max_freedom);
         noise.variance = own.variance;
         noise.freedom = own.freedom;
       }

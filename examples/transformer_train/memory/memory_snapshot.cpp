@@ -23,14 +23,14 @@ namespace trainer {
 namespace {
 
 /// The viewer passes all events of a device as arguments of one JavaScript call, of which Safari takes 65,536.
-constexpr std::size_t most_events = 60'000;
-constexpr std::size_t most_samples = std::size_t{1} << 18U;
+constexpr std::size_t max_events = 60'000;
+constexpr std::size_t max_samples = std::size_t{1} << 18U;
 
 /// @param what "all" events, or none: then what was recorded is dropped.
 void record_history(std::optional<std::string> const& what) {
   // Without stacks: each would be walked at its allocation, and looked up in libraries of gigabytes when it is written.
   std::optional<std::string> const context;
-  torch::cuda::_record_memory_history(what, context, "python", most_events, /*clearHistory=*/true);
+  torch::cuda::_record_memory_history(what, context, "python", max_events, /*clearHistory=*/true);
 }
 
 /// Outlives the recorder if memory runs out while that ends.
@@ -44,7 +44,7 @@ struct recording {
 class memory_recorder::state {
  public:
   state()
-      : log_{std::make_shared<allocation_log>(c10::Device{c10::kCUDA, 0}, most_samples)},
+      : log_{std::make_shared<allocation_log>(c10::Device{c10::kCUDA, 0}, max_samples)},
         recording_{std::make_shared<recording>()},
         current_{c10::DebugInfoKind::PROFILER_STATE, log_} {
     record_history("all");

@@ -13,7 +13,8 @@
 
 namespace profkit::detail {
 
-/// The collectors of a session. One that throws says why from then on, and is left alone. `add` is called while nobody else uses the list.
+/// The collectors of a session. A collector that throws gets the reason as its status and is not called again. `add` must not run at the
+/// same time as another function.
 class collector_list {
  public:
   collector& add(std::unique_ptr<collector> taken) {
@@ -21,7 +22,7 @@ class collector_list {
     return *all_.back();
   }
 
-  /// For every one that works.
+  /// Calls a function for each working collector.
   template <class Call>
   void for_each(Call&& call) noexcept {
     for (auto const& each : all_) {
@@ -40,8 +41,8 @@ class collector_list {
     }
   }
 
-  /// Adds what is complete to the profile.
-  /// @param flushes whether to call `collector::flush`, too.
+  /// Drains all working collectors.
+  /// @param flushes whether to call `collector::flush` too.
   void drain(profile_builder& into, bool last, bool flushes) noexcept {
     for_each([&](collector& each) {
       each.drain(into, last);
@@ -49,12 +50,12 @@ class collector_list {
     });
   }
 
-  /// Whether one that works adds to `profile::gpu_steps`.
+  /// Whether a working collector adds GPU step times.
   [[nodiscard]] bool time_steps() const noexcept {
     return std::any_of(all_.begin(), all_.end(), [](auto const& each) { return each->status().works && each->times_steps(); });
   }
 
-  /// The outcome of each.
+  /// The outcome of each collector.
   [[nodiscard]] std::vector<collector_record> describe() const {
     std::vector<collector_record> result;
     for (auto const& each : all_) {

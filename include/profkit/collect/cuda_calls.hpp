@@ -8,8 +8,8 @@
 
 namespace profkit::detail {
 
-/// Every function of the CUDA runtime that profkit calls, and of the driver those that it calls often: in one table, so that a test can
-/// make each of them fail. Named as in CUDA's headers.
+/// The functions of the CUDA runtime that profkit calls, and the driver functions that it calls often. A table, so that tests can make each
+/// of them fail. Named as in CUDA's headers.
 struct cuda_calls {
   cudaError_t (*get_last_error)() = ::cudaGetLastError;
   cudaError_t (*peek_at_last_error)() = ::cudaPeekAtLastError;
@@ -26,9 +26,8 @@ struct cuda_calls {
   cudaError_t (*event_elapsed_time)(float*, cudaEvent_t, cudaEvent_t) = ::cudaEventElapsedTime;
   cudaError_t (*thread_exchange_stream_capture_mode)(cudaStreamCaptureMode*) = ::cudaThreadExchangeStreamCaptureMode;
 
-  // The driver's own, for what a GPU scope and a timed step do: on an H200 host two events take 0.89 of the time that they take through the
-  // runtime, and the questions beside them a quarter; and they leave the runtime's last error alone. Null before `find_stream_calls`, and
-  // without a driver.
+  // Driver functions for GPU scopes and timed steps. On an H200 host, two events take 0.89 times as long as through the runtime, and the
+  // queries beside them a quarter. They do not change the runtime's last error. Null before `find_stream_calls` and without a driver.
   CUresult (*event_record)(CUevent, CUstream) = nullptr;
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
   CUresult (*ctx_get_current)(CUcontext*) = nullptr;

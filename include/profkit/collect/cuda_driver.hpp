@@ -11,10 +11,10 @@
 
 namespace profkit::detail {
 
-/// The few functions of the CUDA driver that the collectors need, opened at run time: a program starts without a driver.
+/// The functions of the CUDA driver that collectors need, opened at run time, so that programs start without a driver.
 class cuda_driver {
  public:
-  /// Opens the driver and initialises it. Once CUDA is initialised, a tool that came with the program has CUPTI already.
+  /// Opens and initialises the driver. A tool that started the program has taken CUPTI once CUDA is initialised.
   /// @throws profkit::error if there is no driver, or no device.
   cuda_driver() {
     void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -32,9 +32,9 @@ class cuda_driver {
     check(init_(0), "cuInit");
   }
 
-  /// Waits until every device that the CUDA runtime uses in this process has done its work.
+  /// Synchronises every device that the CUDA runtime uses in this process.
   void synchronize_devices() const noexcept {
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;  // a capture that is under way elsewhere stays valid
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;  // keeps a stream capture on another thread valid
     bool const has_exchanged = exchange_capture_mode_(&mode) == CUDA_SUCCESS;
     int devices = 0;
     if (device_get_count_(&devices) != CUDA_SUCCESS) devices = 0;

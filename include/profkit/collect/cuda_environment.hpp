@@ -15,7 +15,7 @@ namespace profkit::detail {
 /// `13000` -> "13.0"
 inline std::string cuda_version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
-/// Says which device this is. Initialises CUDA on the current device if nothing has yet.
+/// Describes the current device. Initialises CUDA on it if necessary.
 /// @return the current device.
 /// @throws profkit::error if there is no usable device or driver.
 inline int describe_cuda(environment_record& into) {
@@ -33,7 +33,7 @@ inline int describe_cuda(environment_record& into) {
   return device;
 }
 
-/// Memory in use on the current device, by this process and by all others; 0 if the device cannot be asked.
+/// Memory in use on the current device, by all processes, in bytes; 0 if it cannot be queried.
 inline std::uint64_t used_device_memory() noexcept {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;

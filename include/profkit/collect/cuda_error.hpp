@@ -10,27 +10,28 @@
 
 namespace profkit::detail {
 
-/// Clears the error of a call that failed.
+/// Whether a call succeeded. Clears the error of a failed call.
 inline bool succeeded(cudaError_t status) noexcept {
   if (status == cudaSuccess) return true;
   static_cast<void>(cuda.get_last_error());
   return false;
 }
 
-/// @throws profkit::error with the status, the call and CUDA's own words, unless the call succeeded. Clears the error.
+/// Clears the error of a failed call.
+/// @throws profkit::error with the call, CUDA's description and the status, unless the call succeeded.
 inline void cuda_check(cudaError_t status, char const* call) {
   if (succeeded(status)) return;
   throw error{std::string{call} + ": " + ::cudaGetErrorString(status) + " (" + ::cudaGetErrorName(status) + ")", static_cast<int>(status)};
 }
 
-/// Whether the program has an error of its own that it has not looked at yet. A failing call of ours, or one that is merely not
-/// ready, would take its place.
+/// Whether the last CUDA error belongs to the program, which has not read it yet. A failing call of profkit, or one that returns
+/// cudaErrorNotReady, would overwrite it.
 inline bool has_unseen_cuda_error() noexcept {
   cudaError_t const status = cuda.peek_at_last_error();
   return status != cudaSuccess && status != cudaErrorNotReady;
 }
 
-/// While it lives, calls of this thread that a capture elsewhere would forbid (querying and creating events) are allowed.
+/// During its lifetime, this thread may query and create events although another thread captures a stream.
 /// Source: CUDA runtime API, `cudaThreadExchangeStreamCaptureMode`.
 class relaxed_capture_mode {
  public:

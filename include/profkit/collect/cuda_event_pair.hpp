@@ -13,7 +13,7 @@
 
 namespace profkit::detail {
 
-/// Owns a CUDA event with timing, of the device that is current when it is made.
+/// Owns a CUDA event with timing, on the device that is current at construction.
 class cuda_event {
  public:
   /// @throws profkit::error
@@ -26,7 +26,7 @@ class cuda_event {
     std::swap(event_, other.event_);
     return *this;
   }
-  /// Fails quietly once the driver has shut down.
+  /// Failures are ignored: the driver may have shut down.
   ~cuda_event() {
     if (event_ != nullptr) static_cast<void>(succeeded(cuda.event_destroy(event_)));
   }
@@ -42,7 +42,7 @@ class cuda_event {
   cudaEvent_t event_ = nullptr;
 };
 
-/// The beginning and the end of something on a stream.
+/// Two events that time a part of a stream.
 struct cuda_event_pair {
   cuda_event begin;
   cuda_event end;
@@ -57,13 +57,13 @@ struct cuda_event_pair {
       duration = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>{elapsed});
       return state::ready;
     }
-    static_cast<void>(cuda.get_last_error());  // cudaErrorNotReady is kept as the last error, too
+    static_cast<void>(cuda.get_last_error());  // cudaErrorNotReady also becomes the last error
     return status == cudaErrorNotReady ? state::pending : state::failed;
   }
 };
 
-/// Calls `poll` until it says that nothing is pending, for at most 5 seconds: at the end of a session, where the host may be ahead of the
-/// device. Does not synchronise it.
+/// Calls `poll` until nothing is pending, for at most 5 seconds. For the end of a session, when the host may be ahead of the device. Does
+/// not synchronise the device.
 template <class Poll>
 void poll_at_end(Poll&& poll) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};

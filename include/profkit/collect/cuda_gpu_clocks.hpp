@@ -19,18 +19,25 @@
 
 namespace profkit {
 
-/// What the current device's clocks run at, why not faster, its power and temperature, read with NVML between steps: after the first
-/// measured step, then at most every 50 ms and so seldom that reading takes at most a hundredth of the time, and when the session ends, if
-/// that is soon after its last step. Does not synchronise the device. The report then says `throttled` where that is so. A session should
-/// take it after a `cuda_step_timer`, whose end of a step would wait for the reading otherwise.
+/// @brief Reads the SM clock, throttle reasons, power and temperature of the current device with NVML. The verdict `throttled` needs it.
+///
+/// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time, and at the end of the session
+/// if that is within 50 ms of the last step. Does not synchronise the device.
+///
+/// Add it after a `cuda_step_timer`; otherwise the event at the end of a step waits for the reading.
+/// Source: NVML API Reference.
 class gpu_clocks final : public collector {
  public:
+  /// @brief "gpu clocks".
   [[nodiscard]] std::string_view name() const noexcept override { return "gpu clocks"; }
+  /// @brief `collector_kind::gpu_clocks`.
   [[nodiscard]] collector_kind kind() const noexcept override { return collector_kind::gpu_clocks; }
 
+  /// @brief Stores the clock of the session.
   void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
 
-  /// @throws profkit::error if there is no usable device, no NVML, or the device does not say what its clocks run at.
+  /// @brief Opens NVML and reads once.
+  /// @throws profkit::error if there is no usable device, no NVML, or the device does not report its clocks.
   void start(profile_builder& into) override {
     device_ = detail::describe_cuda(into.environment());
     char bus_id[32] = {};
@@ -41,7 +48,8 @@ class gpu_clocks final : public collector {
     static_cast<void>(read(0));
   }
 
-  /// @throws profkit::error if the device does not say any more what its clocks run at.
+  /// @brief Reads the device if a reading is due.
+  /// @throws profkit::error if the device stopped reporting its clocks.
   void after_step(step_record const& step) override {
     if (step.is_excluded) return;
     auto const now = std::chrono::steady_clock::now();
@@ -52,9 +60,10 @@ class gpu_clocks final : public collector {
     keep(read(step.index));
     last_step_.reset();
     auto const end = std::chrono::steady_clock::now();
-    next_reading_ = end + std::max<std::chrono::steady_clock::duration>(shortest_interval, 100 * (end - now));
+    next_reading_ = end + std::max<std::chrono::steady_clock::duration>(min_interval, 100 * (end - now));
   }
 
+  /// @brief Adds the readings to the profile.
   void drain(profile_builder& into, bool last) override {
     if (last && ended_recently() && !last_step_->warmup) keep(read(last_step_->index));
     std::lock_guard<detail::own_mutex> const lock{mutex_};
@@ -62,6 +71,7 @@ class gpu_clocks final : public collector {
     records_.clear();
   }
 
+  /// @brief Closes NVML.
   void stop() override { nvml_.reset(); }
 
  private:
@@ -71,9 +81,9 @@ class gpu_clocks final : public collector {
     bool warmup = false;
   };
 
-  static constexpr std::chrono::milliseconds shortest_interval{50};
+  static constexpr std::chrono::milliseconds min_interval{50};
 
-  [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < shortest_interval; }
+  [[nodiscard]] bool ended_recently() const { return last_step_ && std::chrono::steady_clock::now() - last_step_->end < min_interval; }
 
   void keep(device_clock_record const& reading) {
     std::lock_guard<detail::own_mutex> const lock{mutex_};
@@ -98,7 +108,7 @@ class gpu_clocks final : public collector {
   std::int32_t device_ = 0;
   unsigned highest_sm_mhz_ = 0;
   bool has_measured_ = false;
-  std::optional<ended_step> last_step_;  ///< none if the clocks were read after it
+  std::optional<ended_step> last_step_;  ///< none if a reading followed it
   std::chrono::steady_clock::time_point next_reading_{};
   detail::own_mutex mutex_;
   std::vector<device_clock_record> records_;  ///< under `mutex_`

@@ -11,21 +11,24 @@
 
 namespace profkit {
 
-/// A scope that also records a CUDA event on a stream where it begins and where it ends. Use it through `PROF_GPU_SCOPE`.
+/// @brief A scope that also records a CUDA event on a stream at its beginning and at its end. Use it through `PROF_GPU_SCOPE`.
 ///
-/// Does not synchronise. Under stream capture, without a device or for a stream of another device it is a plain scope, whose GPU
-/// time is n/a. Costs about 2 microseconds while a session runs, no more than a plain scope otherwise.
+/// Does not synchronise the device and never throws. Under stream capture, without a device, or for a stream of another device it is a
+/// plain scope, and its GPU time is n/a. Costs about 2 us while a session runs, otherwise as much as a plain scope. Must not be used in
+/// signal handlers.
 class gpu_scope : private scope {
  public:
-  /// @param where the place in the source.
-  /// @param stream borrowed; work launched on it in between is what is timed.
+  /// @brief Begins the scope and records the first event.
+  /// @param where the source location and name.
+  /// @param stream borrowed; the scope times the work launched on it until the end of the scope.
   [[nodiscard]] gpu_scope(site& where, cudaStream_t stream) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags != 0, 0)) begin_timed(flags, where, stream);
   }
 
-  /// @param where the place in the source.
-  /// @param stream without one it is a plain scope: for programs that also run without a GPU.
+  /// @brief Begins a scope with an optional stream, for programs that also run without a GPU.
+  /// @param where the source location and name.
+  /// @param stream `std::nullopt` for a plain scope.
   [[nodiscard]] gpu_scope(site& where, std::optional<cudaStream_t> stream) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (__builtin_expect(flags == 0, 1)) return;
@@ -36,6 +39,7 @@ class gpu_scope : private scope {
     }
   }
 
+  /// @brief Records the second event and ends the scope.
   ~gpu_scope() {
     if (timing_ != nullptr) detail::finish_gpu_timing(*timing_, stream_);
   }

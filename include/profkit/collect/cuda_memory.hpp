@@ -14,16 +14,19 @@
 
 namespace profkit {
 
-/// Memory in use on the current device, by this process and by all others: `cudaMemGetInfo` knows only the whole device.
-/// It keeps no peak; the report gives the highest of the readings after each step.
+/// @brief Memory in use on the current device, by all processes, read after each step. The report shows the maximum of these readings,
+/// because the device keeps no peak. Source: `cudaMemGetInfo`, which covers the whole device. Does not synchronise the device.
 class cuda_memory final : public memory_source {
  public:
+  /// @brief "cuda device".
   [[nodiscard]] std::string_view name() const noexcept override { return "cuda device"; }
 
+  /// @brief Describes the current device.
   /// @throws profkit::error if there is no usable device.
   void start(profile_builder& into) override { detail::describe_cuda(into.environment()); }
 
-  /// @throws profkit::error if the device cannot be asked.
+  /// @brief Reads the current device.
+  /// @throws profkit::error if the device cannot be queried.
   [[nodiscard]] std::vector<memory_reading> read() override {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
@@ -31,7 +34,8 @@ class cuda_memory final : public memory_source {
     return {{"used (device-wide)", total_bytes - free_bytes, std::nullopt, {}}};
   }
 
-  /// Of the device that is current on the scope's thread. A call of the driver at both ends of a scope: tens of microseconds and more.
+  /// @brief Polls the device that is current on the scope's thread. Costs a driver call at both ends of a scope: tens of microseconds or
+  /// more.
   [[nodiscard]] polled_allocator at_scopes() const noexcept override {
     static site source{"cuda device", __FILE__, __LINE__};
     return {&source, detail::used_device_memory};

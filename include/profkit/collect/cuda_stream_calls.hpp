@@ -21,7 +21,7 @@ void find_stream_call(char const* name, Function*& into) noexcept {
   if (succeeded(status) && found == cudaDriverEntryPointSuccess) into = reinterpret_cast<Function*>(function);
 }
 
-/// To be called on a thread before it uses the others.
+/// Looks up the driver functions. To be called before the functions below.
 inline void find_stream_calls() noexcept {
   static bool const is_done = [] {
     find_stream_call("cuEventRecord", cuda.event_record);
@@ -32,14 +32,15 @@ inline void find_stream_calls() noexcept {
   static_cast<void>(is_done);
 }
 
-/// Whether work on the stream is being captured into a graph, so that it does not run now. A stream that cannot be asked counts.
+/// Whether the stream is being captured into a graph, so that its work does not run now. True if the stream cannot be queried.
 inline bool is_capturing(cudaStream_t stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return cuda.stream_is_capturing == nullptr || cuda.stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/// Of the calling thread. A thread that has none gets that of its device, as with any call of the runtime. @return null without a device.
+/// The CUDA context of the calling thread. A thread without one gets the primary context of its device, as with any runtime call. @return
+/// null without a device.
 inline CUcontext current_cuda_context() noexcept {
   auto const get = cuda.ctx_get_current;
   CUcontext context = nullptr;

@@ -19,7 +19,7 @@ namespace profkit::detail {
 
 struct gpu_timing_log;
 
-/// The events of one GPU scope, used again for the next one on the same thread in the same CUDA context.
+/// The events of one GPU scope. Reused for later GPU scopes of the same thread and CUDA context.
 struct gpu_timing : scope_note {
   cuda_event_pair events;
   CUcontext context = nullptr;
@@ -30,7 +30,7 @@ struct gpu_timing : scope_note {
   gpu_timing* next = nullptr;
 };
 
-/// A stack that any thread may push to and one thread takes as a whole, so that it needs no lock.
+/// A lock-free stack: any thread may push, one thread takes all entries.
 class gpu_timing_stack {
  public:
   void push(gpu_timing& timing) noexcept {
@@ -44,22 +44,22 @@ class gpu_timing_stack {
   gpu_timing* top_ = nullptr;
 };
 
-/// The GPU scopes of one thread. Goes to another thread when its own ends; never freed.
+/// The GPU scopes of one thread. A new thread takes over the log of an ended one. Never freed.
 struct gpu_timing_log {
-  gpu_timing* free = nullptr;  ///< of the owning thread alone
+  gpu_timing* free = nullptr;  ///< used by the owning thread only
   gpu_timing_stack finished;   ///< from the thread to the session
   gpu_timing_stack returned;   ///< from the session to the thread
   bool is_owned = true;
   gpu_timing_log* next = nullptr;
 };
 
-/// What all threads share.
+/// The state that all threads share.
 struct gpu_timing_state {
   gpu_timing_log* logs = nullptr;
   std::uint64_t untimed = 0;
   bool is_listed = false;
   side_log side;
-  gpu_timing* pending = nullptr;  ///< of the session: a list of those that are finished and cannot be read yet, the oldest first
+  gpu_timing* pending = nullptr;  ///< used by the session only: finished timings that cannot be read yet, oldest first
   gpu_timing* newest_pending = nullptr;
   std::uint64_t pending_count = 0;
 };
@@ -72,7 +72,7 @@ inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns);
 inline void reset_gpu_timings();
 inline std::int64_t oldest_gpu_timing();
 
-/// The first GPU scope of the process makes the session drain these logs, too.
+/// Registers these logs for draining. Called by the first GPU scope of the process.
 inline void list_gpu_timings() noexcept {
   if (__atomic_exchange_n(&gpu_timings.is_listed, true, __ATOMIC_ACQ_REL)) return;
   gpu_timings.side = {drain_gpu_timings, reset_gpu_timings, oldest_gpu_timing, __atomic_load_n(&recorder.side_logs, __ATOMIC_RELAXED)};
@@ -103,7 +103,7 @@ inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
   return mine.log = log;
 }
 
-/// Back to the thread that made it.
+/// Returns a timing to the thread that created it.
 inline void give_back_gpu_timing(gpu_timing& timing) noexcept { timing.owner->returned.push(timing); }
 
 inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) noexcept {
@@ -117,7 +117,7 @@ inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) 
   return nullptr;
 }
 
-/// Makes several at once, so that a device that lags behind the host finds enough of them after warm-up.
+/// Creates several timings at once, so that enough exist after warm-up if the device is behind the host.
 inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
   constexpr int batch = 64;
   int device = 0;
@@ -131,13 +131,13 @@ inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
       timing->owner = &log;
       timing->next = log.free;
       log.free = timing;
-    } catch (...) {  // no memory, no device: the scope has no GPU time
+    } catch (...) {  // no memory or no device: the scope has no GPU time
       return;
     }
   }
 }
 
-/// @return null if work on this stream cannot be timed now; that is counted.
+/// @return null, counted as untimed, if work on this stream cannot be timed now.
 inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
   gpu_timing_log* const log = gpu_timing_log_of_this_thread();
   CUcontext const context = log == nullptr ? nullptr : current_cuda_context();
@@ -163,7 +163,7 @@ inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept 
   timing.owner->finished.push(timing);
 }
 
-/// @return whether the session is done with it.
+/// Reads a finished timing if its events are complete. @return whether the session is done with it.
 inline bool read_gpu_timing(gpu_timing& timing, profile_builder& into) {
   if (timing.session != recorder.session) return true;  // of a session that has ended
   if (!timing.resolved) return false;                   // its scope is still in the log of its thread
@@ -193,7 +193,7 @@ inline gpu_timing& take_oldest_pending_gpu_timing() noexcept {
   return oldest;
 }
 
-/// Takes what the threads have finished.
+/// Takes the finished timings of all threads.
 inline void take_finished_gpu_timings() noexcept {
   for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
     gpu_timing* oldest = nullptr;
@@ -205,7 +205,7 @@ inline void take_finished_gpu_timings() noexcept {
   }
 }
 
-/// How many of the pending ones satisfy the condition.
+/// The number of pending timings that satisfy the condition.
 template <class Condition>
 std::uint64_t count_pending_gpu_timings(Condition&& condition) {
   std::uint64_t count = 0;
@@ -213,11 +213,11 @@ std::uint64_t count_pending_gpu_timings(Condition&& condition) {
   return count;
 }
 
-/// How many may wait to be read before reading them takes as long as it takes.
+/// With more pending timings than this, reading may exceed its time limit.
 inline constexpr std::uint64_t max_pending_gpu_timings = 4096;
 
-/// Reads those that are pending, the oldest first, each at most once.
-/// @param goes_on asked before every eighth.
+/// Reads pending timings, oldest first, each at most once.
+/// @param goes_on called before every eighth; stops if it returns false.
 template <class Condition>
 void read_gpu_timings(profile_builder& into, Condition&& goes_on) {
   take_finished_gpu_timings();
@@ -234,21 +234,21 @@ void read_gpu_timings(profile_builder& into, Condition&& goes_on) {
   }
 }
 
-/// Never blocks, except that it waits up to 5 seconds for the device if the session ends. Takes longer than `max_ns` only where more than
-/// `max_pending_gpu_timings` wait: their events take memory.
+/// Drains GPU timings. Never blocks, except for up to 5 seconds at the end of the session. Takes longer than `max_ns` only if more than
+/// `max_pending_gpu_timings` are pending, because their events take memory.
 inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds{max_ns};
   if (max_ns != side_log::until_the_end) {
-    std::uint64_t reads_beyond = 128;  // by eights
+    std::uint64_t reads_beyond = 128;  // counted in groups of eight
     read_gpu_timings(into, [&] {
       return std::chrono::steady_clock::now() < deadline || (gpu_timings.pending_count > max_pending_gpu_timings && reads_beyond-- > 0);
     });
     return;
   }
-  take_finished_gpu_timings();  // to be counted, also if they cannot be read
+  take_finished_gpu_timings();  // counted even if they cannot be read
   poll_at_end([&into] {
     read_gpu_timings(into, [] { return true; });
-    // Those that are not resolved were finished just now, after the logs were drained: they come too late.
+    // Unresolved ones were finished after the logs were drained: too late.
     return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
   });
   into.count(&quality_record::unread_gpu_times,
@@ -256,7 +256,7 @@ inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
   into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
 }
 
-/// Those whose scopes are still in the logs of their threads began after all that was read from there.
+/// Ignores timings whose scopes are still in the logs: they began after everything that was read from there.
 inline std::int64_t oldest_gpu_timing() {
   take_finished_gpu_timings();
   std::int64_t result = std::numeric_limits<std::int64_t>::max();

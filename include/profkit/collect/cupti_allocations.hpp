@@ -13,9 +13,9 @@
 
 namespace profkit::detail {
 
-/// Records the memory that the program asks the driver for and gives back, from CUPTI's callbacks around those calls: `cudaMalloc`,
-/// `cudaMallocAsync`, `cudaFree` and the like come down to them, and so do the segments of an allocator that keeps memory for itself.
-/// Callbacks cost only where such a call is made, and that takes the driver microseconds and more.
+/// Records allocations and releases of driver memory, by CUPTI callbacks around the driver calls. `cudaMalloc`, `cudaMallocAsync`,
+/// `cudaFree` and others end in these calls, and so do the segments of caching allocators. Callbacks cost time only in these calls, which
+/// take microseconds or more.
 class cupti_allocations {
  public:
   static constexpr char const* name = "cuda driver";
@@ -23,7 +23,7 @@ class cupti_allocations {
   /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
   static void on_call(CUpti_CallbackId call, void const* data) noexcept {
     auto const& at = *static_cast<CUpti_CallbackData const*>(data);
-    // Once memory is free another thread may get it: so what is given back is recorded before, what is got after.
+    // Released memory may be allocated by another thread at once, so releases are recorded before the call and allocations after it.
     switch (call) {
       case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2:
         return got<cuMemAlloc_v2_params>(at, [](auto const& with) { return with.bytesize; });
@@ -55,7 +55,8 @@ class cupti_allocations {
     }
   }
 
-  /// @throws profkit::error
+  /// Enables the callbacks.
+  /// @throws profkit::error with the failed call.
   static void enable(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     for (CUpti_CallbackId const call :
          {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, CUPTI_DRIVER_TRACE_CBID_cuMemAllocPitch_v2, CUPTI_DRIVER_TRACE_CBID_cuMemAllocManaged,

@@ -12,14 +12,14 @@
 
 namespace profkit::detail {
 
-/// Memory that CUPTI writes records into.
+/// A buffer for CUPTI records.
 struct cupti_buffer {
   std::uint8_t* bytes = nullptr;
   std::size_t used_bytes = 0;
 };
 
-/// The buffers on their round: free, with CUPTI, full. CUPTI asks for them on the threads that launch and gives them back on any.
-/// There is one per process, never destroyed: CUPTI may give buffers back while the process ends.
+/// The pool of buffers, which are free, in use by CUPTI, or full. CUPTI requests buffers on launching threads and returns them on any
+/// thread. One pool per process, never destroyed, because CUPTI may return buffers while the process exits.
 class cupti_buffers {
  public:
   static constexpr std::size_t buffer_bytes = std::size_t{4} << 20U;  ///< CUPTI's manual recommends 1 to 10 MB
@@ -30,7 +30,7 @@ class cupti_buffers {
     return *buffers;
   }
 
-  /// A buffer full of zeros; null if there is no memory, upon which CUPTI drops records and counts them.
+  /// A zeroed buffer; null if there is no memory: CUPTI then drops and counts records.
   std::uint8_t* take_free() noexcept {
     {
       std::lock_guard<std::mutex> const lock{mutex_};
@@ -51,7 +51,7 @@ class cupti_buffers {
     changed_.notify_all();
   }
 
-  /// Waits for a full buffer. @return nothing once `close` was called and all are taken.
+  /// Waits for a full buffer. @return nothing after `close`, once all full buffers are taken.
   std::optional<cupti_buffer> take_full() {
     std::unique_lock<std::mutex> lock{mutex_};
     changed_.wait(lock, [this] { return !full_.empty() || is_closed_; });
@@ -62,7 +62,7 @@ class cupti_buffers {
     return first;
   }
 
-  /// The records of a buffer from `take_full` have been read.
+  /// Returns a buffer of `take_full` to the pool.
   void put_read(cupti_buffer read) {
     std::memset(read.bytes, 0, read.used_bytes);
     {
@@ -73,7 +73,7 @@ class cupti_buffers {
     changed_.notify_all();
   }
 
-  /// Makes buffers until `count` are free. Touches their memory, so that the threads that launch need not.
+  /// Allocates buffers until `count` are free. Touches their memory, so that launching threads do not have to.
   void keep_free(std::size_t count) {
     std::unique_lock<std::mutex> lock{mutex_};
     while (free_.size() < count) {
@@ -95,7 +95,7 @@ class cupti_buffers {
   void close() { set_closed(true); }
 
  private:
-  /// Also makes room for it in both lists, so that it can be moved between them without a failure.
+  /// Also reserves space in both lists, so that moving a buffer between them cannot fail.
   std::uint8_t* make() noexcept {
     void* const bytes = std::aligned_alloc(alignment, buffer_bytes);
     if (bytes == nullptr) return nullptr;
@@ -124,7 +124,7 @@ class cupti_buffers {
   std::condition_variable changed_;
   std::vector<std::uint8_t*> free_;
   std::vector<cupti_buffer> full_;  ///< oldest first
-  std::size_t in_hand_ = 0;         ///< taken full, not read yet
+  std::size_t in_hand_ = 0;         ///< taken by the reader
   std::size_t made_ = 0;
   bool is_closed_ = false;
 };

@@ -17,13 +17,13 @@
 
 namespace profkit::detail {
 
-/// In which scopes the nodes of CUDA graphs were captured, from CUPTI's callbacks when a node is made and when one is copied. To
-/// instantiate a graph copies its nodes, and what a device runs carries the number of the copy. Nothing is kept for copies of nodes whose
-/// capture was not seen.
-/// There is one per process, never destroyed: another thread may be in a callback when a session ends.
+/// The scopes in which nodes of CUDA graphs were captured, from CUPTI callbacks for the creation and copying of nodes. Instantiating a
+/// graph copies its nodes, and operations carry the number of the copy. Copies of nodes whose capture was not seen are not stored.
+///
+/// One object per process, never destroyed, because another thread may be in a callback when a session ends.
 class cupti_graph_nodes {
  public:
-  /// By CUPTI's number of the node: the scope that was open on the thread that captured it.
+  /// The scope that was open on the capturing thread, by CUPTI's number of the node.
   using captured_nodes = std::map<std::uint64_t, scope_token>;
 
   static cupti_graph_nodes& instance() {
@@ -31,9 +31,9 @@ class cupti_graph_nodes {
     return *nodes;
   }
 
-  /// Forgets what is known, and listens. Only to the two callbacks that are needed: with CUPTI 13.0, a program that listened to this
-  /// whole domain and read what each callback was about crashed.
-  /// @throws profkit::error
+  /// Clears the table and enables the two necessary callbacks. Enabling the whole domain and reading its data crashed a program with CUPTI
+  /// 13.0.
+  /// @throws profkit::error with the failed call.
   void start(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     forget();
     number_of_.store(cupti.get_graph_node_id, std::memory_order_release);
@@ -42,8 +42,8 @@ class cupti_graph_nodes {
     }
   }
 
-  /// For callbacks of CUPTI_CB_DOMAIN_RESOURCE, on the thread that captures, instantiates or copies. Without memory for it, a node is as
-  /// one whose capture was not seen.
+  /// For callbacks of CUPTI_CB_DOMAIN_RESOURCE, on the thread that captures, instantiates or copies. If memory runs out, a node counts as
+  /// not seen.
   void on_resource(CUpti_CallbackId id, void const* data) noexcept {
     auto const* const graph = static_cast<CUpti_GraphData const*>(static_cast<CUpti_ResourceData const*>(data)->resourceDescriptor);
     if (graph == nullptr) return;
@@ -54,8 +54,8 @@ class cupti_graph_nodes {
     }
   }
 
-  /// All of them, if any came, changed or went since `seen` was what it is now set to. A node that is just being copied may be charged to
-  /// where the copy is made, until it is asked for again.
+  /// All nodes, if they changed since `seen`, which is updated; else nothing. A node that is being copied may temporarily belong to the
+  /// scope that copies.
   [[nodiscard]] std::optional<captured_nodes> get_if_changed(std::uint64_t& seen) {
     std::lock_guard<std::mutex> const lock{mutex_};
     if (std::exchange(seen, changes_) == changes_) return std::nullopt;
@@ -83,16 +83,16 @@ class cupti_graph_nodes {
   /// CUPTI's number of the graph that a node is in. Source: cuptiGetGraphId in cupti_callbacks.h, and the records' graphId.
   static std::uint32_t graph_of(std::uint64_t node) noexcept { return static_cast<std::uint32_t>(node >> 32U); }
 
-  /// A copy is first created, in the scope that is open where the copy is made, and then said to be one. What is created in the graph of a
-  /// copy after that is the driver's: it puts the nodes of child graphs there without saying which they are copies of.
+  /// CUPTI reports a copy as created first, in the scope that copies, and then as copied. Later creations in a copied graph come from the
+  /// driver, which adds the nodes of child graphs without reporting their originals.
   void cloned(CUgraphNode node, CUgraphNode original) {
     std::optional<std::uint64_t> const number = number_of(node);
     if (!number) return;
-    std::optional<std::uint64_t> const of = number_of(original);
+    std::optional<std::uint64_t> const origin = number_of(original);
     std::lock_guard<std::mutex> const lock{mutex_};
     copies_.insert(graph_of(*number));
     ++changes_;
-    auto const known = of ? nodes_.find(*of) : nodes_.end();
+    auto const known = origin ? nodes_.find(*origin) : nodes_.end();
     if (known == nodes_.end()) {
       nodes_.erase(*number);
     } else {
@@ -100,7 +100,7 @@ class cupti_graph_nodes {
     }
   }
 
-  /// Called without the mutex: CUPTI has locks of its own.
+  /// To be called without the mutex, because CUPTI takes its own locks.
   [[nodiscard]] std::optional<std::uint64_t> number_of(CUgraphNode node) const noexcept {
     auto const function = number_of_.load(std::memory_order_acquire);
     std::uint64_t number = 0;
@@ -111,7 +111,7 @@ class cupti_graph_nodes {
   std::atomic<decltype(&::cuptiGetGraphNodeId)> number_of_{nullptr};
   std::mutex mutex_;
   captured_nodes nodes_;
-  std::uint64_t changes_ = 0;       ///< to `nodes_`
+  std::uint64_t changes_ = 0;       ///< number of changes of `nodes_`
   std::set<std::uint32_t> copies_;  ///< graphs that are copies of others
 };
 

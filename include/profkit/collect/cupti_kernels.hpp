@@ -19,38 +19,48 @@
 
 namespace profkit {
 
-/// What `cupti_kernels` records beside kernels, copies and memsets.
+/// @brief Options of `cupti_kernels`.
 struct kernel_options {
-  /// Every call of the CUDA runtime and driver, not only those that launch operations: for `cuda_api_sum.csv`. A training step makes
-  /// about 12 calls for each kernel, so this takes much more time and memory.
+  /// Records every call of the CUDA runtime and driver instead of launching and waiting calls only: needed for `cuda_api_sum.csv`. A
+  /// training step makes about 12 calls per kernel, so this takes much more time and memory.
   bool all_api_calls = false;
 };
 
-/// Collects every kernel, copy and memset of every device, the calls of the driver that launched them or waited for a device, the
-/// scopes in which the nodes of CUDA graphs were captured, and the memory that the program asks the driver for, with NVIDIA's CUPTI.
+/// @brief Collects the kernels, copies and memsets of all devices of the process with NVIDIA's CUPTI, and attributes them to scopes.
 ///
-/// libcupti is opened when the session takes the collector: the copy that the process has loaded, else the one that the system finds,
-/// else the file that `PROFKIT_CUPTI_PATH` names. CUPTI serves one tool at a time. Under Nsight Systems or beside the profiler of PyTorch
-/// the collector says so in its status, and leaves the other tool's result whole: it initialises CUDA before it touches CUPTI.
+/// It also collects the driver calls that launch operations or wait for a device, the scopes in which nodes of CUDA graphs were captured,
+/// and driver memory.
 ///
-/// Costs about a microsecond for each launch on the launching thread. Never synchronises a device while the session records; when the
-/// session ends, it waits until the devices have done their work. Sessions in sequence may each collect.
-/// With `PROFKIT=kernels=every:N` it costs that in one step of N. It then waits for the devices before and after such a step, never in one.
-/// Source of times: CUPTI activity records, which are nanoseconds of CLOCK_REALTIME, moved to the session's clock.
+/// * libcupti is opened when the session takes the collector: the copy that the process has loaded, else the system's copy, else the file
+///   named by `PROFKIT_CUPTI_PATH`.
+/// * CUPTI serves one tool at a time. Under Nsight Systems or beside the PyTorch profiler, the collector reports that in its status. It
+///   initialises CUDA before CUPTI, so the other tool's result stays complete.
+/// * Cost: about 1 us per launch on the launching thread; with `kernels=every:N` only in one step of N.
+/// * Synchronisation: none while the session records. At the end of the session it synchronises the devices. With `kernels=every:N` it
+///   synchronises them before and after each collected step, outside the steps.
+/// * Consecutive sessions may each collect.
+///
+/// Source of times: CUPTI activity records (nanoseconds of CLOCK_REALTIME), converted to the clock of the session.
 class cupti_kernels final : public collector {
  public:
-  /// Opens nothing yet: `start` does, when a session takes it.
+  /// @brief Creates a collector; `start` opens CUPTI.
+  /// @param options what to record.
   explicit cupti_kernels(kernel_options options = {}) noexcept : options_{options} {}
 
+  /// @brief "kernels".
   [[nodiscard]] std::string_view name() const noexcept override { return "kernels"; }
+  /// @brief `collector_kind::kernels`.
   [[nodiscard]] collector_kind kind() const noexcept override { return collector_kind::kernels; }
 
+  /// @brief Stores the clock of the session.
   void use_clock(detail::calendar_clock& clock) override {
     clock_ = &clock;
     placement_.emplace(clock);
   }
 
-  /// @throws profkit::error that says why kernels cannot be collected: no driver, no libcupti, one that is too old, another tool, ...
+  /// @brief Opens CUPTI and starts collecting.
+  /// @throws profkit::error that says why kernels cannot be collected: no driver, no libcupti, a libcupti that is too old, another tool,
+  /// ...
   void start(profile_builder& into) override {
     if (tracing_) return;
     auto tracing = std::make_unique<detail::cupti_tracing>(options_.all_api_calls);
@@ -60,10 +70,12 @@ class cupti_kernels final : public collector {
     tracing_ = std::move(tracing);
   }
 
+  /// @brief Starts or stops collecting for this step (`kernels=every:N`).
   void prepare_step(step_record const& step) override {
     if (tracing_) tracing_->record(step.has_kernels);
   }
 
+  /// @brief Adds complete records to the profile. The last call synchronises the devices.
   void drain(profile_builder& into, bool last) override {
     if (!tracing_) return;
     if (last) tracing_->finish();
@@ -72,11 +84,12 @@ class cupti_kernels final : public collector {
     if (last) into.count(&quality_record::dropped_operations, tracing_->dropped());
   }
 
-  /// Asks CUPTI for the buffers whose records are complete, which it would keep until they are full. Its reader has them by the next time.
+  /// @brief Requests buffers with complete records, which CUPTI would keep until they are full. They are read before the next `drain`.
   void flush() override {
     if (tracing_) tracing_->flush();
   }
 
+  /// @brief Releases CUPTI.
   void stop() override { tracing_.reset(); }
 
  private:
@@ -86,7 +99,7 @@ class cupti_kernels final : public collector {
     for (std::string const& name : batch_.new_api_names) api_names_.push_back(into.position_of_api_name(name));
     clock_->look();
     std::uint64_t invalid = batch_.invalid;
-    for (api_call_record& call : batch_.calls) {  // before the operations, which are placed by their launches
+    for (api_call_record& call : batch_.calls) {  // before the operations, whose times depend on their launches
       call.correlation = into.extended_correlation(static_cast<std::uint32_t>(call.correlation));
       call.name = api_names_[call.name];
       call.thread = thread_of(call.thread, into);
@@ -120,13 +133,13 @@ class cupti_kernels final : public collector {
     into.set(&profile::graph_nodes, std::move(records));
   }
 
-  /// A thread that launches need not have scopes.
+  /// Adds the thread if it has no scopes.
   static std::uint32_t thread_of(std::uint32_t system_id, profile_builder& into) {
     auto const known = into.find_thread(system_id);
     return known ? *known : into.add(thread_record{system_id, name_of_thread(system_id)});
   }
 
-  /// Empty if it has ended.
+  /// Empty if the thread has ended.
   static std::string name_of_thread(std::uint32_t system_id) {
     std::ifstream file{"/proc/self/task/" + std::to_string(system_id) + "/comm"};
     std::string name;
@@ -138,9 +151,9 @@ class cupti_kernels final : public collector {
   detail::calendar_clock* clock_ = nullptr;
   std::optional<detail::cupti_placement> placement_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
-  detail::cupti_batch batch_;  ///< its memory
+  detail::cupti_batch batch_;  ///< a member to reuse its memory
   detail::scope_node_paths paths_;
-  std::uint64_t seen_graph_nodes_ = 0;    ///< changes to them
+  std::uint64_t seen_graph_nodes_ = 0;    ///< number of changes that were read
   std::vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
   std::vector<std::uint32_t> api_names_;
 };

@@ -17,8 +17,8 @@
 
 namespace profkit::detail {
 
-/// Whether a call of the driver can make a device work, or waits until one has worked: `cuLaunchKernelEx_ptsz`, `cuGraphLaunch`,
-/// `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`, ...
+/// Whether a driver call launches operations or waits for a device: `cuLaunchKernelEx_ptsz`, `cuGraphLaunch`, `cuMemcpyHtoDAsync_v2`,
+/// `cuStreamSynchronize`, ...
 inline bool launches_or_waits(std::string_view name) noexcept {
   for (std::string_view const start :
        {"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset", "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"}) {
@@ -27,14 +27,16 @@ inline bool launches_or_waits(std::string_view name) noexcept {
   return false;
 }
 
-/// Records the calls of the driver that launch operations, and those that wait for a device, from CUPTI's callbacks around them. Calls of
-/// the runtime come down to these and share their correlation with them. Measured on an H200 with CUPTI 13.0: a callback of the driver adds
-/// 1 to 5 percent to what kernel records cost, API records or callbacks of the runtime 13 to 45; and API records of chosen calls alone
-/// (`cuptiActivityEnableRuntimeApi`) stay away in a context that was made before.
+/// Records driver calls that launch operations or wait for a device, by CUPTI callbacks around them. Runtime calls end in driver calls and
+/// share their correlation.
+///
+/// Driver callbacks are used because they are cheapest: on an H200 with CUPTI 13.0 they add 1 to 5 % to the cost of kernel records; API
+/// records or runtime callbacks add 13 to 45 %. API records of selected calls (`cuptiActivityEnableRuntimeApi`) do not arrive for contexts
+/// created before.
 class cupti_launches {
  public:
   /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
-  /// @return false if it neither launches nor waits.
+  /// @return false if the call neither launches nor waits.
   static bool on_call(CUpti_CallbackId call, void const* data) noexcept {
     if (call >= calls) return false;
     site& where = sites()[call];
@@ -49,7 +51,8 @@ class cupti_launches {
     return true;
   }
 
-  /// @throws profkit::error
+  /// Enables the callbacks.
+  /// @throws profkit::error with the failed call.
   void enable(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     for (CUpti_CallbackId call = 1; call < calls; ++call) {
       char const* name = nullptr;
@@ -63,13 +66,12 @@ class cupti_launches {
     record(true);
   }
 
-  /// What has begun is recorded to its end.
+  /// Starts or stops recording. Calls that have begun are recorded to their end.
   static void record(bool wanted) noexcept { is_recording().store(wanted, std::memory_order_relaxed); }
 
-  /// Switches the callbacks of calls that launch; a callback costs the call some nanoseconds even if it records nothing. To be switched
-  /// off when nothing has been recorded for so long that no recorded call can still be under way: its end would be missed. So the calls
-  /// that wait, as long as they like, keep theirs: there are few.
-  /// @throws profkit::error
+  /// Enables or disables the callbacks of launching calls, which cost some nanoseconds even if nothing is recorded. Disable them only when
+  /// no recorded call can still be running, because its end would be missed. Waiting calls, which can take any time, keep their callbacks.
+  /// @throws profkit::error with the failed call.
   void listen(bool wanted, cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     if (std::exchange(is_listening_, wanted) == wanted) return;
     for (CUpti_CallbackId const call : launching_) {
@@ -77,13 +79,13 @@ class cupti_launches {
     }
   }
 
-  /// Whether the callbacks of calls that launch are on.
+  /// Whether the callbacks of launching calls are enabled.
   [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
 
  private:
   static constexpr CUpti_CallbackId calls = 4096;  ///< more than the driver has
 
-  /// The logs point to them. By number of the call; never destroyed.
+  /// The sites of the calls, by callback id. Logs point to them, so they are never destroyed.
   static std::array<site, calls>& sites() {
     static std::array<site, calls> all{};
     return all;

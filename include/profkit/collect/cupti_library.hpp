@@ -15,8 +15,8 @@
 
 namespace profkit::detail {
 
-/// libcupti, opened at run time: a program that can collect kernels starts on a machine without CUPTI.
-/// Only fields of records are read that CUDA 12.0 has, whatever the version of the headers and of the library.
+/// libcupti, opened at run time, so that programs start on machines without CUPTI. profkit reads only record fields that exist since CUDA
+/// 12.0, whatever the version of the headers and of the library.
 class cupti_library {
  public:
   static constexpr std::uint32_t oldest_version = 19;  ///< of CUDA 12.0. Source: cupti_version.h
@@ -41,8 +41,8 @@ class cupti_library {
   decltype(&::cuptiActivityGetNextRecord) get_next_record = nullptr;
   decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
 
-  /// Takes the copy that the process has loaded already, else the one that the system finds, else that of `PROFKIT_CUPTI_PATH`; none of
-  /// the current directory.
+  /// Opens the copy that the process has loaded, else the system's copy, else the file `PROFKIT_CUPTI_PATH`; never a file in the current
+  /// directory.
   /// @throws profkit::error if there is none, or it is too old.
   cupti_library() {
     load("cuptiGetVersion", get_version);
@@ -103,8 +103,8 @@ class cupti_library {
     return library;
   }
 
-  /// Where LD_LIBRARY_PATH has an empty or relative folder, the system would look in the current directory, whose files may be anyone's.
-  /// Then only the other folders of LD_LIBRARY_PATH are looked in. Source: ld.so(8).
+  /// If LD_LIBRARY_PATH contains an empty or relative folder, the system would search the current directory, whose files anyone may have
+  /// written. Then only its absolute folders are searched. Source: ld.so(8).
   static void* open_system_copy() {
     char const* const text = ::secure_getenv("LD_LIBRARY_PATH");
     std::string_view rest = text == nullptr ? "" : text;

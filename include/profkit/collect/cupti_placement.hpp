@@ -13,14 +13,14 @@
 
 namespace profkit::detail {
 
-/// Moves the times of CUPTI's records, which are of CLOCK_REALTIME, to the clock of the session. Where that clock was set back, one reading
-/// of it stands for several moments: an operation begins at the earliest of them that is not before its launch, and a call ends at the
-/// earliest that is not before the end of the call before it on its thread.
+/// Converts times of CUPTI records (CLOCK_REALTIME) to the clock of the session. If CLOCK_REALTIME was set back, one value can mean several
+/// moments: an operation begins at the earliest one that is not before its launch, and a call ends at the earliest one that is not before
+/// the end of the previous call of its thread.
 class cupti_placement {
  public:
   explicit cupti_placement(calendar_clock const& clock) noexcept : clock_{clock} {}
 
-  /// @param call calls of a thread come in the order of their ends.
+  /// @param call calls of one thread must be passed in the order of their ends.
   void place(api_call_record& call) {
     if (clock_.changes() == 0) return place_all(call.time);
     timestamp& latest = latest_ends_[call.thread];
@@ -29,7 +29,7 @@ class cupti_placement {
     latest = end;
   }
 
-  /// @param known has the launch of the operation, if it is known.
+  /// @param known contains the launch of the operation, if it was recorded.
   void place(gpu_operation_record& operation, profile_builder& known) {
     if (clock_.changes() == 0) return place_all(operation.time);
     std::vector<timestamp> const begins = clock_.may_be(operation.time.begin);
@@ -40,7 +40,7 @@ class cupti_placement {
   }
 
  private:
-  /// How much earlier than its launch an operation may seem to begin: CUPTI's times are interpolated.
+  /// An operation may appear to begin this much before its launch, because CUPTI interpolates times.
   static constexpr std::chrono::nanoseconds clock_error{calendar_clock::min_change_ns};
 
   void place_all(interval& time) const noexcept { time = {clock_.at_calendar(time.begin), clock_.at_calendar(time.end)}; }
@@ -60,7 +60,7 @@ class cupti_placement {
   }
 
   calendar_clock const& clock_;
-  std::unordered_map<std::uint32_t, timestamp> latest_ends_;  ///< of the calls of each thread
+  std::unordered_map<std::uint32_t, timestamp> latest_ends_;  ///< the end of the latest call of each thread
 };
 
 }  // namespace profkit::detail

@@ -22,23 +22,23 @@
 
 namespace profkit::detail {
 
-/// `_Z3fooi` -> "foo(int)"; what is not mangled stays as it is.
+/// `_Z3fooi` -> "foo(int)"; other names are returned unchanged.
 inline std::string demangle(char const* mangled) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> const text{abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free};
   return status == 0 && text ? text.get() : mangled;
 }
 
-/// What the records of some buffers say. `name` of a record is a number of `cupti_record_reader`, not a position in the profile;
-/// correlations have 32 bits.
+/// The content of some buffers. `name` of a record is a number of `cupti_record_reader`, not a position in the profile; correlations have
+/// 32 bits.
 struct cupti_batch {
   std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their numbers
   std::vector<std::string> new_api_names;
   std::vector<gpu_operation_record> operations;  ///< times are of CLOCK_REALTIME, here and in `calls`
-  std::vector<api_call_record> calls;            ///< `thread` is what the system calls it
-  std::uint64_t invalid = 0;                     ///< without times
+  std::vector<api_call_record> calls;            ///< `thread` is the system thread number
+  std::uint64_t invalid = 0;                     ///< number of records without times
 
-  /// Forgets all. Keeps memory for as many records as some buffers hold: to take it from the system again costs more than to read them.
+  /// Clears all. Keeps the memory for the records of some buffers, because page faults would cost more than reading the records.
   void clear() {
     auto const clear_list = [](auto& list) {
       constexpr std::size_t max_kept_bytes = std::size_t{8} << 20U;
@@ -56,21 +56,21 @@ struct cupti_batch {
   }
 };
 
-/// Turns CUPTI's activity records into ours. Used by one thread at a time.
+/// Converts CUPTI activity records to profkit records. Not thread-safe.
 class cupti_record_reader {
  public:
   explicit cupti_record_reader(cupti_library const& cupti) : cupti_{cupti} {}
 
-  /// @return false if it could not be read to its end.
+  /// @return false if the buffer could not be read to its end.
   bool read(std::uint8_t* bytes, std::size_t used_bytes, cupti_batch& into) {
     CUpti_Activity* record = nullptr;
     CUptiResult status = CUPTI_SUCCESS;
     while ((status = cupti_.get_next_record(bytes, used_bytes, &record)) == CUPTI_SUCCESS) read(*record, into);
-    return status == CUPTI_ERROR_MAX_LIMIT_REACHED || status == CUPTI_ERROR_INVALID_KIND;  // the end, or what was never written
+    return status == CUPTI_ERROR_MAX_LIMIT_REACHED || status == CUPTI_ERROR_INVALID_KIND;  // the end, or unwritten memory
   }
 
  private:
-  // Of each record the oldest layout is used that says which node of a graph it is of: newer ones only append.
+  // The oldest layout of each record that contains the graph node; newer layouts only append.
   void read(CUpti_Activity const& record, cupti_batch& into) {
     switch (record.kind) {
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
@@ -156,9 +156,9 @@ class cupti_record_reader {
         {{time_of(call.start), time_of(call.end)}, call.correlationId, number_of_call(domain, call.cbid, into), call.threadId});
   }
 
-  /// Where a text was found last is tried first. The text belongs to CUPTI and may go with its module, so it is compared and not only its
-  /// address.
-  /// @param describe makes the entry of a text that is new.
+  /// The number of a text. Tries the entry with the same address first, and compares the text, because CUPTI may free it together with its
+  /// module.
+  /// @param describe creates the entry of a new text.
   template <class Describe>
   std::uint32_t number_of(char const* text, Describe&& describe, cupti_batch& into) {
     std::uint32_t& recent = recent_[(reinterpret_cast<std::uintptr_t>(text) * std::uint64_t{0x9e3779b97f4a7c15}) >> (64U - recent_bits)];

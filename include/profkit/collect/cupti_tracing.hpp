@@ -29,11 +29,11 @@
 
 namespace profkit::detail {
 
-/// CUPTI at work: from the constructor until `finish` every operation of every device is recorded. One per process at a time.
+/// Records all operations of all devices with CUPTI, from construction until `finish`. One per process at a time.
 class cupti_tracing {
  public:
-  /// Initialises CUDA, then takes CUPTI.
-  /// @throws profkit::error that says why not, and which other tool has CUPTI. Leaves CUPTI as it was.
+  /// Initialises CUDA, then CUPTI.
+  /// @throws profkit::error that states the reason, such as the tool that uses CUPTI. CUPTI is then unchanged.
   explicit cupti_tracing(bool all_api_calls) : has_all_api_calls_{all_api_calls} {
     if (is_running().exchange(true)) throw error{"another collector of kernels runs in this process; there can be one at a time"};
     try {
@@ -55,23 +55,23 @@ class cupti_tracing {
   cupti_tracing(cupti_tracing const&) = delete;
   cupti_tracing& operator=(cupti_tracing const&) = delete;
 
-  /// What has been read since the last call. @param into replaced; its memory is used for what is read next.
+  /// The records read since the last call. @param into replaced; its memory is reused for the next records.
   void take(cupti_batch& into) {
     into.clear();
     std::lock_guard<std::mutex> const lock{mutex_};
     std::swap(batch_, into);
   }
 
-  /// Between steps: whether operations and their launches are recorded from here on, as they are from the constructor on. Where that
-  /// changes it waits for the devices: records are of whatever was launched meanwhile, and a step whose operations are recorded begins when
-  /// no others run. Graphs that are captured, and memory that the driver gives, are recorded all along.
-  /// @throws profkit::error
+  /// Starts or stops recording of operations and launches; to be called between steps. On a change it synchronises the devices, so that
+  /// recorded operations were launched while recording, and a recorded step begins with idle devices. Graph captures and driver memory are
+  /// always recorded.
+  /// @throws profkit::error with the failed call.
   void record(bool wanted) {
     bool const switches_callbacks = !wanted && !has_all_api_calls_ && launches_.is_listening();
     if (wanted == is_recording_ && !switches_callbacks) return;
     std::lock_guard<std::mutex> const lock{switch_mutex_};
     if (wanted == is_recording_) {
-      // No recorded launch takes longer than a whole step during which none was recorded.
+      // A whole step without recording has passed, so no recorded launch is still running.
       launches_.listen(false, cupti_, subscriber_);
       return;
     }
@@ -86,7 +86,7 @@ class cupti_tracing {
     }
   }
 
-  /// Waits for the devices, ends recording, and waits until all records have been read.
+  /// Synchronises the devices, stops recording, and waits until all records have been read.
   void finish() {
     driver_.synchronize_devices();
     disable_kinds([](CUptiResult) {});
@@ -97,21 +97,21 @@ class cupti_tracing {
     dropped_ += dropped;
   }
 
-  /// Makes CUPTI hand over the buffers in which every record is complete. Does not wait for the devices. Nothing while `record` runs on
-  /// another thread. Not while `finish` runs.
-  /// @throws profkit::error
+  /// Requests the buffers whose records are all complete. Does not synchronise the devices. Does nothing while `record` runs on another
+  /// thread. Must not be called while `finish` runs.
+  /// @throws profkit::error with the failed call.
   void flush() {
     std::unique_lock<std::mutex> const lock{switch_mutex_, std::try_to_lock};
     if (lock.owns_lock()) cupti_.check(cupti_.flush_all(0), "cuptiActivityFlushAll");
   }
 
-  /// The nodes of graphs that were captured since the constructor, and copies of them; nothing if they are those that were seen before.
-  /// @param seen 0 the first time.
+  /// The graph nodes captured since construction, and their copies; nothing if unchanged.
+  /// @param seen 0 for the first call; updated.
   [[nodiscard]] std::optional<cupti_graph_nodes::captured_nodes> graph_nodes_if_changed(std::uint64_t& seen) {
     return graph_nodes_.get_if_changed(seen);
   }
 
-  /// Records that are lost; complete after `finish`.
+  /// Number of lost records; final after `finish`.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
@@ -119,7 +119,7 @@ class cupti_tracing {
                                     CUPTI_ACTIVITY_KIND_MEMSET};
   static constexpr std::array api_kinds{CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 
-  /// So that the threads that launch find one: each of them fills its own.
+  /// Free buffers kept for launching threads, each of which fills its own.
   static constexpr std::size_t spare_buffers = 8;
 
   static std::atomic<bool>& is_running() {
@@ -150,7 +150,7 @@ class cupti_tracing {
     cupti_.check(status, "cuptiSubscribe");
   }
 
-  /// @param name as CUPTI knows it: empty, or "CUPTI for <not provided>", if that tool gave none.
+  /// @param name as reported by CUPTI: empty, or "CUPTI for <not provided>", if the tool gave none.
   static std::string other_tool(std::string name) {
     if (::secure_getenv("NSYS_PROFILING_SESSION_ID") != nullptr) return "Nsight Systems";
     if (!name.empty() && name.find("<not provided>") == std::string::npos) return name;
@@ -179,7 +179,7 @@ class cupti_tracing {
     for (CUpti_ActivityKind const kind : api_kinds) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   }
 
-  /// @param check takes the status of each call.
+  /// @param check called with the status of each call.
   template <class Check>
   void disable_kinds(Check&& check) {
     if (!std::exchange(is_recording_, false)) return;
@@ -200,7 +200,7 @@ class cupti_tracing {
         batch.clear();
         if (!reader_.read(full->bytes, full->used_bytes, batch)) dropped_ += 1;  // at least
         add(batch);
-      } catch (std::exception const&) {  // no memory: it cannot be said how many records
+      } catch (std::exception const&) {  // no memory: the number of records is unknown
         dropped_ += 1;
       }
       buffers_.put_read(*full);
@@ -221,7 +221,7 @@ class cupti_tracing {
   }
 
   void shut_down() noexcept {
-    if (::getpid() != process_) {  // the child of a fork: CUPTI and the thread are the parent's
+    if (::getpid() != process_) {  // the child of a fork: CUPTI and the thread belong to the parent
       static_cast<void>(reader_thread_.release());
       return;
     }
@@ -244,10 +244,10 @@ class cupti_tracing {
     }
   }
 
-  static void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  static void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
     *buffer = cupti_buffers::instance().take_free();
     *size = *buffer == nullptr ? 0 : cupti_buffers::buffer_bytes;
-    *most_records = 0;  // as many as fit
+    *max_records = 0;  // as many as fit
   }
 
   static void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t used_bytes) {
@@ -269,7 +269,7 @@ class cupti_tracing {
   std::atomic<std::uint64_t> dropped_{0};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool is_subscribed_ = false;
-  bool is_recording_ = false;  ///< operations
+  bool is_recording_ = false;  ///< whether operations are recorded
 };
 
 }  // namespace profkit::detail

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// The name of this machine, and the number and the command line of this process (`/proc/self/cmdline`).
+/// The host name, and the id and command line of this process (`/proc/self/cmdline`).
 inline environment_record describe_host() {
   environment_record result;
   result.process_id = static_cast<std::uint64_t>(::getpid());

@@ -19,8 +19,8 @@
 
 namespace profkit::detail {
 
-/// Multiplies, adds and shifts numbers in registers: four independent chains of floating point, six of integers, which a core executes
-/// almost at its full width. In assembly, so that a program built with `-O0` does the same work as one built with `-O3`.
+/// Computes in registers: four independent chains of floating-point and six of integer instructions, nearly the full width of a core. In
+/// assembly, so that programs built with `-O0` and `-O3` do the same work.
 inline void compute_for_probe(std::uint64_t rounds) noexcept {
   double s = 1.0;
   double t = 1.5;
@@ -103,17 +103,17 @@ inline void read_for_probe(void const* at, std::uint64_t lines) noexcept {
 #endif
 }
 
-/// How long a fixed piece of work takes on this core at this moment: registers, and reading 2.5 MiB, which fits no core's own caches. About
-/// three quarters of it is computing. Takes 2 ms, half of which is the memory's allocation, which is not in the result.
+/// The duration of a fixed computation on this core now: about three quarters computing in registers, one quarter reading 2.5 MiB, which
+/// exceeds the private caches of a core. Takes 2 ms, half of it for the allocation of memory, which the result excludes.
 ///
-/// The median of 7 repetitions of 0.1 ms: neither the rise of the clock rate of a core that idled nor one or two interruptions change it.
-/// @return 0 if there is no memory, or no such code for this processor.
+/// The median of 7 repetitions of 0.1 ms, so a rising clock rate of an idle core or one or two interruptions do not change it.
+/// @return 0 without memory, or on other processors than x86-64 and aarch64.
 inline std::chrono::nanoseconds probe_host_speed() noexcept {
 #if defined(__x86_64__) || defined(__aarch64__)
   constexpr std::size_t line = 64;
   constexpr std::size_t lines = 40'960;
   constexpr std::uint64_t rounds = 50'000;
-  // Without MAP_POPULATE all pages would be the one page of zeros, which stays in the first cache.
+  // Without MAP_POPULATE all pages would map the zero page, which stays in the first-level cache.
   void* const memory = ::mmap(nullptr, lines * line, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED) return {};
   std::array<std::chrono::nanoseconds, 7> taken{};
@@ -132,9 +132,9 @@ inline std::chrono::nanoseconds probe_host_speed() noexcept {
 #endif
 }
 
-/// How long a thread of this process was ready to run while no processor was free. Source: `/proc/PID/task/TID/schedstat`, second number
+/// How long a thread of this process was runnable without a processor. Source: second number of `/proc/PID/task/TID/schedstat`
 /// (Documentation/scheduler/sched-stats of Linux).
-/// @return none where the kernel does not count it.
+/// @return nothing if the kernel does not count it.
 inline std::optional<std::chrono::nanoseconds> processor_wait_of(::pid_t thread) noexcept {
   char path[64];
   static_cast<void>(std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", int{thread}));
@@ -153,11 +153,11 @@ inline std::optional<std::chrono::nanoseconds> processor_wait_of(::pid_t thread)
   return std::chrono::nanoseconds{static_cast<std::int64_t>(waited)};
 }
 
-/// Records how fast the host was while a session measured: a probe before the first measured step and one after the last, and how long the
-/// thread of the steps waited for a processor in between.
+/// Records the speed of the host during a session: a probe before the first measured step, a probe after the last one, and how long the
+/// step thread waited for a processor in between.
 class host_probe {
  public:
-  /// Before the clock of the first measured step starts, on the thread of the steps. Does nothing when called again.
+  /// To be called on the step thread before the first measured step begins. Later calls do nothing.
   void begin(std::optional<host_speed_record>& to) noexcept {
     if (has_begun_) return;
     has_begun_ = true;
@@ -169,11 +169,12 @@ class host_probe {
     begin_ = std::chrono::steady_clock::now();
   }
 
-  /// When the measured steps are over, on any thread. Does nothing if there were none.
+  /// To be called after the measured steps, on any thread. Does nothing without measured steps.
   void end(std::optional<host_speed_record>& to) noexcept {
     if (!to) return;
     auto const now = std::chrono::steady_clock::now();
-    std::optional<std::chrono::nanoseconds> const waited = waited_ ? processor_wait_of(thread_) : std::nullopt;  // the thread may be gone
+    std::optional<std::chrono::nanoseconds> const waited =
+        waited_ ? processor_wait_of(thread_) : std::nullopt;  // the thread may have ended
     if (waited && now > begin_) {
       double const share = static_cast<double>((*waited - *waited_).count()) / static_cast<double>((now - begin_).count());
       to->waiting = std::clamp(share, 0.0, 1.0);

@@ -13,40 +13,43 @@
 
 namespace profkit {
 
-/// One figure of a memory source.
+/// @brief One figure of a memory source.
 struct memory_reading {
-  std::string quantity;  ///< such as "allocated"
-  std::uint64_t current_bytes = 0;
-  std::optional<std::uint64_t> peak_bytes;  ///< as the source keeps it; n/a where it keeps none
-  std::string peak_note;                    ///< over what the source keeps its peak, such as "measured steps"
+  std::string quantity;                     ///< such as "allocated"
+  std::uint64_t current_bytes = 0;          ///< bytes in use now
+  std::optional<std::uint64_t> peak_bytes;  ///< as kept by the source; n/a if it keeps none
+  std::string peak_note;                    ///< the period of the peak, such as "measured steps"
 };
 
-/// A source of memory figures, read after each step. Derive from it to add an allocator's statistics to the report.
+/// @brief A collector of memory figures, read after each step. Derive from it to report the statistics of an allocator.
 class memory_source : public collector {
  public:
-  /// Called after each step, outside its time.
+  /// @brief Reads the figures. Called on the step thread after each step, outside the time of the step. May throw.
   [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
-  /// Called before the first measured step. A source that can restarts its peaks here.
+  /// @brief Called before the first measured step: resets the peaks if the source can.
   virtual void reset_peak() {}
-  /// For `PROFKIT=memory=scopes`: how to ask for the source's level at both ends of every scope. None: the source cannot be asked that
-  /// often, or says itself what comes and goes (`record_allocation`).
+  /// @brief For the option `memory=scopes`: the function that returns the bytes in use, polled at both ends of every scope. By default
+  /// none, for sources that are too slow or that report their allocations (`record_allocation`).
   [[nodiscard]] virtual polled_allocator at_scopes() const noexcept { return {}; }
 
+  /// @brief Starts polling, if the source has `at_scopes`.
   void poll_at_scopes(profile_builder& into) final {
     polled_allocator const asked = at_scopes();
-    if (asked.level == nullptr) return;
-    into.position_of(allocator_record{asked.source->name, asked.level(), true});
+    if (asked.usage == nullptr) return;
+    into.position_of(allocator_record{asked.source->name, asked.usage(), true});
     if (!detail::start_polling(asked)) {
-      fail("too many memory sources are to be read at scopes; at most " + std::to_string(detail::most_polled_allocators) + " can be");
+      fail("too many memory sources are to be read at scopes; at most " + std::to_string(detail::max_polled_allocators) + " can be");
     }
   }
 
+  /// @brief Calls `reset_peak` before the first measured step.
   void before_step(step_record const& step) final {
     if (step.warmup || was_reset_) return;
     was_reset_ = true;
     reset_peak();
   }
 
+  /// @brief Calls `read`.
   void after_step(step_record const& step) final {
     std::vector<memory_reading> readings = read();
     std::lock_guard<detail::own_mutex> const lock{mutex_};
@@ -56,6 +59,7 @@ class memory_source : public collector {
     }
   }
 
+  /// @brief Adds the readings to the profile.
   void drain(profile_builder& into, bool) final {
     std::lock_guard<detail::own_mutex> const lock{mutex_};
     for (memory_record& each : records_) into.add(std::move(each));

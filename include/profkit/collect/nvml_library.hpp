@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// The few functions of NVML that are needed, opened at run time: a program starts without a driver. NVML's header is no part of every CUDA
-/// toolkit, so what they take is declared here. Source: NVML API Reference; numbers and names do not change between versions.
+/// The necessary functions of NVML, opened at run time, so that programs start without a driver. They are declared here, because not every
+/// CUDA toolkit contains NVML's header. Source: NVML API Reference; names and numbers are stable across versions.
 class nvml_library {
  public:
   using device = void*;  ///< nvmlDevice_t
@@ -26,7 +26,7 @@ class nvml_library {
   int (*power_usage)(device, unsigned*) = nullptr;
   int (*temperature)(device, int, unsigned*) = nullptr;
 
-  /// @throws profkit::error if there is no driver, or it has no NVML or too old a one.
+  /// @throws profkit::error if NVML is missing or too old.
   nvml_library() {
     if (library_ == nullptr) throw error{"there is no NVML: libnvidia-ml.so.1, which comes with the NVIDIA driver, cannot be opened"};
     load("nvmlInit_v2", init_);

@@ -10,7 +10,7 @@
 
 #include "../record/recorder.hpp"
 #include "../record/scope_node.hpp"
-#include "../record/unusual_scope.hpp"
+#include "../record/slow_path.hpp"
 
 // Without a CUDA toolkit there are no NVTX headers, and no tool that would listen.
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -128,14 +128,14 @@ inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
 /// "forward/layer_3/attention (backward)"; cut off where the text ends.
 class nvtx_node_name {
  public:
-  explicit nvtx_node_name(scope_node const& of) noexcept {
-    if (of.kind() == event_kind::enter_adopted) {
-      append_path(of.adopted_from());
+  explicit nvtx_node_name(scope_node const& node) noexcept {
+    if (node.kind() == event_kind::enter_adopted) {
+      append_path(node.adopted_from());
       append(" (");
-      append(of.where().name);
+      append(node.where().name);
       append(")");
     } else {
-      append_name(of);
+      append_name(node);
     }
   }
 
@@ -146,24 +146,24 @@ class nvtx_node_name {
     while (*text != '\0' && length_ + 1 < sizeof text_) text_[length_++] = *text++;
   }
 
-  void append_name(scope_node const& of) noexcept {
-    if (of.kind() == event_kind::enter_adopted) {
-      append(nvtx_node_name{of}.text());
+  void append_name(scope_node const& node) noexcept {
+    if (node.kind() == event_kind::enter_adopted) {
+      append(nvtx_node_name{node}.text());
       return;
     }
-    append(of.where().name);
-    if (of.kind() != event_kind::enter_indexed) return;
+    append(node.where().name);
+    if (node.kind() != event_kind::enter_indexed) return;
     char digits[24];
-    static_cast<void>(std::snprintf(digits, sizeof digits, "_%lld", static_cast<long long>(of.index())));
+    static_cast<void>(std::snprintf(digits, sizeof digits, "_%lld", static_cast<long long>(node.index())));
     append(digits);
   }
 
-  void append_path(scope_node const& of) noexcept {
-    if (of.parent != nullptr && of.parent->kind() != event_kind::enter_step) {
-      append_path(*of.parent);
+  void append_path(scope_node const& node) noexcept {
+    if (node.parent != nullptr && node.parent->kind() != event_kind::enter_step) {
+      append_path(*node.parent);
       append("/");
     }
-    append_name(of);
+    append_name(node);
   }
 
   char text_[512] = {};

@@ -85,8 +85,8 @@ class event_records {
       case event_kind::enter_adopted:
         at.open.push_scope(time, nodes_.path_of(*reinterpret_cast<scope_node const*>(event[2]), into_));
         return;
-      case event_kind::thread_rest:
-        take_rest(*reinterpret_cast<scope_node const*>(event[2]), at);
+      case event_kind::default_scope:
+        take_default_scope(*reinterpret_cast<scope_node const*>(event[2]), at);
         return;
       case event_kind::counter:
         into_.add(counter_record{time, value_of(event), position_of_counter(site_of(*event)), *at.thread});
@@ -97,7 +97,7 @@ class event_records {
       case event_kind::released:
         take_allocation(allocation_kind::released, event, at, time);
         return;
-      case event_kind::level:
+      case event_kind::usage:
         take_allocation(allocation_kind::level, event, at, time);
         return;
       case event_kind::work:
@@ -136,9 +136,9 @@ class event_records {
     note.resolved = true;
   }
 
-  void take_rest(scope_node const& rest, thread_reading& at) {
+  void take_default_scope(scope_node const& node, thread_reading& at) {
     thread_record changed = into_.so_far().threads[*at.thread];
-    std::uint32_t const path = nodes_.path_of(rest, into_);
+    std::uint32_t const path = nodes_.path_of(node, into_);
     if (changed.rest_path == path) return;
     changed.rest_path = path;
     at.thread = into_.add(std::move(changed));

@@ -26,7 +26,7 @@ namespace profkit::detail {
 [[nodiscard]] inline bool is_memory(std::uint64_t what) noexcept {
   if (is_leave(what)) return false;
   event_kind const kind = kind_of(what);
-  return kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::level;
+  return kind == event_kind::allocated || kind == event_kind::released || kind == event_kind::usage;
 }
 
 /// When it was; not of a `continued`.

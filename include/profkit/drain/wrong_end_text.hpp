@@ -17,17 +17,17 @@ namespace profkit::detail {
   return std::string{where->name} + " (" + where->file + ":" + std::to_string(where->line) + ")";
 }
 
-[[nodiscard]] inline std::string text_of(wrong_end const& of) {
-  std::string text = text_of(of.where);
-  switch (of.kind) {
+[[nodiscard]] inline std::string text_of(wrong_end const& entry) {
+  std::string text = text_of(entry.where);
+  switch (entry.kind) {
     case wrong_end_kind::on_another_thread:
       text += " ended on another thread than it began";
-      return of.other == nullptr ? text : text + ", inside " + text_of(of.other);
+      return entry.other == nullptr ? text : text + ", inside " + text_of(entry.other);
     case wrong_end_kind::after_another:
       text += " ended when a scope around it had ended before";
-      return of.other == nullptr ? text : text + ", inside " + text_of(of.other);
+      return entry.other == nullptr ? text : text + ", inside " + text_of(entry.other);
     case wrong_end_kind::never:
-      return text + " had not ended when " + text_of(of.other) + " ended around it";
+      return text + " had not ended when " + text_of(entry.other) + " ended around it";
   }
   return text;
 }

@@ -6,7 +6,7 @@
 
 namespace profkit::detail {
 
-/// Takes bytes, one piece after the other.
+/// A destination for bytes.
 class byte_output {
  public:
   virtual void write(std::string_view bytes) = 0;
@@ -15,7 +15,7 @@ class byte_output {
   ~byte_output() = default;
 };
 
-/// Appends to a text.
+/// Appends bytes to a string.
 class string_output final : public byte_output {
  public:
   explicit string_output(std::string& to) noexcept : to_{&to} {}

@@ -29,7 +29,7 @@ constexpr crc_tables make_crc_tables() {
 
 inline constexpr crc_tables crc_table = make_crc_tables();
 
-/// CRC-32C (Castagnoli) of bytes that come in pieces. Source: RFC 3720, appendix B.4; eight bytes at a time as in M. Kounavis and F. Berry,
+/// CRC-32C (Castagnoli), computed incrementally. Source: RFC 3720, appendix B.4; eight bytes at a time as in M. Kounavis and F. Berry,
 /// "Novel Table Lookup-Based Algorithms for High-Performance CRC Generation".
 class checksum {
  public:

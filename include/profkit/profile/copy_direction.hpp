@@ -8,9 +8,9 @@
 
 namespace profkit {
 
-/// From where to where a copy goes. The values are those of CUPTI's `CUpti_ActivityMemcpyKind`.
+/// @brief The direction of a copy. Values as in CUPTI's `CUpti_ActivityMemcpyKind`.
 enum class copy_direction : std::uint8_t {
-  unknown = 0,  ///< also of what is no copy
+  unknown = 0,  ///< also for operations that are not copies
   host_to_device = 1,
   device_to_host = 2,
   host_to_array = 3,
@@ -22,17 +22,17 @@ enum class copy_direction : std::uint8_t {
   host_to_host = 9,
   peer_to_peer = 10,
 };
-inline constexpr std::size_t copy_directions = 11;
+inline constexpr std::size_t copy_directions = 11;  ///< number of values of `copy_direction`
 
 namespace detail {
 
-/// By direction: what Nsight Systems calls the copy.
+/// The names that Nsight Systems gives to copies, by direction.
 inline constexpr std::array<char const*, copy_directions> copy_names{
     "[CUDA memcpy Unknown]",          "[CUDA memcpy Host-to-Device]", "[CUDA memcpy Device-to-Host]",  "[CUDA memcpy Host-to-Array]",
     "[CUDA memcpy Array-to-Host]",    "[CUDA memcpy Array-to-Array]", "[CUDA memcpy Array-to-Device]", "[CUDA memcpy Device-to-Array]",
     "[CUDA memcpy Device-to-Device]", "[CUDA memcpy Host-to-Host]",   "[CUDA memcpy Peer-to-Peer]"};
 
-/// @return `unknown` of a name that is not in `copy_names`.
+/// @return `unknown` if the name is not in `copy_names`.
 inline copy_direction direction_of_copy(std::string_view name) {
   for (std::size_t i = 0; i < copy_names.size(); ++i) {
     if (name == copy_names[i]) return static_cast<copy_direction>(i);
@@ -40,7 +40,7 @@ inline copy_direction direction_of_copy(std::string_view name) {
   return copy_direction::unknown;
 }
 
-/// Whether one end of the copy is in the host's memory.
+/// Whether the source or the destination is in host memory.
 inline bool is_host_copy(copy_direction direction) {
   switch (direction) {
     case copy_direction::host_to_device:

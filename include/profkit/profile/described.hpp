@@ -8,13 +8,13 @@
 
 namespace profkit::detail {
 
-/// A member of a struct: its name in files that name their values, and where it is.
+/// Describes a member of a struct: its name in files, and a pointer to it.
 template <class Struct, class Member>
 struct field {
   char const* name;
   Member Struct::*member;
-  /// "count=measured,mean_ms": of a member whose own members are in the same object, those described as "count" and "mean_ms" are there, in
-  /// this order, the first one as "measured". Empty: all of them.
+  /// For a member whose own members appear in the same object: which of them, in this order. "count=measured,mean_ms" selects the members
+  /// described as "count", under the name "measured", and "mean_ms". Empty: all.
   char const* shown = "";
 };
 template <class Struct, class Member>
@@ -26,7 +26,7 @@ field(char const*, Member Struct::*, char const*) -> field<Struct, Member>;
 template <class T>
 struct described_type {};
 
-/// Does not compile unless `T` has exactly `Count` members: a structured binding names all of them.
+/// Fails to compile unless `T` has exactly `Count` members, because a structured binding must name all of them.
 template <std::size_t Count, class T>
 constexpr void require_member_count(T const& value) {
   static_assert(Count >= 2 && Count <= 23, "extend the list below");
@@ -62,7 +62,7 @@ constexpr bool is_same_member(First const& first, Second const& second) {
   return false;
 }
 
-/// How many pairs of the fields are one member.
+/// The number of pairs of fields that describe the same member.
 template <class... Fields>
 constexpr std::size_t repeated_members(std::tuple<Fields...> const& fields) {
   auto const with_all = [&](auto const& one) {
@@ -76,8 +76,8 @@ inline constexpr bool is_described = false;
 template <class T>
 inline constexpr bool is_described<T, std::void_t<decltype(describe(described_type<T>{}))>> = true;
 
-/// Names the members of a described struct for an archive, in the order of the description. A member that the description lacks, or names
-/// twice, does not compile.
+/// Passes the members of a described struct to an archive, in the order of the description. Fails to compile if the description omits or
+/// repeats a member.
 template <class Archive, class T, class = std::enable_if_t<is_described<T>>>
 void fields(Archive& archive, T& value) {
   constexpr auto all = describe(described_type<T>{});

@@ -10,14 +10,15 @@
 
 namespace profkit {
 
-/// Thrown by constructors and explicit operations. Scopes and destructors never throw.
+/// @brief The exception of the library. Constructors and explicit operations throw it; scopes and destructors never throw.
 class error : public std::runtime_error {
  public:
-  /// @param what what failed, which value was bad, and what would be right.
-  /// @param code the status of the call that failed (`errno`, `cudaError_t`, ...), 0 where there is none.
+  /// @brief Creates an error.
+  /// @param what what failed, the bad value, and what would be right.
+  /// @param code the status of the failed call (`errno`, `cudaError_t`, ...); 0 if there is none.
   explicit error(std::string const& what, int code = 0) : std::runtime_error{what}, code_{code} {}
 
-  /// The status of the call that failed; 0 where there is none.
+  /// @brief The status of the failed call (`errno`, `cudaError_t`, ...); 0 if there is none.
   [[nodiscard]] int code() const noexcept { return code_; }
 
  private:

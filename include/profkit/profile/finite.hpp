@@ -5,7 +5,7 @@
 
 namespace profkit::detail {
 
-// What kind of number a double is, by its bits (IEEE 754): with -ffast-math the compiler takes `std::isfinite` for true.
+// Classifies doubles by their bits (IEEE 754), because with -ffast-math the compiler assumes that `std::isfinite` is true.
 
 inline constexpr std::uint64_t infinity_bits = std::uint64_t{0x7ff} << 52U;
 
@@ -22,7 +22,7 @@ inline constexpr std::uint64_t infinity_bits = std::uint64_t{0x7ff} << 52U;
 /// Neither infinite nor NaN.
 [[nodiscard]] inline bool is_finite(double value) noexcept { return (bits_of(value) & infinity_bits) != infinity_bits; }
 
-/// What a program says an amount is; 0 where that is no amount.
+/// An amount given by the program; 0 if it is negative, infinite or NaN.
 [[nodiscard]] inline double amount_or_zero(double value) noexcept { return is_finite(value) && value > 0.0 ? value : 0.0; }
 
 }  // namespace profkit::detail

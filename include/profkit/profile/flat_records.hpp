@@ -14,8 +14,8 @@
 
 namespace profkit::detail {
 
-/// Records of which a profile may have millions, and that take the same number of bytes in a file whatever is in them: whether the file is
-/// long enough is asked once for all of a list.
+/// Whether a record has a fixed size in files. A profile may have millions of such records; the reader checks the length of the file once
+/// per list.
 template <class Record>
 inline constexpr bool is_flat = false;
 template <>
@@ -33,7 +33,7 @@ inline constexpr bool is_flat<counter_record> = true;
 template <>
 inline constexpr bool is_flat<allocation_record> = true;
 
-/// An enum that has a byte in the file: its last value, and what an error calls it.
+/// An enum that takes one byte in files: its last value, and its name in error messages.
 template <class Enum>
 struct file_enum;
 template <>
@@ -62,7 +62,8 @@ struct file_enum<collector_kind> {
   static constexpr char const* what = "kind of collector";
 };
 
-/// @return the value of an enum that has a byte in the file.
+/// @return the enum value of a byte.
+/// @throws profkit::error if there is no such value.
 template <class Enum>
 Enum enum_of(std::uint8_t byte) {
   if (byte > static_cast<std::uint8_t>(file_enum<Enum>::last)) {
@@ -71,7 +72,7 @@ Enum enum_of(std::uint8_t byte) {
   return static_cast<Enum>(byte);
 }
 
-/// Archives of flat records. `leaf` makes something of each number in a record.
+/// An archive for flat records that calls `leaf` for each number of a record.
 template <class Leaf>
 class flat_archive {
  public:
@@ -131,7 +132,7 @@ struct flat_writing {
   }
 };
 
-/// How many a flat record takes.
+/// The size of a flat record in a file.
 template <class Record>
 std::size_t bytes_in_file() {
   Record some;

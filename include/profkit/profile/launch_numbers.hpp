@@ -12,10 +12,10 @@
 
 namespace profkit::detail {
 
-/// Extends CUPTI's 32-bit correlations to 64 bits, so that no two launches of a session share one, and finds the call that made a launch.
+/// Extends the 32-bit correlations of CUPTI to 64 bits, so that they are unique in a session, and finds the call of a launch.
 class launch_numbers {
  public:
-  /// Two correlations that are passed one after the other must be less than 2^31 launches apart.
+  /// Consecutive arguments must be less than 2^31 launches apart.
   [[nodiscard]] std::uint64_t extend(std::uint32_t correlation) noexcept {
     if (newest_ == 0) newest_ = (std::uint64_t{1} << 32U) | correlation;
     auto const distance = static_cast<std::int32_t>(correlation - static_cast<std::uint32_t>(newest_));
@@ -24,8 +24,8 @@ class launch_numbers {
     return extended;
   }
 
-  /// @param calls the same list each time; it may have grown.
-  /// @return when the call with this extended correlation began; nothing if it is not in the list.
+  /// @param calls the same list on each call; it may have grown.
+  /// @return the beginning of the call with this extended correlation; nothing if it is not in the list.
   [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t correlation, std::vector<api_call_record> const& calls) {
     for (; indexed_ < calls.size(); ++indexed_) begins_.emplace(calls[indexed_].correlation, calls[indexed_].time.begin);
     auto const found = begins_.find(correlation);
@@ -34,8 +34,8 @@ class launch_numbers {
 
  private:
   std::uint64_t newest_ = 0;
-  std::unordered_map<std::uint64_t, timestamp> begins_;  ///< empty until somebody asks
-  std::size_t indexed_ = 0;                              ///< calls that are in `begins_`
+  std::unordered_map<std::uint64_t, timestamp> begins_;  ///< filled by `begin_of`
+  std::size_t indexed_ = 0;                              ///< number of calls in `begins_`
 };
 
 }  // namespace profkit::detail

@@ -31,7 +31,7 @@ class path_table {
     return known ? *known : add(std::move(wanted), hash, paths);
   }
 
-  /// The same, or nothing if the path is new and beyond a bound. A path without an index and without a parent always has room.
+  /// Like `find_or_add`, but returns nothing if the path is new and beyond a bound. A root without an index is always added.
   std::optional<std::uint32_t> find_or_add_if_room(path_record wanted, std::vector<path_record>& paths) {
     std::size_t const hash = hash_of(wanted);
     auto const known = find(wanted, hash, paths);
@@ -63,7 +63,7 @@ class path_table {
     return position;
   }
 
-  /// As text, with the paths around it.
+  /// The length as text, including the parents.
   [[nodiscard]] std::uint64_t length_of(path_record const& path) const {
     std::uint64_t const around = path.parent == path_record::no_parent ? 0 : lengths_[path.parent] + 1;
     return around + path.name.size() + (path.index ? 1 + std::to_string(*path.index).size() : 0);

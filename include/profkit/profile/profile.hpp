@@ -54,7 +54,7 @@ struct thread_record {
   std::uint64_t system_id = 0;  ///< `gettid`
   std::string name;             ///< as the kernel knew it at the thread's first scope
 
-  /// What is charged for GPU operations that the thread launched outside any scope (`charge_thread_to`); `no_parent`: nothing is. A thread
+  /// What is charged for GPU operations that the thread launched outside any scope (`set_default_scope`); `no_parent`: nothing is. A thread
   /// for which it changed has several entries.
   std::uint32_t rest_path = path_record::no_parent;
 };

@@ -8,137 +8,144 @@
 namespace profkit::detail {
 
 inline constexpr std::uint32_t profile_format = 8;
-inline constexpr std::uint32_t oldest_profile_format = 5;  ///< that can be read
+inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
 
-// The members of each record in the order of the file. A change here is a change of `profile_format`.
+// The members of each record in file order. A change here requires a new `profile_format`.
 template <class Archive>
-void fields(Archive& archive, interval& of) {
-  archive(of.begin), archive(of.end);
+void fields(Archive& archive, interval& record) {
+  archive(record.begin), archive(record.end);
 }
 template <class Archive>
-void fields(Archive& archive, host_speed_record& of) {
-  archive(of.before), archive(of.after), archive(of.waiting);
+void fields(Archive& archive, host_speed_record& record) {
+  archive(record.before), archive(record.after), archive(record.waiting);
 }
 template <class Archive>
-void fields(Archive& archive, environment_record& of) {
-  archive(of.host), archive(of.gpu), archive(of.driver), archive(of.cuda), archive(of.command), archive(of.process_id);
-  if (archive.format() >= 8) archive(of.host_speed);
+void fields(Archive& archive, environment_record& record) {
+  archive(record.host), archive(record.gpu), archive(record.driver), archive(record.cuda), archive(record.command),
+      archive(record.process_id);
+  if (archive.format() >= 8) archive(record.host_speed);
 }
 template <class Archive>
-void fields(Archive& archive, path_record& of) {
-  archive(of.parent), archive(of.name), archive(of.index), archive(of.file), archive(of.line);
-  archive(of.adopted_from), archive(of.role);
-  if (archive.format() >= 8) archive(of.is_step);
+void fields(Archive& archive, path_record& record) {
+  archive(record.parent), archive(record.name), archive(record.index), archive(record.file), archive(record.line);
+  archive(record.adopted_from), archive(record.role);
+  if (archive.format() >= 8) archive(record.is_step);
 }
 template <class Archive>
-void fields(Archive& archive, thread_record& of) {
-  archive(of.system_id), archive(of.name), archive(of.rest_path);
+void fields(Archive& archive, thread_record& record) {
+  archive(record.system_id), archive(record.name), archive(record.rest_path);
 }
 template <class Archive>
-void fields(Archive& archive, scope_record& of) {
-  archive(of.time), archive(of.path), archive(of.thread);
+void fields(Archive& archive, scope_record& record) {
+  archive(record.time), archive(record.path), archive(record.thread);
 }
 template <class Archive>
-void fields(Archive& archive, step_record& of) {
-  archive(of.time), archive(of.index), archive(of.warmup), archive(of.items), archive(of.model_flops);
-  if (archive.format() >= 6) archive(of.has_kernels);
-  if (archive.format() >= 8) archive(of.is_excluded);
+void fields(Archive& archive, step_record& record) {
+  archive(record.time), archive(record.index), archive(record.warmup), archive(record.items), archive(record.model_flops);
+  if (archive.format() >= 6) archive(record.has_kernels);
+  if (archive.format() >= 8) archive(record.is_excluded);
 }
 template <class Archive>
-void fields(Archive& archive, work_record& of) {
-  archive(of.begin), archive(of.path), archive(of.work.flops), archive(of.work.bytes), archive(of.work.precision),
-      archive(of.work.backward);
+void fields(Archive& archive, work_record& record) {
+  archive(record.begin), archive(record.path), archive(record.work.flops), archive(record.work.bytes), archive(record.work.precision),
+      archive(record.work.backward);
 }
 template <class Archive>
-void fields(Archive& archive, allocator_record& of) {
-  archive(of.name), archive(of.bytes_at_start), archive(of.is_polled);
+void fields(Archive& archive, allocator_record& record) {
+  archive(record.name), archive(record.bytes_at_start), archive(record.is_polled);
 }
 template <class Archive>
-void fields(Archive& archive, allocation_record& of) {
-  archive(of.time), archive(of.address), archive(of.bytes), archive(of.thread), archive(of.allocator), archive(of.kind);
+void fields(Archive& archive, allocation_record& record) {
+  archive(record.time), archive(record.address), archive(record.bytes), archive(record.thread), archive(record.allocator),
+      archive(record.kind);
 }
 template <class Archive>
-void fields(Archive& archive, device_clock_record& of) {
-  archive(of.time), archive(of.step), archive(of.device), archive(of.sm_mhz), archive(of.highest_sm_mhz), archive(of.reasons);
-  archive(of.milliwatt), archive(of.celsius);
+void fields(Archive& archive, device_clock_record& record) {
+  archive(record.time), archive(record.step), archive(record.device), archive(record.sm_mhz), archive(record.highest_sm_mhz),
+      archive(record.reasons);
+  archive(record.milliwatt), archive(record.celsius);
 }
 template <class Archive>
-void fields(Archive& archive, measured_roof_record& of) {
-  archive(of.precision), archive(of.flops_per_second), archive(of.bytes_per_second), archive(of.how);
+void fields(Archive& archive, measured_roof_record& record) {
+  archive(record.precision), archive(record.flops_per_second), archive(record.bytes_per_second), archive(record.how);
 }
 template <class Archive>
-void fields(Archive& archive, gpu_scope_record& of) {
-  archive(of.path), archive(of.begin), archive(of.device), archive(of.duration);
+void fields(Archive& archive, gpu_scope_record& record) {
+  archive(record.path), archive(record.begin), archive(record.device), archive(record.duration);
 }
 template <class Archive>
-void fields(Archive& archive, gpu_step_record& of) {
-  archive(of.step), archive(of.device), archive(of.duration);
+void fields(Archive& archive, gpu_step_record& record) {
+  archive(record.step), archive(record.device), archive(record.duration);
 }
 template <class Archive>
-void fields(Archive& archive, gpu_name_record& of) {
-  archive(of.name), archive(of.mangled);
-  if (archive.format() >= 8) archive(of.direction);
+void fields(Archive& archive, gpu_name_record& record) {
+  archive(record.name), archive(record.mangled);
+  if (archive.format() >= 8) archive(record.direction);
 }
 template <class Archive>
-void fields(Archive& archive, gpu_operation_record& of) {
-  archive(of.time), archive(of.correlation), archive(of.bytes), archive(of.name), archive(of.device), archive(of.stream);
-  archive(of.grid), archive(of.block), archive(of.kind), archive(of.graph_node);
+void fields(Archive& archive, gpu_operation_record& record) {
+  archive(record.time), archive(record.correlation), archive(record.bytes), archive(record.name), archive(record.device),
+      archive(record.stream);
+  archive(record.grid), archive(record.block), archive(record.kind), archive(record.graph_node);
 }
 template <class Archive>
-void fields(Archive& archive, graph_node_record& of) {
-  archive(of.node), archive(of.path);
+void fields(Archive& archive, graph_node_record& record) {
+  archive(record.node), archive(record.path);
 }
 template <class Archive>
-void fields(Archive& archive, api_call_record& of) {
-  archive(of.time), archive(of.correlation), archive(of.name), archive(of.thread);
+void fields(Archive& archive, api_call_record& record) {
+  archive(record.time), archive(record.correlation), archive(record.name), archive(record.thread);
 }
 template <class Archive>
-void fields(Archive& archive, counter_record& of) {
-  archive(of.time), archive(of.value), archive(of.counter), archive(of.thread);
+void fields(Archive& archive, counter_record& record) {
+  archive(record.time), archive(record.value), archive(record.counter), archive(record.thread);
 }
 template <class Archive>
-void fields(Archive& archive, memory_record& of) {
-  archive(of.source), archive(of.quantity), archive(of.step), archive(of.current_bytes), archive(of.peak_bytes), archive(of.peak_note);
+void fields(Archive& archive, memory_record& record) {
+  archive(record.source), archive(record.quantity), archive(record.step), archive(record.current_bytes), archive(record.peak_bytes),
+      archive(record.peak_note);
 }
 template <class Archive>
-void fields(Archive& archive, collector_record& of) {
-  archive(of.name), archive(of.status), archive(of.reason);
-  if (archive.format() >= 8) archive(of.kind);
+void fields(Archive& archive, collector_record& record) {
+  archive(record.name), archive(record.status), archive(record.reason);
+  if (archive.format() >= 8) archive(record.kind);
 }
 template <class Archive>
-void fields(Archive& archive, wrong_end_record& of) {
-  archive(of.what), archive(of.count);
+void fields(Archive& archive, wrong_end_record& record) {
+  archive(record.what), archive(record.count);
 }
 template <class Archive>
-void fields(Archive& archive, snapshot_record& of) {
-  archive(of.is_step_open), archive(of.is_behind), archive(of.missing_operations), archive(of.untimed_steps);
+void fields(Archive& archive, snapshot_record& record) {
+  archive(record.is_step_open), archive(record.is_behind), archive(record.missing_operations), archive(record.untimed_steps);
 }
 template <class Archive>
-void fields(Archive& archive, quality_record& of) {
-  archive(of.dropped_events), archive(of.open_scopes), archive(of.abandoned_steps), archive(of.unread_gpu_times),
-      archive(of.untimed_gpu_scopes);
-  archive(of.dropped_operations), archive(of.invalid_operations);
-  archive(of.clock_changes), archive(of.cost_of_1000_scopes), archive(of.bookkeeping), archive(of.clock);
-  if (archive.format() >= 7) archive(of.unkept_records), archive(of.rowless_scopes);
-  if (archive.format() >= 8) archive(of.clock_change), archive(of.uncertain_operations);
+void fields(Archive& archive, quality_record& record) {
+  archive(record.dropped_events), archive(record.open_scopes), archive(record.abandoned_steps), archive(record.unread_gpu_times),
+      archive(record.untimed_gpu_scopes);
+  archive(record.dropped_operations), archive(record.invalid_operations);
+  archive(record.clock_changes), archive(record.cost_of_1000_scopes), archive(record.bookkeeping), archive(record.clock);
+  if (archive.format() >= 7) archive(record.unkept_records), archive(record.rowless_scopes);
+  if (archive.format() >= 8) archive(record.clock_change), archive(record.uncertain_operations);
   if (archive.format() >= 8) {
-    archive(of.events_without_memory), archive(of.events_without_log), archive(of.interrupting_events);
-    archive(of.misnested_scopes), archive(of.unmatched_ends), archive(of.wrong_ends);
-    archive(of.not_recorded), archive(of.snapshot), archive(of.untraced_records);
+    archive(record.events_without_memory), archive(record.events_without_log), archive(record.interrupting_events);
+    archive(record.misnested_scopes), archive(record.unmatched_ends), archive(record.wrong_ends);
+    archive(record.not_recorded), archive(record.snapshot), archive(record.untraced_records);
   }
 }
 template <class Archive>
-void fields(Archive& archive, stop_record& of) {
-  archive(of.wanted), archive(of.reached), archive(of.is_of_gpu), archive(of.most_steps);
+void fields(Archive& archive, stop_record& record) {
+  archive(record.wanted), archive(record.reached), archive(record.is_of_gpu), archive(record.most_steps);
 }
 template <class Archive>
-void fields(Archive& archive, profile& of) {
-  archive(of.environment), archive(of.item_name), archive(of.time), archive(of.paths), archive(of.threads), archive(of.scopes);
-  archive(of.steps), archive(of.gpu_scopes), archive(of.gpu_steps), archive(of.gpu_names), archive(of.gpu_operations);
-  archive(of.graph_nodes);
-  archive(of.api_names), archive(of.api_calls), archive(of.has_all_api_calls), archive(of.counter_names), archive(of.counters);
-  archive(of.memory), archive(of.allocators), archive(of.allocations), archive(of.work), archive(of.precision);
-  archive(of.device_clocks), archive(of.measured_roofs), archive(of.collectors), archive(of.quality), archive(of.stop);
+void fields(Archive& archive, profile& record) {
+  archive(record.environment), archive(record.item_name), archive(record.time), archive(record.paths), archive(record.threads),
+      archive(record.scopes);
+  archive(record.steps), archive(record.gpu_scopes), archive(record.gpu_steps), archive(record.gpu_names), archive(record.gpu_operations);
+  archive(record.graph_nodes);
+  archive(record.api_names), archive(record.api_calls), archive(record.has_all_api_calls), archive(record.counter_names),
+      archive(record.counters);
+  archive(record.memory), archive(record.allocators), archive(record.allocations), archive(record.work), archive(record.precision);
+  archive(record.device_clocks), archive(record.measured_roofs), archive(record.collectors), archive(record.quality), archive(record.stop);
 }
 
 }  // namespace profkit::detail

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "archive.hpp"
+#include "atomic_file.hpp"
 #include "byte_output.hpp"
 #include "earlier_formats.hpp"
 #include "error.hpp"
 #include "journal_reader.hpp"
-#include "new_file.hpp"
 #include "profile.hpp"
 
 namespace profkit {
@@ -23,27 +23,33 @@ namespace detail {
 
 inline constexpr std::string_view profile_magic = "profkit\n";
 
-inline void write_profile(profile const& of, byte_output& to) {
+inline void write_profile(profile const& profile, byte_output& to) {
   to.write(profile_magic);
   archive_writer archive{to};
   archive(profile_format);
-  archive(of);
+  archive(profile);
   archive.flush();
 }
 
 }  // namespace detail
 
-/// Writes a profile to a file, so that it can be analysed later and elsewhere. The file is there as a whole or not at all.
-/// @throws profkit::error that names the file and says why it cannot be written; what was there before is still there.
-inline void save(profile const& of, std::filesystem::path const& path) {
-  detail::new_file file{path};
-  detail::write_profile(of, file);
+/// @brief Saves a profile to a file, so that it can be analysed later or on another machine. The file is replaced atomically.
+/// @param profile such as `report::profile()`.
+/// @param path the file.
+/// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
+inline void save(profile const& profile, std::filesystem::path const& path) {
+  detail::atomic_file file{path};
+  detail::write_profile(profile, file);
   file.finish();
 }
 
-/// Reads what `save` wrote, or a journal (`PROFKIT=journal=FILE`): of one whose session did not end, all that is whole. The collector
-/// "journal" then says that, and how much was left out.
-/// @throws profkit::error that names the file and says whether it cannot be read, is no profile, is of another format or is damaged.
+/// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
+///
+/// Reads profile formats 5 to 8. If the session of a journal did not end, loads all complete frames; the collector "journal" then states
+/// how many bytes were left out. The content is validated, so damaged and hostile files throw.
+/// @param path the file.
+/// @return the profile.
+/// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
 [[nodiscard]] inline profile load(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path.string()};

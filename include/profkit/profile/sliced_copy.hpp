@@ -13,16 +13,16 @@
 
 namespace profkit::detail {
 
-/// A copy of a profile to which others add, made in slices: whoever adds waits for one slice at most. The copy is the profile as it was
-/// when the copy began, since the long lists of a profile only grow.
+/// Copies a growing profile in slices, so that writers wait for at most one slice. The copy equals the profile at construction, because the
+/// long lists of a profile only grow.
 ///
-/// Not thread-safe: the constructor and `copy_slice` are called with the lock that guards the profile.
+/// Not thread-safe: call the constructor and `copy_slice` with the lock that guards the profile.
 class sliced_copy {
  public:
-  /// Copies everything but the lists that grow, of which it notes the lengths.
+  /// Copies all members but the growing lists, and stores the lengths of these.
   explicit sliced_copy(profile const& from) : to_{copy_} {
     beginning first{*this};
-    fields(first, const_cast<profile&>(from));  // `fields` names the members for both directions
+    fields(first, const_cast<profile&>(from));  // `fields` lists the members for reading and writing
   }
 
   sliced_copy(sliced_copy const&) = delete;
@@ -37,25 +37,25 @@ class sliced_copy {
     return next.has_more;
   }
 
-  /// All but the lists that grow, which may be changed at any time.
+  /// The copied members other than growing lists. They may be changed at any time.
   [[nodiscard]] profile& head() noexcept { return copy_; }
 
-  /// To be called once, when nothing is left to copy.
+  /// Returns the copy. To be called once, when nothing is left to copy.
   [[nodiscard]] profile take() { return std::move(copy_); }
 
  private:
-  /// About 20 us, most of which the system takes to give the memory.
+  /// About 20 us, mostly page faults.
   static constexpr std::size_t max_slice_bytes = std::size_t{32} << 10U;
 
   struct beginning {
-    sliced_copy& of;
+    sliced_copy& owner;
     std::size_t member = 0;
 
     template <class Member>
     void operator()(Member const& from) {
-      auto& to = *static_cast<Member*>(of.to_.list[member++]);
+      auto& to = *static_cast<Member*>(owner.to_.list[member++]);
       if constexpr (is_growing<Member>) {
-        of.sizes_.push_back(from.size());
+        owner.sizes_.push_back(from.size());
         to.reserve(from.size());
       } else {
         to = from;
@@ -64,7 +64,7 @@ class sliced_copy {
   };
 
   struct slice {
-    sliced_copy& of;
+    sliced_copy& owner;
     std::size_t member = 0;
     std::size_t list = 0;
     std::size_t bytes_left = max_slice_bytes;
@@ -72,8 +72,8 @@ class sliced_copy {
 
     template <class Member>
     void operator()(Member const& from) {
-      void* const to = of.to_.list[member++];
-      if constexpr (is_growing<Member>) copy(from, *static_cast<Member*>(to), of.sizes_[list++]);
+      void* const to = owner.to_.list[member++];
+      if constexpr (is_growing<Member>) copy(from, *static_cast<Member*>(to), owner.sizes_[list++]);
     }
 
     template <class Record>
@@ -88,7 +88,7 @@ class sliced_copy {
 
   profile copy_;
   member_addresses to_;             ///< of `copy_`
-  std::vector<std::size_t> sizes_;  ///< that the lists which grow will have
+  std::vector<std::size_t> sizes_;  ///< final lengths of the growing lists
 };
 
 }  // namespace profkit::detail

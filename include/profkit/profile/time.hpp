@@ -6,19 +6,21 @@
 
 namespace profkit {
 
-/// A moment on the calendar, in nanoseconds: CLOCK_MONOTONIC plus what CLOCK_REALTIME was ahead of it when the session began. So it is
-/// CLOCK_REALTIME, which Nsight Systems uses too, unless somebody sets that clock during the session; then it goes on as if nobody had.
+/// @brief A point in time, in nanoseconds since 1970: CLOCK_MONOTONIC plus the offset to CLOCK_REALTIME at the beginning of the session.
+///
+/// Equal to CLOCK_REALTIME, which Nsight Systems uses too, unless that clock is set during the session. Setting it does not affect
+/// timestamps.
 using timestamp = std::chrono::time_point<std::chrono::system_clock, std::chrono::nanoseconds>;
 
-/// A duration with a fraction, for statistics and for people.
+/// @brief A duration in milliseconds with a fraction, for statistics and reports.
 using milliseconds = std::chrono::duration<double, std::milli>;
 
-/// A stretch of time; `end` is not before `begin`.
+/// @brief A stretch of time; `end` is not before `begin`.
 struct interval {
-  timestamp begin;
-  timestamp end;
+  timestamp begin;  ///< first moment
+  timestamp end;    ///< the moment after the last one
 
-  /// Not negative.
+  /// @brief The length; not negative.
   [[nodiscard]] constexpr std::chrono::nanoseconds duration() const noexcept { return end - begin; }
 };
 

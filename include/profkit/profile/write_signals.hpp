@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// Makes a write on this thread fail with `errno` where the system would end the program by a signal: SIGPIPE (nobody reads the pipe any
-/// more) and SIGXFSZ (the file would exceed `ulimit -f`). Blocks both for its lifetime and discards what the writes raised.
+/// Makes writes on this thread fail with `errno` instead of ending the program by a signal: SIGPIPE (the reader of a pipe is gone) and
+/// SIGXFSZ (the file would exceed `ulimit -f`). Blocks both signals during its lifetime and discards those that writes raised.
 class write_signals_blocked {
  public:
   write_signals_blocked() noexcept {
@@ -28,7 +28,7 @@ class write_signals_blocked {
   write_signals_blocked(write_signals_blocked const&) = delete;
   write_signals_blocked& operator=(write_signals_blocked const&) = delete;
 
-  /// Keeps `errno`.
+  /// Preserves `errno`.
   ~write_signals_blocked() {
     int const error = errno;
     for (std::size_t i = 0; i < signals.size(); ++i) {

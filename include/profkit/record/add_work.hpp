@@ -10,7 +10,7 @@ namespace profkit {
 
 namespace detail {
 
-/// The precision and the factor for backward, without its sign, in the bits that hold the site in other events.
+/// Packs the precision and the backward factor, without its sign, into the bits that hold the site in other events.
 [[nodiscard]] inline std::uint64_t packed(work const& done) noexcept {
   std::uint32_t backward = 0;
   __builtin_memcpy(&backward, &done.backward, sizeof backward);
@@ -30,8 +30,11 @@ inline void put_work(thread_log& log, std::uint32_t flags, work const& done) noe
 
 }  // namespace detail
 
-/// Says what the innermost scope that is open on this thread has to do, where `PROF_SCOPE` could not know it yet. Said twice, both count.
-/// Without a session, or outside scopes, it does nothing. Same rules as a scope: neither locks, allocates nor throws.
+/// @brief Declares work of the innermost scope that is open on this thread, for amounts that are not known when the scope begins.
+///
+/// Several declarations for one scope add up. Does nothing without a session or outside scopes. May be called on any thread; does not lock,
+/// allocate, throw or synchronise the device.
+/// @param done floating-point operations and bytes.
 inline void add_work(work const& done) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;

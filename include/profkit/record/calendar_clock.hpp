@@ -13,13 +13,13 @@
 
 namespace profkit::detail {
 
-/// How far CLOCK_REALTIME was ahead of CLOCK_MONOTONIC, and when.
+/// The offset from CLOCK_MONOTONIC to CLOCK_REALTIME, and the time at which it was read.
 struct calendar_reading {
   std::int64_t monotonic_ns = 0;
   std::int64_t offset_ns = 0;
 };
 
-/// Reads both clocks; of several readings, takes the one that was interrupted least.
+/// Reads both clocks several times and returns the reading with the shortest duration, which was interrupted least.
 inline calendar_reading read_calendar() noexcept {
   calendar_reading best;
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
@@ -35,29 +35,30 @@ inline calendar_reading read_calendar() noexcept {
   return best;
 }
 
-/// Places the times of a session on the calendar: they are CLOCK_MONOTONIC plus what CLOCK_REALTIME was ahead of it when the session began.
-/// So they read as the calendar did then, and never jump. A slewed clock (NTP) slews both; a clock that is set moves CLOCK_REALTIME alone.
-/// Then `at_calendar` and `may_be` convert what others read from CLOCK_REALTIME.
+/// The clock of a session: CLOCK_MONOTONIC plus the offset to CLOCK_REALTIME at the beginning of the session.
 ///
-/// `now` may be called on any thread, all else by one thread at a time.
+/// Its times agree with the calendar at the beginning and never jump. Slewing (NTP) affects both clocks; setting the system clock moves
+/// CLOCK_REALTIME alone. `at_calendar` and `may_be` convert times that other libraries read from CLOCK_REALTIME.
+///
+/// Thread safety: `now` on any thread; all other functions on one thread at a time.
 class calendar_clock {
  public:
-  /// A smaller change is taken for an inaccurate reading: on an undisturbed machine readings differ by some nanoseconds, and nothing
-  /// sets a clock by so little.
+  /// Smaller changes count as reading errors: readings of an idle machine differ by a few nanoseconds, and nothing sets a clock by less
+  /// than this.
   static constexpr std::int64_t min_change_ns = 100'000;
 
   calendar_clock() noexcept : calendar_clock{read_calendar()} {}
   explicit calendar_clock(calendar_reading start)
       : start_offset_ns_{start.offset_ns}, offsets_{{start.monotonic_ns, start.monotonic_ns, start.offset_ns}} {}
 
-  /// What is added to CLOCK_MONOTONIC.
+  /// The offset that is added to CLOCK_MONOTONIC.
   [[nodiscard]] std::int64_t offset_ns() const noexcept { return start_offset_ns_; }
   [[nodiscard]] timestamp at_monotonic(std::int64_t ns) const noexcept {
     return timestamp{std::chrono::nanoseconds{ns + start_offset_ns_}};
   }
   [[nodiscard]] timestamp now() const noexcept { return at_monotonic(monotonic_ns()); }
 
-  /// Looks whether CLOCK_REALTIME was set since the last time.
+  /// Checks whether CLOCK_REALTIME was set since the last call.
   void look() { look(read_calendar()); }
   void look(calendar_reading now) {
     std::int64_t const change = now.offset_ns - offsets_.back().ns;
@@ -70,15 +71,15 @@ class calendar_clock {
     change_ns_ += change;
   }
 
-  /// How often it was set, and by how much in all.
+  /// How often CLOCK_REALTIME was set, and the sum of the changes.
   [[nodiscard]] std::uint64_t changes() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] std::chrono::nanoseconds change() const noexcept { return std::chrono::nanoseconds{change_ns_}; }
 
-  /// When CLOCK_REALTIME read this, if it was not set.
+  /// Converts a time of CLOCK_REALTIME, if that clock was never set.
   [[nodiscard]] timestamp at_calendar(timestamp calendar) const noexcept { return moved(calendar, offsets_.front().ns); }
 
-  /// When CLOCK_REALTIME may have read this, from the earliest moment to the latest: several if it was set back. At least one, and none
-  /// that is still to come.
+  /// All moments at which CLOCK_REALTIME may have had this value, in order: several if the clock was set back. Returns at least one moment
+  /// and none in the future.
   [[nodiscard]] std::vector<timestamp> may_be(timestamp calendar) const {
     std::int64_t const now = clock_ns(CLOCK_MONOTONIC);
     std::vector<timestamp> result;
@@ -113,7 +114,7 @@ class calendar_clock {
   }
 
   std::int64_t start_offset_ns_;
-  std::vector<offset> offsets_;  ///< one after the other
+  std::vector<offset> offsets_;  ///< in the order of time
   std::int64_t change_ns_ = 0;
 };
 

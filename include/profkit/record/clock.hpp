@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// Whether the kernel itself trusts the counter of this processor. Where it does not say, the processor's word counts.
+/// Whether the kernel uses the time-stamp counter of this processor as its clock source. True if the kernel does not tell.
 inline bool kernel_trusts_counter() noexcept {
   std::FILE* const file = std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
   if (file == nullptr) return true;
@@ -31,8 +31,8 @@ inline bool kernel_trusts_counter() noexcept {
   return false;
 }
 
-/// Whether the counter ticks at one rate on all cores and in all power states.
-/// Source: Intel SDM volume 3, "Invariant TSC" (CPUID 80000007H, EDX bit 8); on Arm the architecture says so.
+/// Whether the counter has the same rate on all cores and in all power states.
+/// Source: Intel SDM volume 3, "Invariant TSC" (CPUID 80000007H, EDX bit 8); on Arm the architecture guarantees it.
 inline bool counter_is_invariant() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -51,7 +51,7 @@ struct clock_anchor {
   std::int64_t ns = 0;
 };
 
-/// Reads both clocks; of several readings, takes the one that was interrupted least.
+/// Reads both clocks several times and returns the reading with the shortest duration, which was interrupted least.
 /// @param flags 0 or `use_monotonic_clock`.
 /// @return `ns` is of CLOCK_MONOTONIC.
 inline clock_anchor read_anchor(std::uint32_t flags) noexcept {
@@ -72,14 +72,16 @@ inline clock_anchor read_anchor(std::uint32_t flags) noexcept {
   return best;
 }
 
-/// Converts ticks to nanoseconds: between the two newest anchors on the straight line through both, outside of them at the mean rate since
-/// the first anchor. So the error between anchors is at most that of an anchor, which is the time that one reading of CLOCK_MONOTONIC takes
-/// (tens of nanoseconds), plus what that clock was slewed unevenly in between. Times never decrease, as the clock of the anchors does not.
+/// Converts ticks to nanoseconds: by linear interpolation between the two newest anchors, and outside of them at the mean rate since the
+/// first anchor.
+///
+/// Between anchors the error is at most the error of an anchor, which is the duration of one reading of CLOCK_MONOTONIC (tens of
+/// nanoseconds), plus uneven slewing of that clock in between. Times never decrease.
 class clock_line {
  public:
   explicit clock_line(clock_anchor start) noexcept : start_{start}, from_{start}, to_{start} {}
 
-  /// Moves on to the line from the last anchor to `next`, unless no time has passed.
+  /// Continues with the line from the last anchor to `next`, unless no time has passed.
   void advance(clock_anchor next) noexcept {
     if (next.ticks <= to_.ticks || next.ns <= to_.ns) return;
     from_ = to_;
@@ -110,7 +112,7 @@ class clock_line {
     return static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
   }
 
-  /// Before or after the line between the two newest anchors.
+  /// Extrapolates before or after the two newest anchors.
   [[nodiscard]] timestamp beside(clock_anchor nearest, std::uint64_t ticks) const noexcept {
     double const elapsed = static_cast<double>(static_cast<std::int64_t>(ticks - nearest.ticks)) * mean_rate_;
     return timestamp{std::chrono::nanoseconds{nearest.ns + std::llround(elapsed)}};

@@ -5,7 +5,7 @@
 
 namespace profkit::detail {
 
-/// The text of a name, made by the compiler.
+/// A name that is computed at compile time.
 struct function_name {
   static constexpr std::size_t max_length = 127;
 
@@ -39,7 +39,7 @@ constexpr bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '
 constexpr bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
 
 /// @param text begins with a bracket.
-/// @return behind the bracket that closes it.
+/// @return the position after the matching bracket.
 constexpr char const* after_brackets(char const* text) {
   int depth = 0;
   for (; *text != '\0'; ++text) {
@@ -49,7 +49,7 @@ constexpr char const* after_brackets(char const* text) {
   return text;
 }
 
-/// The part of a qualified name that ends at `end`: behind the last "::" or space that is not in brackets.
+/// The beginning of the last part of a qualified name that ends at `end`: after the last "::" or space outside brackets.
 constexpr char const* part_before(char const* text, char const* end) {
   int depth = 0;
   for (; end != text; --end) {
@@ -60,8 +60,8 @@ constexpr char const* part_before(char const* text, char const* end) {
   return end;
 }
 
-/// Where one of up to three texts begins a part of a qualified name outside of brackets; null: nowhere.
-/// @param is_function the text has to be followed by parameters.
+/// The position at which one of three texts begins a part of a qualified name outside brackets; null if there is none.
+/// @param is_function parameters must follow the text.
 constexpr char const* find_part(char const* text, char const* first, char const* second, char const* third, bool is_function) {
   char const* const texts[] = {first, second, third};
   int depth = 0;
@@ -79,7 +79,7 @@ constexpr char const* find_part(char const* text, char const* first, char const*
   return nullptr;
 }
 
-/// Of "engine<int>::run() const" the end of "run": in front of the parameters and what comes behind them.
+/// The end of the name before parameters and qualifiers: of "run" in "engine<int>::run() const".
 constexpr char const* end_of_name(char const* text, char const* end) {
   char const* const qualifiers[] = {" &&", " &", " volatile", " const"};
   for (char const* qualifier : qualifiers) {
@@ -119,7 +119,7 @@ constexpr function_name short_function_name(char const* pretty, char const* plai
       for (char const* each = plain; *each != '\0'; ++each) ++end;
     }
   }
-  if (begin == nullptr) {  // a spelling that this function does not know
+  if (begin == nullptr) {  // an unknown spelling
     result.add(plain);
     return result;
   }

@@ -3,7 +3,7 @@
 
 #include "recorder.hpp"
 
-// In code for shared libraries alone: what an executable is made of is never unloaded.
+// For shared libraries only: an executable is never unloaded.
 #if defined(__PIC__) && !defined(__PIE__) && !defined(PROFKIT_DISABLE)
 
 #include <dlfcn.h>
@@ -12,11 +12,11 @@ namespace profkit::detail {
 
 __attribute__((visibility("hidden"))) inline other_recorder recorder_of_this_library{};
 
-/// If the process has a recorder that this library does not share, it says so there, for the report. A version script with `local: *` does
-/// that, for example.
+/// If this library has its own recorder (for example because of a version script with `local: *`), registers it at the recorder of the
+/// process, so that the report names the library.
 __attribute__((visibility("hidden"))) inline void announce_own_recorder(char const* library) noexcept {
   void* const found = ::dlsym(RTLD_DEFAULT, recorder_symbol);
-  if (found == nullptr) static_cast<void>(::dlerror());  // the program must not find our error
+  if (found == nullptr) static_cast<void>(::dlerror());  // the program must not see profkit's error
   auto* const shared = static_cast<recorder_state*>(found);
   if (shared == nullptr || shared == &recorder || recorder_of_this_library.library != nullptr) return;
   recorder_of_this_library.library = library;
@@ -26,15 +26,15 @@ __attribute__((visibility("hidden"))) inline void announce_own_recorder(char con
   }
 }
 
-/// Keeps the shared library that it is part of in the process when `dlclose` has given it back: the logs hold addresses of its sites, a
-/// thread may have its functions to call, a tool its strings. Most libraries stay in any case, for g++ gives inline variables unique
-/// symbols; this is for the others (clang++, `-fno-gnu-unique`, symbols that the linker hides).
+/// Keeps this shared library loaded after `dlclose`, because logs hold addresses of its sites, ending threads may call its functions, and
+/// tools may use its strings. Most libraries built by g++ stay loaded anyway, because inline variables get unique symbols. This covers the
+/// others: clang++, `-fno-gnu-unique`, symbols hidden by the linker.
 ///
-/// Once for each unit that has it: as a variable of the library it would take twice as much of an object.
+/// Runs once per translation unit: a variable of the library instead would take twice as much space in each object file.
 __attribute__((constructor, visibility("hidden"))) inline void pin_this_library() noexcept {
   ::Dl_info self{};
   bool const is_found = ::dladdr(reinterpret_cast<void*>(&pin_this_library), &self) != 0;
-  // A name without a slash would be looked for in folders.
+  // `dlopen` would search folders for a name without a slash.
   if (is_found && __builtin_strchr(self.dli_fname, '/') != nullptr) {
     static_cast<void>(::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
   }

@@ -5,20 +5,20 @@
 
 namespace profkit::detail {
 
-/// A piece of a log. The slots follow it in memory.
+/// A chunk of a log. Its slots follow it in memory.
 struct log_chunk {
   log_chunk* below = nullptr;           ///< the next one on the stack of free chunks
   std::uint32_t slots = 0;              ///< that follow
-  std::uint32_t gives_memory_back = 0;  ///< 1: its pages go back to the system once it is read
+  std::uint32_t gives_memory_back = 0;  ///< 1: its pages are returned to the system after reading
 
   [[nodiscard]] std::uint64_t* begin() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
-  /// The last slot, in which only `event_kind::continued` is written.
+  /// The last slot, reserved for `event_kind::continued`.
   [[nodiscard]] std::uint64_t* last() noexcept { return begin() + slots - 1; }
 };
 
 inline constexpr std::uint64_t chunk_header_slots = sizeof(log_chunk) / sizeof(std::uint64_t);
 
-/// Chunks that were read, from the reader to the writer. Without a lock: only one thread pushes and only one pops.
+/// The chunks that the reader returns to the writer. Lock-free, because one thread pushes and one thread pops.
 struct free_chunk_stack {
   log_chunk* top = nullptr;
 

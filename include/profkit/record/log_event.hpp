@@ -7,42 +7,42 @@
 
 namespace profkit::detail {
 
-/// What the low four bits of an event's first slot say; the rest of it is a pointer to the site. The second slot is the time, in ticks.
-/// The end of a scope or call is one slot, `leave_mark` with the time.
+/// The kind of an event, in the low four bits of its first slot; the other bits are a pointer to the site. The second slot is the time in
+/// ticks. The end of a scope or call is a single slot: `leave_mark` and the time.
 enum class event_kind : std::uint64_t {
-  continued = 0,      ///< no event: the rest of the slot is the address of the `log_chunk` in which the log goes on
+  continued = 0,      ///< no event: the other bits are the address of the next `log_chunk`
   enter = 1,          ///< 2 slots
   enter_indexed = 2,  ///< 3 slots: the index
   enter_noted = 3,    ///< 3 slots: a `scope_note*`
-  enter_step = 4,     ///< 2 slots; starts a new root of the tree
+  enter_step = 4,     ///< 2 slots; starts a new root of the tree of scopes
   counter = 5,        ///< 3 slots: the value
   begin_call = 6,     ///< 3 slots: the correlation; an API call that launches GPU operations
   enter_adopted = 7,  ///< 3 slots: a `scope_node const*`
-  thread_rest = 8,    ///< 3 slots: a `scope_node const*`; where the thread's work outside scopes belongs from here on
+  default_scope = 8,  ///< 3 slots: a `scope_node const*`, the new default scope of the thread
   allocated = 9,      ///< 4 slots: address and bytes
   released = 10,      ///< 4 slots: address and bytes
-  level = 11,         ///< 4 slots: 0 and bytes
-  work = 12,          ///< 4 slots: floating-point operations and bytes; the first slot holds the rest of the work instead of a site
+  usage = 11,         ///< 4 slots: 0 and the bytes in use of a polled allocator
+  work = 12,          ///< 4 slots: floating-point operations and bytes; the first slot holds the other values instead of a site
 };
 
 inline constexpr std::uint64_t event_kind_bits = 15;
 static_assert(alignof(site) > event_kind_bits, "the kind of an event is kept in the low bits of the site's address");
 
-/// Set in the slot that ends the innermost scope or call, and in no pointer of a program.
+/// Marks a slot that ends the innermost scope or call. No pointer of a program has this bit.
 inline constexpr std::uint64_t leave_mark = std::uint64_t{1} << 63U;
 
-/// Ends the innermost scope or call, at a time that is not known: control left it without its destructor (`longjmp`, a coroutine that
-/// resumed elsewhere). The reader takes the time of the event before.
+/// Ends the innermost scope or call at an unknown time, because control left it without its destructor (`longjmp`, a coroutine that
+/// resumed elsewhere). The reader uses the time of the previous event.
 inline constexpr std::uint64_t leave_at_unknown_time = leave_mark;
 
-/// Lets another part of the program know what became of a scope: filled in when the log is drained.
+/// The path and beginning of a scope, filled in when its log is drained.
 struct scope_note {
-  std::uint32_t path = 0;     ///< `path_record::no_parent`: it has none
+  std::uint32_t path = 0;     ///< `path_record::no_parent`: the scope has no path
   std::int64_t begin_ns = 0;  ///< a `timestamp`
   bool resolved = false;
 };
 
-/// Events that are not in any log, by the reason. Any thread adds, at any time, also in a signal handler.
+/// Numbers of events that are not in any log, by reason. Any thread may count at any time, also in a signal handler.
 struct lost_events {
   std::uint64_t full = 0;            ///< the log had reached its bound
   std::uint64_t no_memory = 0;       ///< the system gave no memory for the log

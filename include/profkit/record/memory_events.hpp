@@ -8,12 +8,13 @@
 
 namespace profkit {
 
-/// An allocator says that it gave memory to the program: charged to the scopes that are open on this thread. Without a session that costs
-/// one load and a branch. Takes no lock and makes no call of CUDA, so that a hook which runs under an allocator's lock may call it;
-/// allocates only if it is the first thing that the thread records.
-/// @param source has the name of a memory source, such as "libtorch", and lives as long as the program.
-/// @param address of the piece; `record_release` says the same one.
-/// @param bytes of the piece.
+/// @brief Records an allocation and charges it to the scopes that are open on this thread.
+///
+/// Call it from the hook of an allocator, on any thread. It takes no lock and makes no CUDA call, so it may run under the allocator's lock.
+/// It maps memory only for the first event of a thread. Costs one load and a branch without a session.
+/// @param source named like a memory source, such as "libtorch"; lives as long as the program.
+/// @param address of the block; `record_release` gets the same address.
+/// @param bytes size of the block.
 inline void record_allocation(site& source, void const* address, std::uint64_t bytes) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;
@@ -24,10 +25,10 @@ inline void record_allocation(site& source, void const* address, std::uint64_t b
   }
 }
 
-/// The allocator has the memory back, from whatever thread. Same rules as `record_allocation`.
+/// @brief Records that a block was released, on any thread. Threads, locks and cost: as `record_allocation`.
 /// @param source as for `record_allocation`.
-/// @param address of the piece.
-/// @param bytes of the piece as the allocator knows them, for pieces that were given before recording began; 0 if it does not say.
+/// @param address of the block.
+/// @param bytes size of the block, used for blocks that were allocated before recording began; 0 if unknown.
 inline void record_release(site& source, void const* address, std::uint64_t bytes = 0) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
   if ((flags & detail::recording) == 0) return;

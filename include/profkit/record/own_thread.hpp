@@ -13,14 +13,14 @@
 
 namespace profkit::detail {
 
-/// A thread of the library itself. It receives none of the program's signals and has a small stack. To be joined before it is destroyed;
-/// in the child of a `fork` the thread does not exist, and the object must be released instead.
+/// A thread of the library. It blocks all signals and has a small stack. Join it before destruction. In the child of a `fork` the thread
+/// does not exist: release the object instead.
 class own_thread {
  public:
   /// Starts the thread.
   /// @param name as debuggers show it, at most 15 characters.
   /// @param body what the thread runs; it must not throw.
-  /// @throws std::system_error if the system gives no thread.
+  /// @throws std::system_error if the system cannot create a thread.
   own_thread(char const* name, std::function<void()> body) {
     auto start = std::make_unique<start_values>(start_values{name, std::move(body)});
     sigset_t all{};
@@ -36,7 +36,7 @@ class own_thread {
   own_thread(own_thread const&) = delete;
   own_thread& operator=(own_thread const&) = delete;
 
-  /// Waits until the thread has ended. Not on the thread itself.
+  /// Waits until the thread has ended. Must not be called on the thread itself.
   void join() const noexcept { ::pthread_join(thread_, nullptr); }
 
  private:
@@ -45,7 +45,7 @@ class own_thread {
     std::function<void()> body;
   };
 
-  /// Address space. A collector of the program and, after a signal, the report run on this stack.
+  /// Address space. Collectors of the program and, after a signal, the report run on this stack.
   static constexpr std::size_t stack_bytes = std::size_t{1} << 20U;
 
   int create(start_values* start) noexcept {
@@ -54,7 +54,7 @@ class own_thread {
     ::pthread_attr_setstacksize(&attributes, stack_bytes);
     int failure = ::pthread_create(&thread_, &attributes, run, start);
     ::pthread_attr_destroy(&attributes);
-    // The thread-local variables of a program lie on the stack, too: they may need more than this.
+    // The program's thread-local variables lie on the stack too and may need more.
     if (failure == EINVAL) failure = ::pthread_create(&thread_, nullptr, run, start);
     return failure;
   }

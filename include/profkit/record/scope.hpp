@@ -13,43 +13,49 @@ namespace detail {
 
 struct no_work {};
 
-/// What a macro's arguments behind the name say.
+/// The declared work among the arguments of `PROF_SCOPE`.
 [[nodiscard]] constexpr no_work work_of(char const*) noexcept { return {}; }
 [[nodiscard]] constexpr work const& work_of(char const*, work const& done) noexcept { return done; }
 
 }  // namespace detail
 
-/// A host range on one thread, from construction to destruction. Use it through `PROF_SCOPE` and `PROF_SCOPE_INDEXED`.
+/// @brief A host range on one thread, from construction to destruction. Use it through `PROF_SCOPE` and `PROF_SCOPE_INDEXED`.
 ///
-/// With a session running it is recorded; with a tool attached to NVTX it is also a range in the domain `profkit`; otherwise it
-/// costs one load and a branch. Never throws, synchronises nothing, and after a thread's first scope neither allocates nor locks.
-/// Inlined whatever the compiler thinks of its size: where it is off, a call would take twice as long.
-/// Stack only: it must end on the thread that began it, in reverse order. One that does not (`longjmp`, a coroutine) does no harm beyond
-/// wrong figures, and is counted. In a signal handler a scope that interrupts the recorder on its own thread is dropped and counted.
+/// A running session records it. If a tool listens to NVTX, it is also a range in the domain `profkit`. Otherwise it costs one load and a
+/// branch. Never throws, never synchronises the device, and neither allocates nor locks after the first scope of a thread.
+///
+/// For automatic variables only: a scope must end on its thread, in reverse order of construction. One that does not (`longjmp`, a
+/// coroutine) makes figures wrong, is counted and has no other effect. A scope in a signal handler that interrupts the recorder on the same
+/// thread is dropped and counted.
+///
+/// Always inlined: without a session, a function call would double its cost.
 class scope {
  public:
-  /// @param where the place in the source; lives as long as the program.
+  /// @brief Begins the scope.
+  /// @param where the source location and name; lives as long as the program.
   [[nodiscard, gnu::always_inline]] explicit scope(site& where) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
   }
 
-  /// @param where the place in the source.
-  /// @param index shown behind the name, as in `layer_3`; kept as a number.
+  /// @brief Begins a scope with an index.
+  /// @param where the source location and name.
+  /// @param index shown after the name, as in `layer_3`; stored as a number.
   [[nodiscard, gnu::always_inline]] scope(site& where, std::int64_t index) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where, detail::event_kind::enter_indexed, static_cast<std::uint64_t>(index));
   }
 
-  /// @param where the place in the source.
-  /// @param done what the scope has to do.
+  /// @brief Begins a scope with declared work.
+  /// @param where the source location and name.
+  /// @param done floating-point operations and bytes of the scope.
   [[nodiscard, gnu::always_inline]] scope(site& where, work const& done) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
     if (is_recorded()) detail::put_work(*detail::this_thread_log(), flags, done);
   }
 
-  /// What `PROF_SCOPE` without work makes.
+  /// @brief The constructor that `PROF_SCOPE` uses without declared work.
   [[nodiscard, gnu::always_inline]] scope(site& where, detail::no_work) noexcept : scope{where} {}
 
   __attribute__((always_inline)) ~scope() {
@@ -64,11 +70,12 @@ class scope {
  protected:
   scope() noexcept = default;
 
-  /// It has begun already.
+  /// @brief Takes the word of a scope that has begun.
   void begun(detail::open_scope_word open) noexcept { open_ = open; }
 
+  /// @brief Begins the scope.
   /// @param flags of the recorder.
-  /// @param where the place in the source.
+  /// @param where the source location and name.
   __attribute__((always_inline)) void begin(std::uint32_t flags, site& where) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread().log;
@@ -80,10 +87,11 @@ class scope {
     if (__builtin_expect(flags != 0, 0)) open_ = detail::enter_slow_path(where, detail::event_kind::enter, 0);
   }
 
+  /// @brief Begins a scope of a kind with a payload.
   /// @param flags of the recorder.
-  /// @param where the place in the source.
-  /// @param kind one that has a payload.
-  /// @param payload such as the index.
+  /// @param where the source location and name.
+  /// @param kind of the event.
+  /// @param payload of the event, such as the index.
   __attribute__((always_inline)) void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread().log;
@@ -95,32 +103,32 @@ class scope {
     if (__builtin_expect(flags != 0, 0)) open_ = detail::enter_slow_path(where, kind, payload);
   }
 
-  /// By value and always inlined, so that a scope need not be in memory for the way of an exception.
+  /// @brief Ends the scope. By value and always inlined, so that exception handling does not force the scope into memory.
   __attribute__((always_inline)) static void end(detail::open_scope_word open) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     if (__builtin_expect(flags == detail::recording, 1)) {
-      // Of this thread, which need not be that of the scope: the log of another thread must not be touched.
+      // The log of this thread, which may differ from that of the scope: the log of another thread must not be written.
       detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr && log->close(open), 1)) return;
     }
     detail::leave_slow_path(open, 0);
   }
 
-  /// For whoever ends it instead of the destructor.
+  /// @brief Hands the word to a caller that ends the scope instead of the destructor.
   [[nodiscard]] detail::open_scope_word release() noexcept {
     detail::open_scope_word const open = open_;
     open_ = 0;
     return open;
   }
 
-  /// Whether a session records it.
+  /// @brief Whether a session records this scope.
   [[nodiscard]] bool is_recorded() const noexcept { return (open_ & ~detail::flags_for_end) != 0; }
 
  private:
   detail::open_scope_word open_ = 0;
 };
 
-/// Samples a number at this moment. Use it through `PROF_COUNTER`. Same rules as a scope.
+/// @brief Samples a number at this moment. Use it through `PROF_COUNTER`. Threads, errors and cost: as `scope`.
 inline void sample_counter(site& where, double value) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
   if (__builtin_expect((flags & detail::recording) == 0, 1)) return;

@@ -2,22 +2,27 @@
 #pragma once
 
 #include "recorder.hpp"
-#include "unusual_scope.hpp"
+#include "slow_path.hpp"
 
 namespace profkit {
 
-/// Calls a function on whatever thread, before one of its scopes or steps begins and before one ends: what happened on the thread since the
-/// call before happened in the scope that is open now (`scope_token::current`). With it a library that numbers what it makes can tell
-/// where, without looking at each thing. There is one at a time in a process. Costs a scope two calls, and nothing where there is none.
+/// @brief Calls a function before a scope or step of any thread begins and before it ends.
+///
+/// Everything that happened on the thread since the previous call belongs to the scope that is open now (`scope_token::current`). So a
+/// library that numbers its objects can assign them to scopes by ranges, without recording each object.
+///
+/// One listener at a time per process. Adds two function calls to each scope while it exists, and nothing otherwise.
 class scope_listener {
  public:
-  /// @param before_change neither throws nor opens scopes. It may be called for a moment longer than the listener lives.
+  /// @brief Starts listening, unless another listener exists: see `is_attached`.
+  /// @param before_change called on the thread of the scope. Must not throw or open scopes. It may be called shortly after the destruction
+  /// of the listener.
   explicit scope_listener(void (*before_change)() noexcept) noexcept {
     void (*none)() noexcept = nullptr;
     is_attached_ =
         __atomic_compare_exchange_n(&detail::recorder.before_change, &none, before_change, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     if (!is_attached_) return;
-    detail::install_unusual_scopes();
+    detail::install_slow_path();
     __atomic_fetch_or(&detail::recorder.flags, detail::has_listener, __ATOMIC_RELEASE);
   }
 
@@ -30,7 +35,7 @@ class scope_listener {
   scope_listener(scope_listener const&) = delete;
   scope_listener& operator=(scope_listener const&) = delete;
 
-  /// False if another one listens.
+  /// @brief False if another listener existed at construction.
   [[nodiscard]] bool is_attached() const noexcept { return is_attached_; }
 
  private:

@@ -8,13 +8,13 @@
 
 namespace profkit::detail {
 
-/// A place in the tree of scopes, with the scopes around it. Made when it is first asked for, and there from then on.
+/// A place in the tree of scopes, with its parent. Created on first use and never removed.
 struct scope_node {
   std::uint32_t state;       ///< a `scope_node_state`
-  std::uint32_t names;       ///< in its path, with those in the names of what was adopted there
+  std::uint32_t names;       ///< number of names in its path, including those of adopted scopes
   scope_node const* parent;  ///< null: none
-  std::uint64_t what;        ///< the site and how it was entered, as in the log
-  std::uint64_t payload;     ///< the index; of what was adopted, the node that it came from
+  std::uint64_t what;        ///< the site and the event kind, as in the log
+  std::uint64_t payload;     ///< the index; for `enter_adopted`, the adopted node
   void* nvtx_name;           ///< handle of the registered string; owned by the NVTX hooks
 
   [[nodiscard]] site const& where() const noexcept { return *reinterpret_cast<site const*>(what & ~event_kind_bits); }
@@ -25,20 +25,20 @@ struct scope_node {
 
 enum scope_node_state : std::uint32_t { node_free = 0, node_in_the_making = 1, node_made = 2 };
 
-/// All nodes of the process: open addressing without locks or allocation. Two threads that make the same node at once may make two,
-/// which are the same path in the profile.
+/// All nodes of the process: a lock-free hash table with open addressing. Two threads that create the same node at once may create two
+/// nodes, which become one path in the profile.
 struct scope_node_table {
   static constexpr std::uint64_t size = 1U << 14U;
-  static constexpr std::uint64_t longest_probe = 64;
+  static constexpr std::uint64_t max_probes = 64;
 
   scope_node nodes[size];
 
-  /// @return null if the table is full there.
+  /// Finds a node or creates it. @return null if `max_probes` entries are taken.
   scope_node* find(scope_node const* parent, std::uint64_t what, std::uint64_t payload) noexcept {
     std::uint64_t hash = (reinterpret_cast<std::uint64_t>(parent) + payload * 31U) * 0x9e3779b97f4a7c15U + what;
     hash = (hash ^ (hash >> 29U)) * 0xbf58476d1ce4e5b9U;
     hash ^= hash >> 32U;
-    for (std::uint64_t probe = 0; probe < longest_probe; ++probe) {
+    for (std::uint64_t probe = 0; probe < max_probes; ++probe) {
       scope_node& node = nodes[(hash + probe) % size];
       std::uint32_t state = __atomic_load_n(&node.state, __ATOMIC_ACQUIRE);
       if (state == node_free &&
@@ -63,8 +63,8 @@ __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
 }  // namespace layout_8
 
-/// The node of the innermost scope that is open on this thread, as far as it was recorded. Null: none is, there is no room for it, or a
-/// signal handler that interrupted the recorder asks.
+/// The node of the innermost recorded scope that is open on this thread. Null if no scope is open, the table is full, or a signal handler
+/// that interrupted the recorder asks.
 inline scope_node* current_node(thread_log const& log) noexcept {
   if (log.is_busy()) return nullptr;
   scope_node* node = nullptr;
@@ -74,7 +74,7 @@ inline scope_node* current_node(thread_log const& log) noexcept {
     std::uint64_t const what = log.open_what[depth];
     std::uint64_t const where = what & ~event_kind_bits;
     switch (static_cast<event_kind>(what & event_kind_bits)) {
-      case event_kind::enter_step:  // begins a tree of its own
+      case event_kind::enter_step:  // starts a new root
         node = scope_nodes.find(nullptr, what, 0);
         break;
       case event_kind::enter_indexed:
@@ -87,7 +87,7 @@ inline scope_node* current_node(thread_log const& log) noexcept {
       case event_kind::enter_noted:
         node = scope_nodes.find(node, where | static_cast<std::uint64_t>(event_kind::enter), 0);
         break;
-      default:  // an API call is no scope
+      default:  // API calls are not scopes
         continue;
     }
     if (node == nullptr) return nullptr;
@@ -95,7 +95,7 @@ inline scope_node* current_node(thread_log const& log) noexcept {
   return node;
 }
 
-/// Whether a scope is open on this thread, or may be; API calls are none.
+/// Whether a scope may be open on this thread. API calls do not count.
 inline bool is_inside_scope(thread_log const& log) noexcept {
   if (log.is_busy() || log.depth() >= thread_log::known_depth) return true;
   for (std::uint64_t depth = 0; depth < log.depth(); ++depth) {

@@ -5,17 +5,19 @@
 
 namespace profkit {
 
-/// Says in which scope some work was called for, so that whoever does it, on whatever thread and however much later, can be charged to that
-/// scope: take one with `current`, hand it over with the work, and open an `adopting_scope` there. A copy of a pointer, valid for as long
-/// as the process runs, also when the scope has ended.
+/// @brief Identifies the scope that requested some work, so that the work can be linked to it on any thread and at any later time.
+///
+/// Take a token with `current`, pass it along with the work, and open an `adopting_scope` with it. A token is a pointer: cheap to copy, and
+/// valid until the process ends, also after the scope has ended.
 class scope_token {
  public:
-  /// Of no scope.
+  /// @brief An empty token.
   constexpr scope_token() noexcept = default;
 
-  /// Of the innermost scope that is open on this thread. Of none if none is, if no session records, or if the process has had more than
-  /// about 16,000 different places in its tree of scopes. Neither locks, allocates nor throws; takes a few nanoseconds for each scope
-  /// that is open on the thread.
+  /// @brief The token of the innermost scope that is open on this thread.
+  ///
+  /// Empty if no scope is open, no session records, or the tree of scopes of the process has more than about 16,000 places. Does not lock,
+  /// allocate or throw. Takes a few nanoseconds per open scope.
   [[nodiscard]] static scope_token current() noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     detail::thread_log const* const log = detail::this_thread_log();
@@ -23,19 +25,20 @@ class scope_token {
     return scope_token{detail::current_node(*log)};
   }
 
-  /// The same, or where this thread belongs while it is outside any scope (`charge_thread_to`): what it launches is charged to that.
+  /// @brief The scope to which launches of this thread are charged now: like `current`, but outside any scope the default scope of this
+  /// thread (`set_default_scope`).
   [[nodiscard]] static scope_token of_launches() noexcept {
     scope_token const open = current();
     detail::thread_log const* const log = detail::this_thread_log();
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_RELAXED);
     if (open || log == nullptr || (flags & detail::recording) == 0) return open;
-    return scope_token{log->rest};
+    return scope_token{log->default_scope};
   }
 
-  /// Whether it is of a scope.
+  /// @brief Whether the token identifies a scope.
   explicit operator bool() const noexcept { return node_ != nullptr; }
 
-  /// The node, for code of profkit.
+  /// @brief The node in the tree of scopes; for internal use.
   [[nodiscard]] detail::scope_node const* node() const noexcept { return node_; }
 
  private:

@@ -5,14 +5,14 @@
 
 namespace profkit {
 
-/// The place in the source that opens a scope or samples a counter. Lives in static storage, constant initialised, so that the
-/// hot path never asks whether it exists. The macros make one per use.
+/// @brief The source location that opens a scope or samples a counter. The macros define one per use.
 ///
-/// Aligned so that a pointer to one has four bits to spare, in which the logs keep what happened there.
+/// A static, constant-initialised object, so the hot path needs no check for initialisation. Its alignment leaves four bits of its address
+/// for the kind of event in the logs.
 struct alignas(16) site {
-  char const* name;  ///< a literal; read again whenever the logs are drained
-  char const* file;
-  std::uint32_t line;
+  char const* name;           ///< a string literal; read whenever logs are drained
+  char const* file;           ///< `__FILE__`
+  std::uint32_t line;         ///< `__LINE__`
   void* nvtx_name = nullptr;  ///< handle of the registered string; owned by the NVTX hooks
 };
 

@@ -7,13 +7,13 @@
 #include "../profile/finite.hpp"
 #include "recorder.hpp"
 #include "scope.hpp"
-#include "unusual_scope.hpp"
+#include "slow_path.hpp"
 
 namespace profkit {
 
 namespace detail {
 
-/// What a step tells the loop that it belongs to, in ticks; the loop converts.
+/// The values of a step, with times in ticks, which the loop converts.
 struct raw_step {
   std::uint64_t begin_ticks = 0;
   std::uint64_t end_ticks = 0;
@@ -22,17 +22,18 @@ struct raw_step {
   double model_flops = 0.0;
   bool warmup = false;
   bool has_kernels = true;    ///< as in `step_record`
-  bool is_abandoned = false;  ///< an exception left it
+  bool is_abandoned = false;  ///< exited by an exception
   bool is_excluded = false;   ///< as in `step_record`
 };
 
 }  // namespace detail
 
-/// The loop that steps belong to; `session` is one.
+/// @brief The interface between `step` and its session. `session` is the only step loop that programs use.
 class step_loop {
  public:
   step_loop() = default;
-  /// @param behind the loop that does the work; null: this one.
+  /// @brief A loop that forwards to another one.
+  /// @param behind the loop that implements the steps; null: this one.
   explicit step_loop(step_loop* behind) noexcept : behind_{behind} {}
   step_loop(step_loop const&) = delete;
   step_loop& operator=(step_loop const&) = delete;
@@ -43,23 +44,26 @@ class step_loop {
  private:
   friend class step;
   [[nodiscard]] step_loop& worker() noexcept { return behind_ == nullptr ? *this : *behind_; }
-  /// Says which step it is. Throws `profkit::error` if one is open already.
+  /// Returns the values of the new step. Throws `profkit::error` if a step is open.
   virtual detail::raw_step begin_step() = 0;
   virtual void end_step(detail::raw_step const& done) noexcept = 0;
 
   step_loop* behind_ = nullptr;
 };
 
-/// One iteration of the measured loop, from construction to destruction; also the scope `step`, at the root of the tree.
-/// On the thread that made the session; one at a time. Its own bookkeeping happens before it begins and after it ended. A step that an
-/// exception leaves is counted as such, and neither it nor its scopes are measured.
+/// @brief One iteration of the measured loop, from construction to destruction. It is also the scope `step`, a root of the tree of scopes.
+///
+/// Use it on the thread that created the session, one step at a time. Bookkeeping happens before the step begins and after it ends. Does
+/// not synchronise the device. A step exited by an exception counts as abandoned; it and its scopes are excluded.
 class step : private scope {
  public:
+  /// @brief Begins the step.
+  /// @param loop the session.
   /// @throws profkit::error if another step of this loop is open.
   [[nodiscard]] explicit step(step_loop& loop) : loop_{&loop.worker()}, raw_{loop_->begin_step()} {
     __atomic_store_n(&detail::recorder.step, raw_.index, __ATOMIC_RELAXED);
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
-    detail::install_unusual_scopes();
+    detail::install_slow_path();
     detail::tell_listeners(flags, 0);
     if ((flags & detail::nvtx_attached) != 0) detail::recorder.nvtx_push(where(), nullptr);
     raw_.begin_ticks = detail::next_tick(flags);
@@ -74,19 +78,20 @@ class step : private scope {
     loop_->end_step(raw_);
   }
 
-  /// From 0, warm-up included.
+  /// @brief The index of the step, from 0, including warm-up.
   [[nodiscard]] std::uint64_t index() const noexcept { return raw_.index; }
-  /// Whether it is excluded from statistics.
+  /// @brief Whether this is a warm-up step, which statistics exclude.
   [[nodiscard]] bool is_warmup() const noexcept { return raw_.warmup; }
 
-  /// Overrides `options::items_per_step` for this step.
+  /// @brief Overrides `options::items_per_step` for this step.
   void set_items(std::uint64_t items) noexcept { raw_.items = items; }
 
-  /// Overrides `options::model_flops_per_step` for this step.
+  /// @brief Overrides `options::model_flops_per_step` for this step. Negative and non-finite values count as 0.
   void set_model_flops(double flops) noexcept { raw_.model_flops = detail::amount_or_zero(flops); }
 
-  /// Leaves this step out of all figures, with its scopes, kernels and memory, such as a last iteration that only validates. The report
-  /// says how many steps were excluded. It remains an iteration of the loop: it counts as one of `steps=N`. No effect in a warm-up step.
+  /// @brief Excludes this step from all figures, with its scopes, kernels and memory; for example a last iteration that only validates.
+  ///
+  /// The report states the number of excluded steps. The step still counts as one of `steps=N`. No effect in a warm-up step.
   void exclude() noexcept { raw_.is_excluded = !raw_.warmup; }
 
  private:
@@ -95,7 +100,7 @@ class step : private scope {
     return value;
   }
 
-  step_loop* loop_;  ///< there even if a static session was destroyed by `exit` on another thread
+  step_loop* loop_;  ///< exists even if `exit` on another thread destroyed a static session
   detail::raw_step raw_;
   int exceptions_ = std::uncaught_exceptions();
 };

@@ -12,74 +12,76 @@ namespace profkit::detail {
 
 struct scope_node;
 
-/// What a scope keeps until it ends: the address of the log that has its beginning, its depth there, and flags. No log: it was not
-/// recorded. 0: there is nothing to do.
+/// The word that a scope keeps until it ends: the address of the log with its beginning, its depth in that log, and flags. Without a log
+/// address, it was not recorded. 0: the end has nothing to do.
 using open_scope_word = std::uintptr_t;
 
-inline constexpr open_scope_word log_alignment = 4096;  ///< below that, a word has room for depth and flags
-inline constexpr open_scope_word one_deeper = 8;        ///< the unit of the depth, which wraps around after 512
+inline constexpr open_scope_word log_alignment = 4096;  ///< the lower bits of a word hold depth and flags
+inline constexpr open_scope_word one_deeper = 8;        ///< the unit of the depth, which wraps around at 512
 
-/// Of `thread_log::innermost` alone: the thread is writing to its log.
+/// In `thread_log::innermost` only: the thread is writing to its log.
 inline constexpr open_scope_word log_is_busy = 1;
-/// Of a word alone: the scope lies deeper than `thread_log::known_depth`.
+/// In the word of a scope only: the scope lies deeper than `thread_log::known_depth`.
 inline constexpr open_scope_word is_deep = 1;
 
 [[nodiscard]] inline open_scope_word log_address_of(open_scope_word open) noexcept { return open & ~(log_alignment - 1); }
 
 /// `thread_log::state`
 enum log_state : std::uint32_t {
-  log_free = 0,     ///< read to its end; any new thread may have it
+  log_free = 0,     ///< read to its end; any new thread may take it
   log_owned = 1,    ///< a thread writes to it
-  log_left = 2,     ///< its thread has ended; the reader still has to look at it
-  log_retired = 3,  ///< nobody may have it again
+  log_left = 2,     ///< its thread has ended; the reader still has to read it
+  log_retired = 3,  ///< never used again
 };
 
-/// The events of one thread, with one writer (the thread) and one reader (the session that drains). They lie in chunks, each event in one
-/// piece; a chunk that has been read is the next one to be written, so that a log which is drained in time stays in the processor's caches.
+/// The events of one thread, with one writer (the thread) and one reader (the draining session).
 ///
-/// A scope is recorded only if there is room for its end too, and for the ends of all scopes that are open around it. A scope ends only if
-/// it is open on this thread, and takes those inside it along. So what is recorded is always properly nested, and an end is never dropped.
+/// Events lie in chunks; no event spans two chunks. The writer reuses the chunk that was read last, so a log that is drained in time stays
+/// in the processor's caches.
 ///
-/// A signal handler may interrupt the writer anywhere and record, too. While `innermost` is `log_is_busy` it records nothing; at any other
-/// moment the log is whole, and the handler leaves `innermost` as it found it. So the writer reads `innermost`, marks it, and reads all
-/// else after that.
+/// A scope is recorded only if its end and the ends of all open scopes will fit. A scope ends only if it is open on this thread, and it
+/// ends the scopes inside it. So recorded scopes always nest, and an end is never dropped.
+///
+/// A signal handler may interrupt the writer anywhere and record as well. While `innermost` is `log_is_busy`, the handler records nothing.
+/// At any other time the log is consistent, and the handler restores `innermost`. Therefore the writer reads `innermost`, marks it busy,
+/// and only then reads the other members.
 struct thread_log {
   // Written by the thread that owns the log.
   std::uint64_t* next_slot = nullptr;  ///< published to the reader
-  std::uint64_t* room_end = nullptr;   ///< up to here there is room for any event beside the ends of `known_depth` scopes
+  std::uint64_t* room_end = nullptr;   ///< up to here any event fits, besides the ends of `known_depth` scopes
   open_scope_word innermost = 0;       ///< the word of the innermost open scope; `log_is_busy` while an event is written
 
-  /// What is open, from the outermost on; of what lies deeper only the number is known.
+  /// The open scopes, outermost first; of deeper ones only the number is known.
   static constexpr std::uint64_t known_depth = 64;
   std::uint64_t open_what[known_depth] = {};     ///< the first slots of the events
-  std::uint64_t open_payload[known_depth] = {};  ///< of those that have one
-  std::uint64_t deep = 0;                        ///< open scopes and calls, if they are more than `known_depth`
-  scope_node const* rest = nullptr;              ///< where what the thread launches outside scopes belongs
+  std::uint64_t open_payload[known_depth] = {};  ///< of events that have one
+  std::uint64_t deep = 0;                        ///< number of open scopes and calls, if more than `known_depth`
+  scope_node const* default_scope = nullptr;     ///< for launches outside scopes
 
-  log_chunk* chunk = nullptr;                               ///< in which `next_slot` lies
-  log_chunk* (*map_chunk)(thread_log&) noexcept = nullptr;  ///< null, with the loss counted: there is no room for another chunk
-  std::uint64_t least_slots = 0;                            ///< of any chunk: those of the first one
-  std::uint64_t slot_bound = 0;                             ///< of all chunks together
-  std::uint64_t mapped_slots = 0;                           ///< of all chunks that there are
-  unsigned char* unused = nullptr;                          ///< mapped, and not made a chunk yet
+  log_chunk* chunk = nullptr;                               ///< the chunk of `next_slot`
+  log_chunk* (*map_chunk)(thread_log&) noexcept = nullptr;  ///< returns null and counts the loss if no chunk can be added
+  std::uint64_t min_slots = 0;                              ///< of the smallest chunk, which is the first
+  std::uint64_t slot_bound = 0;                             ///< maximum, of all chunks together
+  std::uint64_t mapped_slots = 0;                           ///< of all existing chunks
+  unsigned char* unused = nullptr;                          ///< mapped memory that is not a chunk yet
   unsigned char* unused_end = nullptr;
   lost_events lost;
 
   // Written by the reader.
   alignas(64) std::uint64_t const* read = nullptr;  ///< up to here
-  log_chunk* read_chunk = nullptr;                  ///< in which that lies
+  log_chunk* read_chunk = nullptr;                  ///< the chunk of `read`
   free_chunk_stack free_chunks;
 
-  // Written by whoever attaches and detaches the log.
+  // Written when a thread takes or leaves the log.
   alignas(64) std::uint32_t state = log_free;  ///< a `log_state`
-  std::uint32_t generation = 0;                ///< how many threads have owned it
-  bool is_broken = false;                      ///< never to be used again: a signal handler jumped out of a write
+  std::uint32_t generation = 0;                ///< number of threads that have owned the log
+  bool is_broken = false;                      ///< must not be used again: a signal handler jumped out of a write
   std::uint64_t thread_system_id = 0;
   char thread_name[16] = {};
   thread_log* next = nullptr;
 
-  /// A scope begins now, as long as nothing is unusual.
-  /// @return 0, and nothing is recorded, if the log is busy or may be full, or more scopes than `known_depth` are open.
+  /// The fast path of a beginning scope.
+  /// @return 0, with nothing recorded, if the log is busy or may be full, or more than `known_depth` scopes are open.
   [[nodiscard]] open_scope_word enter(std::uint64_t what) noexcept {
     open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
     if (!is_usual(around)) return 0;
@@ -116,8 +118,8 @@ struct thread_log {
     return around + one_deeper;
   }
 
-  /// A scope ends now, as long as nothing is unusual: it is the innermost one, and has no flags.
-  /// @return false, and nothing is recorded, if something is.
+  /// The fast path of an ending scope: it must be the innermost one, without flags.
+  /// @return false, with nothing recorded, otherwise.
   [[nodiscard]] bool close(open_scope_word open) noexcept {
     if (__builtin_expect(__atomic_load_n(&innermost, __ATOMIC_RELAXED) != open, 0)) return false;
     mark_busy();
@@ -128,8 +130,8 @@ struct thread_log {
     return true;
   }
 
-  /// The log for one event of so many slots, and for its end if it has one. To be followed by `put` or `open`.
-  /// @return 0 if a handler interrupts the writer, or there is no room; that is counted.
+  /// Reserves the log for one event of `slots` slots, including its end if it has one. To be followed by `put` or `open`.
+  /// @return 0, with the loss counted, if a signal handler interrupts the writer or the log is full.
   [[nodiscard]] open_scope_word claim(std::uint64_t slots) noexcept {
     open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
     if (__builtin_expect((around & log_is_busy) != 0, 0)) {
@@ -142,14 +144,14 @@ struct thread_log {
     return 0;
   }
 
-  /// Writes an event that has no end. @param claimed what `claim` returned.
+  /// Writes an event without an end. @param claimed the result of `claim`.
   template <class... Slots>
   void put(open_scope_word claimed, Slots... slots) noexcept {
     write(slots...);
     release(claimed);
   }
 
-  /// Writes the beginning of a scope or call. @param claimed what `claim` returned. @return its word.
+  /// Writes the beginning of a scope or call. @param claimed the result of `claim`. @return the word of the scope.
   template <class... Payload>
   open_scope_word open(open_scope_word claimed, std::uint64_t what, std::uint64_t ticks, Payload... payload) noexcept {
     write(what, ticks, payload...);
@@ -163,9 +165,8 @@ struct thread_log {
     return depth < known_depth ? word : word | is_deep;
   }
 
-  /// Ends a scope or call of this log, and those that are open inside it, which were left without their destructors. Not while the log is
-  /// busy.
-  /// @return how many it ends; 0, and nothing is recorded, if the scope is not open.
+  /// Ends a scope or call of this log, and the inner ones that were left without their destructors. The log must not be busy.
+  /// @return the number of ended scopes and calls; 0, with nothing recorded, if the scope is not open.
   std::uint64_t leave(open_scope_word open, std::uint64_t ticks) noexcept {
     open_scope_word const around = __atomic_load_n(&innermost, __ATOMIC_RELAXED);
     std::uint64_t const depth = depth_of(around);
@@ -180,33 +181,33 @@ struct thread_log {
     return depth - wanted + 1;
   }
 
-  /// Where the scope or call at a depth began, or if that has ended the last one that did. From any thread. @return null if it is not
-  /// known.
+  /// The site of the open scope or call at a depth, or of the last one that was open there. May be called on any thread. @return null if
+  /// unknown.
   [[nodiscard]] site const* site_at(std::uint64_t depth) const noexcept {
     if (depth == 0 || depth > known_depth) return nullptr;
     return reinterpret_cast<site const*>(__atomic_load_n(&open_what[depth - 1], __ATOMIC_RELAXED) & ~event_kind_bits);
   }
 
-  /// The depth of a scope of this log, if it is open; 0: it is not. Not while the log is busy.
+  /// The depth of an open scope of this log; 0 if it is not open. The log must not be busy.
   [[nodiscard]] std::uint64_t depth_of_word(open_scope_word open) const noexcept { return depth_of_word(open, depth()); }
 
-  /// The depth of a scope whose end went wrong, as far as its word tells it.
+  /// The depth stored in the word of a scope that ended wrongly; 0 if unknown.
   [[nodiscard]] static std::uint64_t shown_depth(open_scope_word open) noexcept {
     return (open & is_deep) != 0 ? 0 : open % log_alignment / one_deeper;
   }
 
   [[nodiscard]] bool is_busy() const noexcept { return (__atomic_load_n(&innermost, __ATOMIC_RELAXED) & log_is_busy) != 0; }
 
-  /// Recorded scopes and calls that have not ended. Not while the log is busy.
+  /// The number of open recorded scopes and calls. The log must not be busy.
   [[nodiscard]] std::uint64_t depth() const noexcept { return depth_of(__atomic_load_n(&innermost, __ATOMIC_RELAXED)); }
 
-  /// To be called before the first event, and at no other time.
-  /// @param first its slots follow.
-  /// @param bound slots of all chunks together.
+  /// Initialises the log. To be called once, before the first event.
+  /// @param first the first chunk; its slots follow it in memory.
+  /// @param bound maximum number of slots of all chunks together.
   void use(log_chunk& first, std::uint64_t slots, std::uint64_t bound) noexcept {
     first.slots = static_cast<std::uint32_t>(slots);
     chunk = &first;
-    least_slots = slots;
+    min_slots = slots;
     mapped_slots = slots;
     slot_bound = bound;
     next_slot = first.begin();
@@ -215,37 +216,37 @@ struct thread_log {
     innermost = address();
   }
 
-  /// Another thread takes the log, or the same one has none open: nothing is.
+  /// Prepares the log for a new owner: no scope is open.
   void reset() noexcept {
     room_end = nullptr;
-    rest = nullptr;
+    default_scope = nullptr;
     release_at(0);
   }
 
  private:
   static constexpr std::uint64_t spare = known_depth + 4;
-  /// The depth in `innermost` if it is more than `known_depth`.
+  /// Stands in `innermost` for any depth above `known_depth`.
   static constexpr std::uint64_t too_deep = known_depth + 1;
   static constexpr open_scope_word unusual = log_is_busy | (log_alignment - known_depth * one_deeper);
-  static_assert((known_depth & (known_depth - 1)) == 0, "one test finds any depth that is not known");
+  static_assert((known_depth & (known_depth - 1)) == 0, "one test finds any depth above known_depth");
 
   [[nodiscard]] open_scope_word address() const noexcept { return reinterpret_cast<open_scope_word>(this); }
 
   [[nodiscard]] static bool is_usual(open_scope_word around) noexcept { return __builtin_expect((around & unusual) == 0, 1); }
 
-  /// As far as the writer has looked.
+  /// According to `room_end`, which `make_room` updates.
   [[nodiscard]] bool has_room(std::uint64_t const* at) const noexcept {
     return reinterpret_cast<std::uintptr_t>(at) <= reinterpret_cast<std::uintptr_t>(room_end);
   }
 
-  /// The element of an array for the scope that begins inside `around`. The word is the address of the log plus the depth times the size of
-  /// an element, so the element is found by adding the offset of the array.
+  /// The array element of the scope that begins inside `around`. The word is the address of the log plus depth times element size, so
+  /// adding the offset of the array gives the address of the element.
   static std::uint64_t& known(open_scope_word around, std::uintptr_t offset_of_array) noexcept {
     static_assert(one_deeper == sizeof(std::uint64_t));
     return *reinterpret_cast<std::uint64_t*>(around + offset_of_array);
   }
 
-  /// Another thread may look, for a message.
+  /// Atomic, because another thread may read it for a message.
   static void remember(std::uint64_t& at, std::uint64_t what) noexcept { __atomic_store_n(&at, what, __ATOMIC_RELAXED); }
 
   void mark_busy() noexcept {
@@ -268,7 +269,7 @@ struct thread_log {
     return shown < too_deep ? shown : deep;
   }
 
-  /// Of a scope that may be open. @param depth of the innermost one.
+  /// The depth of a scope that may be open. @param depth of the innermost scope.
   [[nodiscard]] static std::uint64_t depth_of_word(open_scope_word open, std::uint64_t depth) noexcept {
     std::uint64_t const shown = open % log_alignment / one_deeper;
     if ((open & is_deep) == 0) return shown;
@@ -289,8 +290,8 @@ struct thread_log {
 
   __attribute__((noinline, cold)) bool make_room(std::uint64_t needed) noexcept {
     if (static_cast<std::uint64_t>(chunk->last() - next_slot) < needed) {
-      log_chunk* const taken = needed < least_slots ? take_chunk() : nullptr;
-      if (needed >= least_slots) lost_events::count(lost.full);
+      log_chunk* const taken = needed < min_slots ? take_chunk() : nullptr;
+      if (needed >= min_slots) lost_events::count(lost.full);
       if (taken == nullptr) return false;
       next_slot[0] = reinterpret_cast<std::uint64_t>(taken) + static_cast<std::uint64_t>(event_kind::continued);
       chunk = taken;

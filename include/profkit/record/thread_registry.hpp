@@ -15,26 +15,26 @@
 
 namespace profkit::detail {
 
-/// Slots in the log of a thread, of all its chunks together.
+/// Maximum number of slots in the log of a thread, over all its chunks.
 inline std::uint64_t slots_per_log = std::uint64_t{1} << 24U;
 
-/// Logs, each of which takes at least one of the 65,530 mappings that Linux lets a process have. Threads beyond them are counted and not
-/// recorded.
-inline std::uint32_t most_logs = 16'384;
+/// Maximum number of logs. Each takes at least one of the 65,530 memory mappings that Linux allows per process. Events of further threads
+/// are counted and not recorded.
+inline std::uint32_t max_logs = 16'384;
 
-/// Memory up to here stays with a log once it is read: to take a page again costs as much as dozens of scopes.
+/// A log keeps this many slots of memory after reading, because faulting a page in again costs as much as dozens of scopes.
 inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
 
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << 16U;
 inline constexpr std::uint64_t small_page = 4096;
 inline constexpr std::uint64_t large_page = std::uint64_t{2} << 20U;
 
-/// A log grows by mappings that double from the first of these sizes to the last. So it takes few mappings, and little more address space
-/// than it needs. (With `mlockall(MCL_FUTURE)` address space is memory.)
+/// A log grows by mappings that double from the first of these sizes to the last: few mappings, and little unused address space. (With
+/// `mlockall(MCL_FUTURE)` address space is memory.)
 inline constexpr std::uint64_t first_mapping_bytes = 4 * chunk_bytes;
 inline constexpr std::uint64_t last_mapping_bytes = 8 * large_page;
 
-/// Scopes leave `errno` as it is.
+/// Restores `errno` at the end of a block: scopes must not change it.
 class errno_keeper {
  public:
   errno_keeper() noexcept = default;
@@ -46,27 +46,27 @@ class errno_keeper {
   int kept_ = errno;
 };
 
-/// @return null if the system has none, or the process may not have more.
+/// @return null if the system has no memory, or the process has reached a limit.
 [[nodiscard]] inline unsigned char* map_memory(std::uint64_t bytes) noexcept {
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<unsigned char*>(memory);
 }
 
-/// Slots of a log's chunks: 64 KiB with the header, and at least two chunks within the bound.
+/// Number of slots of a chunk: 64 KiB with its header, but at most half of the maximum of the log.
 [[nodiscard]] inline std::uint64_t slots_of_chunk(thread_log const& log) noexcept {
   std::uint64_t const half = log.slot_bound / 2 & ~std::uint64_t{1};
   constexpr std::uint64_t usual = chunk_bytes / sizeof(std::uint64_t) - chunk_header_slots;
   return half < usual ? half : usual;
 }
 
-/// Maps memory for at least one more chunk; if so much is not to be had, half of it, and so on.
+/// Maps memory for at least one more chunk. If the system refuses, tries half the size, and so on.
 [[nodiscard]] inline bool grow_log(thread_log& log, std::uint64_t wanted_bytes) noexcept {
   std::uint64_t const needed = (chunk_header_slots + slots_of_chunk(log)) * sizeof(std::uint64_t);
   for (std::uint64_t bytes = wanted_bytes > needed ? wanted_bytes : needed;; bytes = bytes / 2 > needed ? bytes / 2 : needed) {
     unsigned char* const memory = map_memory(bytes);
     if (memory == nullptr && bytes > needed) continue;
     if (memory == nullptr) return false;
-    // So that a burst of scopes does not stop at every small page.
+    // Fewer page faults in a burst of scopes.
     if (bytes >= 2 * large_page) ::madvise(memory, bytes, MADV_HUGEPAGE);
     log.unused = memory;
     log.unused_end = memory + bytes;
@@ -85,7 +85,7 @@ inline log_chunk* map_chunk(thread_log& log) noexcept {
   if (static_cast<std::uint64_t>(log.unused_end - log.unused) < bytes) {
     errno_keeper const keeper;
     std::uint64_t const left = (log.slot_bound - log.mapped_slots) / slots * bytes;
-    std::uint64_t wanted = log.mapped_slots * sizeof(std::uint64_t);  // twice as much in all
+    std::uint64_t wanted = log.mapped_slots * sizeof(std::uint64_t);  // doubles the total
     wanted = wanted < first_mapping_bytes ? first_mapping_bytes : wanted > last_mapping_bytes ? last_mapping_bytes : wanted;
     wanted = wanted / chunk_bytes * chunk_bytes;
     if (!grow_log(log, wanted < left ? wanted : left)) {
@@ -103,22 +103,22 @@ inline log_chunk* map_chunk(thread_log& log) noexcept {
 
 inline std::uint32_t logs_made = 0;
 
-[[nodiscard]] inline bool has_most_logs() noexcept {
-  return __atomic_load_n(&logs_made, __ATOMIC_RELAXED) >= __atomic_load_n(&most_logs, __ATOMIC_RELAXED);
+[[nodiscard]] inline bool has_max_logs() noexcept {
+  return __atomic_load_n(&logs_made, __ATOMIC_RELAXED) >= __atomic_load_n(&max_logs, __ATOMIC_RELAXED);
 }
 
-/// In one mapping with its first chunk: a thread's first scope takes one page of memory and no part in malloc.
-/// @return null if there are `most_logs` or there is no memory.
+/// Creates a log and its first chunk in one mapping, without malloc. A thread's first scope touches one page.
+/// @return null if there are `max_logs` logs, or no memory.
 inline thread_log* make_log(log_state state) noexcept {
-  unsigned char* const memory = has_most_logs() ? nullptr : map_memory(chunk_bytes);
+  unsigned char* const memory = has_max_logs() ? nullptr : map_memory(chunk_bytes);
   if (memory == nullptr) return nullptr;
   __atomic_fetch_add(&logs_made, 1, __ATOMIC_RELAXED);
   auto* const log = new (memory) thread_log;
   log->slot_bound = __atomic_load_n(&slots_per_log, __ATOMIC_RELAXED);
   constexpr std::uint64_t header_bytes = sizeof(thread_log) + sizeof(log_chunk);
-  constexpr std::uint64_t most_slots = (chunk_bytes - header_bytes) / sizeof(std::uint64_t);
+  constexpr std::uint64_t max_slots = (chunk_bytes - header_bytes) / sizeof(std::uint64_t);
   std::uint64_t const slots = slots_of_chunk(*log);
-  log->use(*new (memory + sizeof(thread_log)) log_chunk, slots < most_slots ? slots : most_slots, log->slot_bound);
+  log->use(*new (memory + sizeof(thread_log)) log_chunk, slots < max_slots ? slots : max_slots, log->slot_bound);
   log->map_chunk = map_chunk;
   log->state = state;
   log->next = __atomic_load_n(&recorder.logs, __ATOMIC_RELAXED);
@@ -127,7 +127,7 @@ inline thread_log* make_log(log_state state) noexcept {
   return log;
 }
 
-/// Makes logs until this many wait for new threads, whose first scopes then map nothing. Of each the first page is touched.
+/// Creates logs in advance, so that the first scope of a new thread maps no memory. Touches the first page of each.
 inline void keep_spare_logs() noexcept {
   constexpr int wanted = 4;
   int spare = 0;
@@ -139,13 +139,13 @@ inline void keep_spare_logs() noexcept {
   }
 }
 
-/// The reader has come to the end of its chunk. @param next in which the log goes on. @return the first event there.
+/// Moves the reader to the next chunk and returns the finished one to the writer. @return the first event of the next chunk.
 inline std::uint64_t const* go_on_in_chunk(thread_log& log, log_chunk& next) noexcept {
   log_chunk& done = *log.read_chunk;
   log.read_chunk = &next;
   log.read = next.begin();
   if (done.gives_memory_back != 0) {
-    // Whole pages; the header is needed for the stack of free chunks.
+    // Whole pages only; the header is needed for the stack of free chunks.
     auto const from = (reinterpret_cast<std::uintptr_t>(&done) + small_page) & ~(small_page - 1);
     auto const to = reinterpret_cast<std::uintptr_t>(done.last() + 1) & ~(small_page - 1);
     if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
@@ -154,13 +154,13 @@ inline std::uint64_t const* go_on_in_chunk(thread_log& log, log_chunk& next) noe
   return log.read;
 }
 
-/// The reader has read the log of a thread that has ended to its end.
+/// Frees the log of an ended thread, which the reader has read to its end.
 inline void free_log(thread_log& log) noexcept {
   bool const is_broken = __atomic_load_n(&log.is_broken, __ATOMIC_RELAXED);
   __atomic_store_n(&log.state, is_broken ? std::uint32_t{log_retired} : std::uint32_t{log_free}, __ATOMIC_RELEASE);
 }
 
-/// What was lost since the process began.
+/// The events lost since the process started.
 [[nodiscard]] inline lost_events all_lost_events() noexcept {
   lost_events result;
   result.add(recorder.lost);
@@ -168,7 +168,7 @@ inline void free_log(thread_log& log) noexcept {
   return result;
 }
 
-/// Takes the memory for some ten thousand scopes of this thread, before anybody measures.
+/// Touches the memory for some ten thousand scopes of this thread, before measuring starts.
 inline void warm_up_log_of_this_thread() noexcept {
   constexpr std::uint64_t warm_bytes = std::uint64_t{1} << 20U;
   thread_log* const log = log_of_this_thread();
@@ -182,20 +182,20 @@ inline void warm_up_log_of_this_thread() noexcept {
   log->put(claimed);
 }
 
-/// The storage for `place_thread_states`: each module has its own, in the static TLS block. (nvcc does not know the attribute.)
+/// The storage for `place_thread_states`: one per module, in the static TLS block. (nvcc does not support the attribute.)
 #ifndef __CUDACC__
 __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("hidden"))) inline thread_local this_thread_state thread_state_of_this_module{};
 
-/// A log that an earlier thread has left and that the reader is done with. Looks at some only, from where the last search stopped: while
-/// very many logs have not been read yet, to look at all of them for each new thread would take the square of their number.
+/// Finds a free log of an ended thread. Checks a limited number, starting where the last search stopped: with very many unread logs,
+/// checking all of them for each new thread would take quadratic time.
 inline thread_log* reuse_log() noexcept {
-  constexpr int most_tries = 64;
+  constexpr int max_tries = 64;
   static thread_log* next_to_try = nullptr;
   thread_log* const newest = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE);
   thread_log* log = __atomic_load_n(&next_to_try, __ATOMIC_ACQUIRE);
-  for (int tries = 0; tries < most_tries && newest != nullptr; ++tries) {
+  for (int tries = 0; tries < max_tries && newest != nullptr; ++tries) {
     if (log == nullptr) log = newest;
     thread_log* const next = log->next;
     std::uint32_t expected = log_free;
@@ -210,7 +210,7 @@ inline thread_log* reuse_log() noexcept {
   return nullptr;
 }
 
-/// The thread ends. The main thread keeps its log: it never comes here, and still runs the destructors of static objects.
+/// Detaches the log of an ending thread. Not called for the main thread, which keeps its log for destructors of static objects.
 inline void leave_log(void* of_thread) noexcept {
   auto& log = *static_cast<thread_log*>(of_thread);
   this_thread().has_ended = true;
@@ -219,8 +219,8 @@ inline void leave_log(void* of_thread) noexcept {
   __atomic_store_n(&log.state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
 }
 
-/// Calls `leave_log` when a thread ends, after the destructors of its thread-local objects; a destructor of one would call malloc when the
-/// thread records for the first time.
+/// The pthread key that calls `leave_log` at the end of a thread, after the destructors of thread-local objects. A thread-local object with
+/// a destructor would call malloc at the first scope of a thread.
 inline ::pthread_key_t log_key() noexcept {
   static ::pthread_key_t const key = [] {
     ::pthread_key_t made{};
@@ -229,9 +229,9 @@ inline ::pthread_key_t log_key() noexcept {
   return key;
 }
 
-/// The slow path of a thread's first scope, which may be in a signal handler: takes no lock, and allocates only if the process had 32 keys
-/// for thread-specific data when the first session began (glibc keeps the others in memory that it allocates).
-/// @return null, with the loss of an event counted: no memory, too many logs, the thread is ending, or a handler interrupts this function.
+/// The slow path of a thread's first scope, which may run in a signal handler. Takes no lock. Allocates only if the process had 32
+/// thread-specific keys at the first session, because glibc allocates memory for further keys.
+/// @return null, with the event counted as lost: no memory, too many logs, an ending thread, or a handler that interrupts this function.
 inline thread_log* attach_this_thread() noexcept {
   if (this_thread().is_attaching || this_thread().has_ended) {
     lost_events::count(this_thread().has_ended ? recorder.lost.no_log : recorder.lost.interrupting);
@@ -243,7 +243,7 @@ inline thread_log* attach_this_thread() noexcept {
   thread_log* log = reuse_log();
   if (log == nullptr) log = make_log(log_owned);
   if (log == nullptr) {
-    lost_events::count(has_most_logs() ? recorder.lost.no_log : recorder.lost.no_memory);
+    lost_events::count(has_max_logs() ? recorder.lost.no_log : recorder.lost.no_memory);
   } else {
     log->reset();
     log->thread_system_id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
@@ -257,15 +257,15 @@ inline thread_log* attach_this_thread() noexcept {
   return log;
 }
 
-/// To be called before a session sets `recording`. @param slots bound of each log.
+/// Prepares logs. To be called before a session sets `recording`. @param slots maximum number of slots per log.
 inline void install_logs(std::uint64_t slots) noexcept {
-  static_cast<void>(log_key());  // here, as a signal handler could not
+  static_cast<void>(log_key());  // now, because a signal handler could not
   place_thread_states(thread_state_of_this_module);
   __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
-/// In the child of a `fork` no session runs, and the threads that owned the other logs do not exist.
+/// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist.
 inline void reset_after_fork() noexcept {
   __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
@@ -275,7 +275,7 @@ inline void reset_after_fork() noexcept {
   }
 }
 
-/// Makes `reset_after_fork` run; once per process is enough, and once per shared library does no harm.
+/// Registers `reset_after_fork`. Once per process is enough; once per shared library does no harm.
 inline void watch_forks() noexcept {
   static int const registered = ::pthread_atfork(nullptr, nullptr, [] { reset_after_fork(); });
   static_cast<void>(registered);

@@ -6,21 +6,21 @@
 
 namespace profkit::detail {
 
-/// Nanoseconds of a clock of the system.
+/// Reads a system clock, in nanoseconds.
 inline std::int64_t clock_ns(clockid_t clock) noexcept {
   timespec now{};
   ::clock_gettime(clock, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + std::int64_t{now.tv_nsec};
 }
 
-/// Nanoseconds of CLOCK_MONOTONIC, which nobody can set.
+/// Reads CLOCK_MONOTONIC, which cannot be set, in nanoseconds.
 inline std::int64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
 
-/// The counter of machines without an invariant one: CLOCK_MONOTONIC.
+/// The substitute for the time-stamp counter where it is not invariant: CLOCK_MONOTONIC.
 inline std::uint64_t monotonic_ticks() noexcept { return static_cast<std::uint64_t>(monotonic_ns()); }
 
-/// The time-stamp counter of this processor. Not ordered against the instructions around it, which costs nothing.
-/// (The builtin, because `<x86intrin.h>` takes 800 ms to compile.)
+/// Reads the time-stamp counter, without ordering against other instructions, which would cost time.
+/// Uses the builtin, because `<x86intrin.h>` takes 800 ms to compile.
 inline std::uint64_t counter_ticks() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_ia32_rdtsc();

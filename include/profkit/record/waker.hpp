@@ -11,16 +11,17 @@
 
 namespace profkit::detail {
 
-/// Lets one thread wait and others wake it. It has no descriptor that the program could close, and its clock is monotonic.
+/// Lets one thread wait and others wake it. Based on a futex: it has no file descriptor that the program could close, and its clock is
+/// monotonic.
 class waker {
  public:
-  /// From any thread, and from a signal handler. A call while nobody waits ends the next wait at once.
+  /// May be called on any thread and in a signal handler. Without a waiting thread, the next wait returns at once.
   void wake() noexcept {
     __atomic_store_n(&is_woken_, 1U, __ATOMIC_RELEASE);
     ::syscall(SYS_futex, &is_woken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
-  /// Waits until it is woken, or for this time.
+  /// Waits until `wake` is called, or until the time has passed.
   void wait(std::chrono::nanoseconds longest) noexcept {
     auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
     timespec timeout{};

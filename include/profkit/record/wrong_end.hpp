@@ -7,29 +7,29 @@
 
 namespace profkit::detail {
 
-/// How a scope did not end where it should.
+/// How the end of a scope was wrong.
 enum class wrong_end_kind : std::uint32_t {
-  on_another_thread,  ///< its end came on another thread than its beginning
-  after_another,      ///< a scope around it had ended before
-  never,              ///< a scope around it ended, and it had not
+  on_another_thread,  ///< it ended on another thread
+  after_another,      ///< an outer scope had ended before
+  never,              ///< an outer scope ended while it was open
 };
 
-/// A place in the source whose scopes did not end where they should, and the scope that was open there.
+/// A source location whose scopes ended wrongly, and the other scope involved.
 struct wrong_end {
-  std::uint32_t state;  ///< 0: free, 1: being written, 2: there
+  std::uint32_t state;  ///< 0: free, 1: being written, 2: complete
   wrong_end_kind kind;
-  site const* where;  ///< null: not known
-  site const* other;  ///< the innermost scope open on the thread, or the one that ended in its place; null: none is known
+  site const* where;  ///< null: unknown
+  site const* other;  ///< the innermost open scope of the thread, or the one that ended instead; null: unknown
   std::uint64_t count;
 };
 
-/// The first few. Without a lock, and safe in signal handlers: two threads that see the same at once may take two entries.
+/// The first wrong ends. Lock-free and safe in signal handlers. Two threads that count the same location at once may take two entries.
 struct wrong_end_list {
   static constexpr int size = 16;
 
   wrong_end entries[size];
 
-  /// A thread that counts at this moment may be missed.
+  /// Counts that happen at the same time may be lost.
   void clear() noexcept {
     for (wrong_end& each : entries) __atomic_store_n(&each.state, std::uint32_t{0}, __ATOMIC_RELEASE);
   }

@@ -12,9 +12,9 @@
 namespace profkit {
 
 /// What adopting scopes did for each scope, beside what was done in it; empty if none adopted another.
-[[nodiscard]] inline table adopted_table(summary const& of) {
+[[nodiscard]] inline table adopted_table(summary const& summary) {
   table result{{"scope", "role", "own host ms", "own kernel ms", "count", "host ms", "kernel ms", "busy ms", "kernel / own"}, 2};
-  for (adopted_summary const& row : of.adopted) {
+  for (adopted_summary const& row : summary.adopted) {
     result.add({std::string(std::size_t{2} * row.depth, ' ') + row.name, row.role, detail::format_ms(row.own_host_total),
                 detail::format_ms(row.own_kernel_time), fmt::format("{}", row.count), detail::format_ms(row.host_total),
                 detail::format_ms(row.kernel_time), detail::format_ms(row.busy),

@@ -28,7 +28,8 @@ inline constexpr std::size_t starving_named = 5;
 /// Of times over all steps of the budget: what they are for one step.
 class per_step {
  public:
-  explicit per_step(summary const& of) : steps_{std::max<double>(1.0, static_cast<double>(of.budget ? of.budget->steps : 0))} {}
+  explicit per_step(summary const& summary)
+      : steps_{std::max<double>(1.0, static_cast<double>(summary.budget ? summary.budget->steps : 0))} {}
   [[nodiscard]] milliseconds operator()(milliseconds all) const { return all / steps_; }
   [[nodiscard]] std::string text(milliseconds all) const { return format_ms((*this)(all)); }
 
@@ -73,9 +74,9 @@ inline std::string causes_text(std::array<milliseconds, idle_causes> const& idle
   return text;
 }
 
-inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& of) {
+inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& budget) {
   std::array<milliseconds, idle_causes> sum{};
-  for (budget_row const& row : of.rows) {
+  for (budget_row const& row : budget.rows) {
     for (std::size_t cause = 0; cause < idle_causes; ++cause) sum[cause] += row.idle[cause];
   }
   return sum;
@@ -84,43 +85,43 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& o
 }  // namespace detail
 
 /// Where the wall time of a step went, in milliseconds for one step; the column `of step` adds up to 100 %. Empty if there is no budget.
-[[nodiscard]] inline table budget_table(summary const& of) {
+[[nodiscard]] inline table budget_table(summary const& summary) {
   std::vector<std::string> headings{"part of the step", "GPU busy"};
   for (char const* const cause : detail::idle_cause_names) headings.push_back(std::string{"idle: "} + cause);
   headings.insert(headings.end(), {"ms a step", "of step"});
   table result{std::move(headings)};
-  if (!of.budget) return result;
-  detail::per_step const each{of};
+  if (!summary.budget) return result;
+  detail::per_step const each{summary};
   milliseconds total{};
-  for (budget_row const& row : of.budget->rows) {
-    result.add(detail::budget_cells(row.part, row.busy, row.idle, row.total, *of.budget, each));
+  for (budget_row const& row : summary.budget->rows) {
+    result.add(detail::budget_cells(row.part, row.busy, row.idle, row.total, *summary.budget, each));
     total += row.total;
   }
-  result.add(detail::budget_cells("all", of.budget->busy, detail::idle_of_all(*of.budget), total, *of.budget, each));
+  result.add(detail::budget_cells("all", summary.budget->busy, detail::idle_of_all(*summary.budget), total, *summary.budget, each));
   return result;
 }
 
 /// The scopes for which the devices waited longest, by name, in milliseconds for one step. Empty if there is no budget.
-[[nodiscard]] inline table starving_table(summary const& of) {
+[[nodiscard]] inline table starving_table(summary const& summary) {
   std::vector<std::string> headings{"scope that the GPU waits for", "idle ms a step", "of step"};
   headings.insert(headings.end(), detail::idle_cause_names.begin(), detail::idle_cause_names.end());
   table result{std::move(headings)};
-  if (!of.budget) return result;
-  detail::per_step const each{of};
-  for (std::size_t i = 0; i < std::min(of.budget->starving.size(), detail::starving_shown); ++i) {
-    starving_scope const& row = of.budget->starving[i];
-    std::vector<std::string> cells{row.name, each.text(row.total), detail::share_of(row.total, of.budget->wall)};
-    detail::add_causes(cells, row.by_cause, *of.budget, each);
+  if (!summary.budget) return result;
+  detail::per_step const each{summary};
+  for (std::size_t i = 0; i < std::min(summary.budget->starving.size(), detail::starving_shown); ++i) {
+    starving_scope const& row = summary.budget->starving[i];
+    std::vector<std::string> cells{row.name, each.text(row.total), detail::share_of(row.total, summary.budget->wall)};
+    detail::add_causes(cells, row.by_cause, *summary.budget, each);
     result.add(std::move(cells));
   }
   return result;
 }
 
 /// What the budget comes to: how much of a step the GPU idles, why, and for which scopes it waits; and what overlaps.
-[[nodiscard]] inline std::string budget_verdict(summary const& of) {
-  if (!of.budget || of.budget->wall.count() == 0.0) return "";
-  budget_summary const& budget = *of.budget;
-  detail::per_step const each{of};
+[[nodiscard]] inline std::string budget_verdict(summary const& summary) {
+  if (!summary.budget || summary.budget->wall.count() == 0.0) return "";
+  budget_summary const& budget = *summary.budget;
+  detail::per_step const each{summary};
   milliseconds const idle = budget.wall - budget.busy;
   std::string text = fmt::format("The GPU idles for {} of the step, {} of {} ms", detail::share_of(idle, budget.wall), each.text(idle),
                                  each.text(budget.wall));

@@ -9,7 +9,8 @@
 
 namespace profkit::detail {
 
-using compact_trace_writer = void(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path);
+using compact_trace_writer = void(profile const& profile, attribution const& launched, std::uint64_t steps,
+                                  std::filesystem::path const& path);
 
 /// What writes `trace.pftrace` beside `trace.json`. `<profkit/perfetto.hpp>` installs it before `main`; null in programs that do not
 /// include that, which therefore need neither protozero nor zlib.

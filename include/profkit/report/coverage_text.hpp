@@ -12,28 +12,30 @@
 namespace profkit {
 
 /// What the figures cover, where that is not some measured steps; else empty. A paragraph.
-[[nodiscard]] inline std::string coverage_text(summary const& of) {
-  if (!of.quality.not_recorded.empty()) return fmt::format("Nothing was recorded: {}.\n\n", detail::one_line(of.quality.not_recorded));
+[[nodiscard]] inline std::string coverage_text(summary const& summary) {
+  if (!summary.quality.not_recorded.empty())
+    return fmt::format("Nothing was recorded: {}.\n\n", detail::one_line(summary.quality.not_recorded));
   std::string text;
-  if (of.quality.snapshot) text = "Snapshot of a session that goes on: the figures cover the steps that had ended when it was taken.\n\n";
-  if (!of.covers_steps) return text + "No step was made (profkit::step): everything below covers the whole session.\n\n";
-  if (of.steps.host.count > 0) return text;
+  if (summary.quality.snapshot)
+    text = "Snapshot of a session that goes on: the figures cover the steps that had ended when it was taken.\n\n";
+  if (!summary.covers_steps) return text + "No step was made (profkit::step): everything below covers the whole session.\n\n";
+  if (summary.steps.host.count > 0) return text;
   text += "No step was measured; the figures of steps and scopes cover measured steps only.";
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format(" {} {}.", number, what);
   };
-  count(of.steps.warmup, "warm-up steps were made");
-  count(of.steps.excluded, "steps were excluded by the program");
-  count(of.quality.abandoned_steps, "steps were left by an exception");
+  count(summary.steps.warmup, "warm-up steps were made");
+  count(summary.steps.excluded, "steps were excluded by the program");
+  count(summary.quality.abandoned_steps, "steps were left by an exception");
   return text + "\n\n";
 }
 
 namespace detail {
 
 /// What stands in place of an empty table. @param what such as "scope".
-inline std::string nothing_text(summary const& of, char const* what) {
-  if (!of.covers_steps) return fmt::format("no {} was recorded", what);
-  return of.steps.host.count > 0 ? fmt::format("no {} in the measured steps", what) : "no step was measured";
+inline std::string nothing_text(summary const& summary, char const* what) {
+  if (!summary.covers_steps) return fmt::format("no {} was recorded", what);
+  return summary.steps.host.count > 0 ? fmt::format("no {} in the measured steps", what) : "no step was measured";
 }
 
 }  // namespace detail

@@ -20,7 +20,7 @@ class deflater {
     constexpr std::array<std::uint16_t, 29> shortest{3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
                                                      31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
     constexpr std::array<std::uint8_t, 29> extra{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    for (std::size_t i = 0, length = least_match; length <= longest_match; ++length) {
+    for (std::size_t i = 0, length = min_match; length <= max_match; ++length) {
       while (i + 1 < shortest.size() && shortest[i + 1] <= length) ++i;
       code const& symbol = symbols_[257 + i];
       auto const rest = static_cast<std::uint32_t>(length - shortest[i]);
@@ -66,8 +66,8 @@ class deflater {
     std::uint8_t count = 0;
   };
 
-  static constexpr std::size_t least_match = 4;
-  static constexpr std::size_t longest_match = 258;
+  static constexpr std::size_t min_match = 4;
+  static constexpr std::size_t max_match = 258;
   static constexpr std::size_t window = 32768;
   static constexpr unsigned hash_bits = 13;
 
@@ -100,8 +100,8 @@ class deflater {
     if (before == 0 || position + 1 - before > window || four_bytes(bytes.data() + before - 1) != first) return 0;
     char const* const from = bytes.data() + before - 1;
     char const* const here = bytes.data() + position;
-    std::size_t const limit = std::min(longest_match, bytes.size() - position);
-    std::size_t length = least_match;
+    std::size_t const limit = std::min(max_match, bytes.size() - position);
+    std::size_t length = min_match;
     while (length + sizeof(std::uint64_t) <= limit && std::memcmp(from + length, here + length, sizeof(std::uint64_t)) == 0) {
       length += sizeof(std::uint64_t);
     }
@@ -135,11 +135,11 @@ class deflater {
 
   static std::uint32_t adler32(std::string_view bytes) {
     constexpr std::uint32_t base = 65521;
-    constexpr std::size_t most_at_once = 5552;  // the sums stay below 2^32
+    constexpr std::size_t max_at_once = 5552;  // the sums stay below 2^32
     std::uint32_t low = 1;
     std::uint32_t high = 0;
     while (!bytes.empty()) {
-      std::string_view const part = bytes.substr(0, most_at_once);
+      std::string_view const part = bytes.substr(0, max_at_once);
       for (char const each : part) {
         low += static_cast<unsigned char>(each);
         high += low;
@@ -152,7 +152,7 @@ class deflater {
   }
 
   std::array<code, 288> symbols_{};
-  std::array<code, longest_match + 1> lengths_{};
+  std::array<code, max_match + 1> lengths_{};
   std::array<std::uint32_t, 30> distances_{};
   std::array<std::uint32_t, std::size_t{1} << hash_bits> at_{};  ///< by hash of four bytes: 1 + where they were last, 0: nowhere
   std::size_t distance_ = 0;

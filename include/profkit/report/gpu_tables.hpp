@@ -24,29 +24,29 @@ inline constexpr std::size_t kernels_shown = 20;
 inline constexpr std::size_t kernel_name_width = 100;
 
 /// operations, kernel, self, busy and span ms.
-inline std::vector<std::string> gpu_work_cells(std::optional<gpu_work_summary> const& of) {
-  if (!of) return std::vector<std::string>(5, not_measured);
-  return {fmt::format("{}", of->operations), format_ms(of->kernel_time), format_ms(of->kernel_self), format_ms(of->busy),
-          format_ms(of->span.total)};
+inline std::vector<std::string> gpu_work_cells(std::optional<gpu_work_summary> const& work) {
+  if (!work) return std::vector<std::string>(5, not_measured);
+  return {fmt::format("{}", work->operations), format_ms(work->kernel_time), format_ms(work->kernel_self), format_ms(work->busy),
+          format_ms(work->span.total)};
 }
 
-inline std::string idle_cell(std::optional<gpu_idle_summary> const& of) { return of ? format_ms(of->inclusive) : not_measured; }
+inline std::string idle_cell(std::optional<gpu_idle_summary> const& idle) { return idle ? format_ms(idle->inclusive) : not_measured; }
 
-inline std::string idle_self_cell(std::optional<gpu_idle_summary> const& of) { return of ? format_ms(of->self) : not_measured; }
+inline std::string idle_self_cell(std::optional<gpu_idle_summary> const& idle) { return idle ? format_ms(idle->self) : not_measured; }
 
 /// count, total ms, and mean, median, min, max, std in microseconds.
-inline std::vector<std::string> times_row(std::string name, duration_summary const& of) {
-  return {std::move(name),      fmt::format("{}", of.count), format_ms(of.total), format_us(of.mean),
-          format_us(of.median), format_us(of.min),           format_us(of.max),   format_us(of.standard_deviation)};
+inline std::vector<std::string> times_row(std::string name, duration_summary const& times) {
+  return {std::move(name),         fmt::format("{}", times.count), format_ms(times.total), format_us(times.mean),
+          format_us(times.median), format_us(times.min),           format_us(times.max),   format_us(times.standard_deviation)};
 }
 
 inline std::vector<std::string> times_headings(char const* first) {
   return {first, "count", "total ms", "mean us", "median us", "min us", "max us", "std us"};
 }
 
-inline std::vector<std::string> kernel_row(kernel_summary const& of, std::string name) {
-  std::vector<std::string> cells = times_row(of.kernel_class, of.time);
-  cells.push_back(format_share(of.share));
+inline std::vector<std::string> kernel_row(kernel_summary const& kernel, std::string name) {
+  std::vector<std::string> cells = times_row(kernel.kernel_class, kernel.time);
+  cells.push_back(format_share(kernel.share));
   cells.insert(cells.begin(), std::move(name));
   return cells;
 }
@@ -61,10 +61,10 @@ inline table empty_kernel_table() {
 }  // namespace detail
 
 /// What the GPU did for each scope of the tree and those inside it; empty if kernels were not collected.
-[[nodiscard]] inline table gpu_scope_table(summary const& of) {
+[[nodiscard]] inline table gpu_scope_table(summary const& summary) {
   table result{{"scope", "operations", "kernel ms", "self ms", "busy ms", "span ms", "span p50 ms", "span p95 ms", "span p99 ms",
                 "latency mean us", "latency p95 us", "idle ms", "idle self ms"}};
-  for (scope_summary const& row : of.scopes) {
+  for (scope_summary const& row : summary.scopes) {
     if (!row.gpu) continue;
     std::vector<std::string> cells = detail::gpu_work_cells(row.gpu);
     cells.insert(cells.begin(), std::string(std::size_t{2} * row.depth, ' ') + row.name);
@@ -78,9 +78,9 @@ inline table empty_kernel_table() {
 }
 
 /// Host and GPU time by name, wherever the scopes are in the tree; n/a in the columns of the GPU if kernels were not collected.
-[[nodiscard]] inline table name_table(summary const& of) {
+[[nodiscard]] inline table name_table(summary const& summary) {
   table result{{"name", "count", "host total ms", "operations", "kernel ms", "self ms", "busy ms", "span ms", "idle ms"}};
-  for (scope_name_summary const& row : of.names) {
+  for (scope_name_summary const& row : summary.names) {
     std::vector<std::string> cells{row.name, fmt::format("{}", row.host.count), detail::format_ms(row.host.total)};
     std::vector<std::string> const work = detail::gpu_work_cells(row.gpu);
     cells.insert(cells.end(), work.begin(), work.end());
@@ -91,36 +91,36 @@ inline table empty_kernel_table() {
 }
 
 /// Every kernel with its whole name: `kernels.csv`.
-[[nodiscard]] inline table kernel_table(gpu_summary const& of) {
+[[nodiscard]] inline table kernel_table(gpu_summary const& gpu) {
   table result = detail::empty_kernel_table();
-  for (kernel_summary const& row : of.kernels) result.add(detail::kernel_row(row, row.name));
+  for (kernel_summary const& row : gpu.kernels) result.add(detail::kernel_row(row, row.name));
   return result;
 }
 
 /// The kernels that took longest, with names that fit a terminal.
-[[nodiscard]] inline table top_kernel_table(gpu_summary const& of) {
+[[nodiscard]] inline table top_kernel_table(gpu_summary const& gpu) {
   table result = detail::empty_kernel_table();
-  for (std::size_t i = 0; i < std::min(of.kernels.size(), detail::kernels_shown); ++i) {
-    result.add(detail::kernel_row(of.kernels[i], detail::shortened(of.kernels[i].name, detail::kernel_name_width)));
+  for (std::size_t i = 0; i < std::min(gpu.kernels.size(), detail::kernels_shown); ++i) {
+    result.add(detail::kernel_row(gpu.kernels[i], detail::shortened(gpu.kernels[i].name, detail::kernel_name_width)));
   }
   return result;
 }
 
 /// A row for each class of kernels.
-[[nodiscard]] inline table class_table(gpu_summary const& of) {
+[[nodiscard]] inline table class_table(gpu_summary const& gpu) {
   table result{{"class", "kernels", "total ms", "of all kernels"}};
-  for (kernel_class_summary const& row : of.classes) {
+  for (kernel_class_summary const& row : gpu.classes) {
     result.add({row.name, fmt::format("{}", row.count), detail::format_ms(row.total), detail::format_share(row.share)});
   }
   return result;
 }
 
 /// A row for each direction of copies, and one for memsets.
-[[nodiscard]] inline table copy_table(gpu_summary const& of) {
+[[nodiscard]] inline table copy_table(gpu_summary const& gpu) {
   std::vector<std::string> headings = detail::times_headings("copy or memset");
   headings.emplace_back("MiB");
   table result{std::move(headings)};
-  for (copy_summary const& row : of.copies) {
+  for (copy_summary const& row : gpu.copies) {
     std::vector<std::string> cells = detail::times_row(row.name, row.time);
     cells.push_back(detail::format_mib(row.bytes));
     result.add(std::move(cells));
@@ -129,33 +129,33 @@ inline table empty_kernel_table() {
 }
 
 /// Empty unless all API calls were collected.
-[[nodiscard]] inline table api_table(gpu_summary const& of) {
+[[nodiscard]] inline table api_table(gpu_summary const& gpu) {
   table result{detail::times_headings("API call")};
-  if (!of.api) return result;
-  for (api_summary const& row : *of.api) result.add(detail::times_row(row.name, row.time));
+  if (!gpu.api) return result;
+  for (api_summary const& row : *gpu.api) result.add(detail::times_row(row.name, row.time));
   return result;
 }
 
 /// "in 3 of 30 measured steps"; empty where kernels were collected in all of them, or not at all.
-[[nodiscard]] inline std::string collected_steps_text(summary const& of) {
-  if (!of.gpu || !of.covers_steps || of.gpu->steps == of.steps.host.count) return {};
-  return fmt::format("in {} of {} measured steps", of.gpu->steps, of.steps.host.count);
+[[nodiscard]] inline std::string collected_steps_text(summary const& summary) {
+  if (!summary.gpu || !summary.covers_steps || summary.gpu->steps == summary.steps.host.count) return {};
+  return fmt::format("in {} of {} measured steps", summary.gpu->steps, summary.steps.host.count);
 }
 
 /// What stands by tables with figures of the GPU where kernels were collected in some of the measured steps only.
-[[nodiscard]] inline std::string collected_steps_note(summary const& of) {
-  std::string const text = collected_steps_text(of);
+[[nodiscard]] inline std::string collected_steps_note(summary const& summary) {
+  std::string const text = collected_steps_text(summary);
   return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle are of these\n";
 }
 
 /// What the table of scopes says of the time in which nothing ran.
-[[nodiscard]] inline std::string idle_note(summary const& of) {
-  if (!of.gpu || !of.gpu->idle || of.steps.host.count == 0) return "idle: n/a, no step was measured\n";
-  gpu_idle_summary const& idle = *of.gpu->idle;
-  milliseconds const steps = of.budget ? of.budget->wall : of.steps.host.total;
+[[nodiscard]] inline std::string idle_note(summary const& summary) {
+  if (!summary.gpu || !summary.gpu->idle || summary.steps.host.count == 0) return "idle: n/a, no step was measured\n";
+  gpu_idle_summary const& idle = *summary.gpu->idle;
+  milliseconds const steps = summary.budget ? summary.budget->wall : summary.steps.host.total;
   std::string text = fmt::format("idle: nothing ran on any device for {} ms", detail::format_ms(idle.inclusive));
   if (steps.count() > 0.0) {
-    bool const is_of_all = collected_steps_text(of).empty();
+    bool const is_of_all = collected_steps_text(summary).empty();
     text += fmt::format(", {} of the {} steps' {} ms", detail::format_share(idle.inclusive / steps), is_of_all ? "measured" : "collected",
                         detail::format_ms(steps));
   }
@@ -165,16 +165,16 @@ inline table empty_kernel_table() {
 }
 
 /// What a summary of all operations says below the table of kernels.
-[[nodiscard]] inline std::string kernel_note(gpu_summary const& of) {
+[[nodiscard]] inline std::string kernel_note(gpu_summary const& gpu) {
   std::string text;
-  if (of.kernels.size() > detail::kernels_shown) {
-    std::size_t const more = of.kernels.size() - detail::kernels_shown;
+  if (gpu.kernels.size() > detail::kernels_shown) {
+    std::size_t const more = gpu.kernels.size() - detail::kernels_shown;
     milliseconds rest{};
-    for (std::size_t i = detail::kernels_shown; i < of.kernels.size(); ++i) rest += of.kernels[i].time.total;
+    for (std::size_t i = detail::kernels_shown; i < gpu.kernels.size(); ++i) rest += gpu.kernels[i].time.total;
     text += fmt::format("and {} more with {} ms, in kernels.csv; ", more, detail::format_ms(rest));
   }
-  return text + fmt::format("GPU: {} operations, {} of them kernels; {} ms in all, busy for {} ms\n", of.all.operations, of.all.kernels,
-                            detail::format_ms(of.all.kernel_time), detail::format_ms(of.all.busy));
+  return text + fmt::format("GPU: {} operations, {} of them kernels; {} ms in all, busy for {} ms\n", gpu.all.operations, gpu.all.kernels,
+                            detail::format_ms(gpu.all.kernel_time), detail::format_ms(gpu.all.busy));
 }
 
 }  // namespace profkit

@@ -16,8 +16,8 @@
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/names/nsys_summary.hpp"
 #include "../analyze/summary.hpp"
+#include "../profile/atomic_file.hpp"
 #include "../profile/error.hpp"
-#include "../profile/new_file.hpp"
 #include "../profile/profile.hpp"
 #include "adopted_table.hpp"
 #include "budget_table.hpp"
@@ -61,48 +61,49 @@ class report_sections {
   bool is_markdown_;
 };
 
-inline std::string budget_text(summary const& of, report_sections const& section) {
-  std::string text = section("Where the step went", budget_table(of), "") + collected_steps_note(of) + budget_verdict(of) + "\n";
-  if (!of.budget->starving.empty()) text += section("What the GPU waits for", starving_table(of), "");
+inline std::string budget_text(summary const& summary, report_sections const& section) {
+  std::string text =
+      section("Where the step went", budget_table(summary), "") + collected_steps_note(summary) + budget_verdict(summary) + "\n";
+  if (!summary.budget->starving.empty()) text += section("What the GPU waits for", starving_table(summary), "");
   return text;
 }
 
-inline std::string gpu_text(summary const& of, report_sections const& section) {
-  gpu_summary const& gpu = *of.gpu;
-  std::string text = section("GPU work by scope", gpu_scope_table(of), nothing_text(of, "scope")) +
+inline std::string gpu_text(summary const& summary, report_sections const& section) {
+  gpu_summary const& gpu = *summary.gpu;
+  std::string text = section("GPU work by scope", gpu_scope_table(summary), nothing_text(summary, "scope")) +
                      "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
-                     collected_steps_note(of) + idle_note(of) + "\n";
-  text += section("Kernels", top_kernel_table(gpu), nothing_text(of, "kernel")) + kernel_note(gpu) + "\n";
+                     collected_steps_note(summary) + idle_note(summary) + "\n";
+  text += section("Kernels", top_kernel_table(gpu), nothing_text(summary, "kernel")) + kernel_note(gpu) + "\n";
   if (!gpu.classes.empty()) text += section("Kernel classes", class_table(gpu), "");
   if (!gpu.copies.empty()) text += section("Copies and memsets", copy_table(gpu), "");
-  if (gpu.api) text += section("API calls", api_table(gpu), nothing_text(of, "API call"));
+  if (gpu.api) text += section("API calls", api_table(gpu), nothing_text(summary, "API call"));
   return text;
 }
 
-inline std::string work_text(summary const& of, report_sections const& section) {
-  if (!has_work(of)) return {};
-  return section("Work and limits", work_table(of), "") + work_note(of) + collected_steps_note(of) + "\n" +
-         section("Work by name", work_name_table(of), "");
+inline std::string work_text(summary const& summary, report_sections const& section) {
+  if (!has_work(summary)) return {};
+  return section("Work and limits", work_table(summary), "") + work_note(summary) + collected_steps_note(summary) + "\n" +
+         section("Work by name", work_name_table(summary), "");
 }
 
-inline std::string memory_text(summary const& of, report_sections const& section) {
-  return section("Memory by scope", scope_memory_table(of), "no scope had any") + scope_memory_note +
-         (has_polled_memory(of) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(of), "");
+inline std::string memory_text(summary const& summary, report_sections const& section) {
+  return section("Memory by scope", scope_memory_table(summary), "no scope had any") + scope_memory_note +
+         (has_polled_memory(summary) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(summary), "");
 }
 
-inline std::string throughput_text(step_summary const& of) {
-  std::string text = fmt::format("{} warm-up steps excluded", of.warmup);
-  if (of.excluded > 0) text += fmt::format(", and {} by the program (step.exclude())", of.excluded);
+inline std::string throughput_text(step_summary const& steps) {
+  std::string text = fmt::format("{} warm-up steps excluded", steps.warmup);
+  if (steps.excluded > 0) text += fmt::format(", and {} by the program (step.exclude())", steps.excluded);
   text += "; std is of the sample (n - 1)";
-  if (of.items_per_second) {
-    text += fmt::format("; {} {}/s by {}", format_count(of.items_per_second), one_line(of.item_name), of.items_per_second_basis);
+  if (steps.items_per_second) {
+    text += fmt::format("; {} {}/s by {}", format_count(steps.items_per_second), one_line(steps.item_name), steps.items_per_second_basis);
   }
-  return text + "\n" + run_ahead_text(of) + "\n";
+  return text + "\n" + run_ahead_text(steps) + "\n";
 }
 
 template <class Unused>
-std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& of) {
-  return std::make_shared<summary const>(analyze(of));
+std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& profile) {
+  return std::make_shared<summary const>(analyze(profile));
 }
 
 template <class Unused>
@@ -133,11 +134,11 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
 }
 
 /// `trace.json`, and `trace.pftrace` beside it where the program has what writes that.
-inline void write_traces(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
+inline void write_traces(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
                          file_attempts& attempt) {
-  attempt([&] { write_trace_json(of, launched, steps, path); });
+  attempt([&] { write_trace_json(profile, launched, steps, path); });
   if (write_compact_trace == nullptr) return;
-  attempt([&] { write_compact_trace(of, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
+  attempt([&] { write_compact_trace(profile, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
 }
 
 /// The files of a report that not every report has.
@@ -159,7 +160,7 @@ inline void remove_earlier_files(std::filesystem::path const& folder, std::set<s
 }
 
 template <class Unused>
-void report_code<Unused>::write(profile const& of, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
+void report_code<Unused>::write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
   std::filesystem::path const folder = directory;
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
@@ -177,18 +178,18 @@ void report_code<Unused>::write(profile const& of, summary const& what, std::str
   if (!what.allocators.empty()) write("scope_memory.csv", scope_memory_table(what).to_csv());
   write("steps.csv", step_table(what).to_csv());
   if (what.gpu) write("kernels.csv", kernel_table(*what.gpu).to_csv());
-  attribution const launched = attribute(of);
-  for (named_csv const& each : nsys_csv(summarize_like_nsys(of, launched), what.gpu.has_value())) write(each.name, each.content);
-  write_traces(of, launched, trace_steps, folder / "trace.json", attempt);
+  attribution const launched = attribute(profile);
+  for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) write(each.name, each.content);
+  write_traces(profile, launched, trace_steps, folder / "trace.json", attempt);
   if (write_compact_trace != nullptr) written.insert("trace.pftrace");
   remove_earlier_files(folder, written, attempt);
   attempt.finish();
 }
 
 template <class Unused>
-void report_code<Unused>::write_trace(profile const& of, std::string const& path, std::uint64_t steps) {
+void report_code<Unused>::write_trace(profile const& profile, std::string const& path, std::uint64_t steps) {
   file_attempts attempt;
-  write_traces(of, attribute(of), steps, path, attempt);
+  write_traces(profile, attribute(profile), steps, path, attempt);
   attempt.finish();
 }
 

@@ -27,10 +27,10 @@ inline std::string mib_each(std::int64_t bytes, std::uint64_t scopes) {
 }
 
 /// Which rows had something of the allocator, and those around them.
-inline std::vector<bool> rows_with_memory(summary const& of, std::size_t allocator) {
-  std::vector<bool> result(of.scopes.size());
+inline std::vector<bool> rows_with_memory(summary const& summary, std::size_t allocator) {
+  std::vector<bool> result(summary.scopes.size());
   for (std::size_t row = result.size(); row-- > 0;) {
-    scope_summary const& scope = of.scopes[row];
+    scope_summary const& scope = summary.scopes[row];
     if (!scope.memory.empty()) {
       scope_memory_summary const& memory = scope.memory[allocator];
       if (memory.peak_bytes > 0 || memory.retained_bytes != 0) result[row] = true;
@@ -40,10 +40,10 @@ inline std::vector<bool> rows_with_memory(summary const& of, std::size_t allocat
   return result;
 }
 
-inline std::vector<std::string> memory_cells(scope_summary const& of, std::size_t allocator) {
-  if (of.memory.empty()) return std::vector<std::string>(7, not_measured);
-  scope_memory_summary const& memory = of.memory[allocator];
-  std::uint64_t const scopes = of.host.count;
+inline std::vector<std::string> memory_cells(scope_summary const& scope, std::size_t allocator) {
+  if (scope.memory.empty()) return std::vector<std::string>(7, not_measured);
+  scope_memory_summary const& memory = scope.memory[allocator];
+  std::uint64_t const scopes = scope.host.count;
   return {format_mib(memory.peak_bytes),
           format_mib(memory.own_peak_bytes),
           mib_each(memory.retained_bytes, scopes),
@@ -53,22 +53,24 @@ inline std::vector<std::string> memory_cells(scope_summary const& of, std::size_
           format_mib(memory.wide_peak_bytes)};
 }
 
-inline std::string shown_source(allocator_summary const& of) { return of.is_polled ? of.source + " (polled)" : of.source; }
+inline std::string shown_source(allocator_summary const& allocator) {
+  return allocator.is_polled ? allocator.source + " (polled)" : allocator.source;
+}
 
 }  // namespace detail
 
 /// What the scopes did with the memory of each allocator, for the scopes that had any of it. Empty if no allocator was listened to.
-[[nodiscard]] inline table scope_memory_table(summary const& of) {
+[[nodiscard]] inline table scope_memory_table(summary const& summary) {
   table result{{"scope", "memory of", "peak MiB", "own peak MiB", "retained MiB", "own retained MiB", "allocated MiB", "allocations",
                 "all of it, peak MiB"},
                2};
-  for (std::size_t allocator = 0; allocator < of.allocators.size(); ++allocator) {
-    std::vector<bool> const is_shown = detail::rows_with_memory(of, allocator);
+  for (std::size_t allocator = 0; allocator < summary.allocators.size(); ++allocator) {
+    std::vector<bool> const is_shown = detail::rows_with_memory(summary, allocator);
     for (std::size_t row = 0; row < is_shown.size(); ++row) {
       if (!is_shown[row]) continue;
-      std::vector<std::string> cells = detail::memory_cells(of.scopes[row], allocator);
-      cells.insert(cells.begin(), {std::string(std::size_t{2} * of.scopes[row].depth, ' ') + of.scopes[row].name,
-                                   detail::shown_source(of.allocators[allocator])});
+      std::vector<std::string> cells = detail::memory_cells(summary.scopes[row], allocator);
+      cells.insert(cells.begin(), {std::string(std::size_t{2} * summary.scopes[row].depth, ' ') + summary.scopes[row].name,
+                                   detail::shown_source(summary.allocators[allocator])});
       result.add(std::move(cells));
     }
   }
@@ -83,9 +85,9 @@ inline constexpr char const* scope_memory_note =
 inline constexpr char const* polled_memory_note = "polled: read at both ends of scopes; a peak in between is not seen\n";
 
 /// Where the change of each allocator's total over the measured steps comes from.
-[[nodiscard]] inline table allocator_table(summary const& of) {
+[[nodiscard]] inline table allocator_table(summary const& summary) {
   table result{{"memory of", "first MiB", "last MiB", "highest MiB", "change in scopes", "outside scopes", "between steps"}};
-  for (allocator_summary const& each : of.allocators) {
+  for (allocator_summary const& each : summary.allocators) {
     // Modulo 2^64, as the sums that these come from: an allocator may have said anything.
     auto const as_sum = [](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); };
     std::uint64_t const elsewhere = as_sum(each.outside_change_bytes) + as_sum(each.between_steps_change_bytes);
@@ -99,8 +101,8 @@ inline constexpr char const* polled_memory_note = "polled: read at both ends of 
 
 namespace detail {
 
-inline bool has_polled_memory(summary const& of) {
-  return std::any_of(of.allocators.begin(), of.allocators.end(), [](allocator_summary const& each) { return each.is_polled; });
+inline bool has_polled_memory(summary const& summary) {
+  return std::any_of(summary.allocators.begin(), summary.allocators.end(), [](allocator_summary const& each) { return each.is_polled; });
 }
 
 }  // namespace detail

@@ -39,9 +39,9 @@ std::string nsys_cell(std::optional<Number> const& value) {
 }
 
 /// Avg, Med, Min, Max, StdDev in nanoseconds.
-inline void append_times(std::vector<std::string>& cells, nsys_statistics const& of) {
-  cells.insert(cells.end(), {nsys_round(of.mean), nsys_round(of.median), fmt::format("{}", of.min), fmt::format("{}", of.max),
-                             nsys_round(of.standard_deviation)});
+inline void append_times(std::vector<std::string>& cells, nsys_statistics const& statistics) {
+  cells.insert(cells.end(), {nsys_round(statistics.mean), nsys_round(statistics.median), fmt::format("{}", statistics.min),
+                             fmt::format("{}", statistics.max), nsys_round(statistics.standard_deviation)});
 }
 
 inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
@@ -61,10 +61,10 @@ inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* 
 inline std::string nsys_size_csv(std::vector<nsys_row> const& rows) {
   table result{{"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"}};
   for (nsys_row const& row : rows) {
-    nsys_statistics const& of = row.samples;
-    result.add({nsys_megabytes(static_cast<double>(of.total)), fmt::format("{}", of.count), nsys_megabytes(of.mean),
-                nsys_megabytes(of.median), nsys_megabytes(static_cast<double>(of.min)), nsys_megabytes(static_cast<double>(of.max)),
-                nsys_megabytes(of.standard_deviation), row.name});
+    nsys_statistics const& statistics = row.samples;
+    result.add({nsys_megabytes(static_cast<double>(statistics.total)), fmt::format("{}", statistics.count), nsys_megabytes(statistics.mean),
+                nsys_megabytes(statistics.median), nsys_megabytes(static_cast<double>(statistics.min)),
+                nsys_megabytes(static_cast<double>(statistics.max)), nsys_megabytes(statistics.standard_deviation), row.name});
   }
   return result.to_csv();
 }
@@ -86,13 +86,13 @@ inline std::string nsys_projection_csv(std::vector<nsys_projection_row> const& r
   return result.to_csv();
 }
 
-inline std::string nsys_range_kernel_csv(nsys_summary const& of) {
+inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
   table result{{"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)", "Min (ns)",
                 "Max (ns)", "StdDev (ns)", "Kernel Name"}};
-  for (nsys_range_kernel_row const& row : of.range_kernels) {
+  for (nsys_range_kernel_row const& row : nsys.range_kernels) {
     std::vector<std::string> cells{row.range.value_or(""),
                                    row.range ? "PushPop" : "",
-                                   row.thread ? fmt::format("{}", of.process_id) : "",
+                                   row.thread ? fmt::format("{}", nsys.process_id) : "",
                                    nsys_cell(row.thread),
                                    fmt::format("{}", row.ranges),
                                    fmt::format("{}", row.kernels),
@@ -108,17 +108,17 @@ inline std::string nsys_range_kernel_csv(nsys_summary const& of) {
 
 /// The summaries that `nsys stats --format csv` prints, with its headings, units, order and rounding. A name with quotes is quoted as in
 /// RFC 4180, so that any reader of CSV can read it.
-/// @param of `summarize_like_nsys` of a profile.
+/// @param nsys `summarize_like_nsys` of a profile.
 /// @param has_kernels false: only the summary of ranges; the others were not measured.
-[[nodiscard]] inline std::vector<named_csv> nsys_csv(nsys_summary const& of, bool has_kernels) {
-  std::vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(of.ranges, "Instances", "Range")}};
+[[nodiscard]] inline std::vector<named_csv> nsys_csv(nsys_summary const& nsys, bool has_kernels) {
+  std::vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(nsys.ranges, "Instances", "Range")}};
   if (!has_kernels) return result;
-  if (of.api) result.push_back({"cuda_api_sum.csv", detail::nsys_time_csv(*of.api, "Num Calls", "Name")});
-  result.push_back({"cuda_gpu_kern_sum.csv", detail::nsys_time_csv(of.kernels, "Instances", "Name")});
-  result.push_back({"cuda_gpu_mem_time_sum.csv", detail::nsys_time_csv(of.memory_times, "Count", "Operation")});
-  result.push_back({"cuda_gpu_mem_size_sum.csv", detail::nsys_size_csv(of.memory_sizes)});
-  result.push_back({"nvtx_gpu_proj_sum.csv", detail::nsys_projection_csv(of.projections)});
-  result.push_back({"nvtx_kern_sum.csv", detail::nsys_range_kernel_csv(of)});
+  if (nsys.api) result.push_back({"cuda_api_sum.csv", detail::nsys_time_csv(*nsys.api, "Num Calls", "Name")});
+  result.push_back({"cuda_gpu_kern_sum.csv", detail::nsys_time_csv(nsys.kernels, "Instances", "Name")});
+  result.push_back({"cuda_gpu_mem_time_sum.csv", detail::nsys_time_csv(nsys.memory_times, "Count", "Operation")});
+  result.push_back({"cuda_gpu_mem_size_sum.csv", detail::nsys_size_csv(nsys.memory_sizes)});
+  result.push_back({"nvtx_gpu_proj_sum.csv", detail::nsys_projection_csv(nsys.projections)});
+  result.push_back({"nvtx_kern_sum.csv", detail::nsys_range_kernel_csv(nsys)});
   return result;
 }
 

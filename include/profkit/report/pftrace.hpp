@@ -35,13 +35,13 @@ namespace detail {
 /// Writes the packets of a trace: track by track, each a sequence of its own.
 class pftrace_format {
  public:
-  pftrace_format(trace_content const& content, pftrace_output& to) : content_{content}, of_{content.of()}, to_{to} {
+  pftrace_format(trace_content const& content, pftrace_output& to) : content_{content}, profile_{content.recorded()}, to_{to} {
     describe(host_track, [&](protozero::pbf_writer& track) {
       track.add_int32(pftrace::track_child_ordering, pftrace::explicit_ordering);
       protozero::pbf_writer process{track, pftrace::track_process};
       process.add_int32(pftrace::process_id, static_cast<std::int32_t>(content_.host()));
-      for (std::string const& word : of_.environment.command) process.add_string(pftrace::process_command, as_utf8(word));
-      process.add_string(pftrace::process_name, as_utf8("host " + of_.environment.host));
+      for (std::string const& word : profile_.environment.command) process.add_string(pftrace::process_command, as_utf8(word));
+      process.add_string(pftrace::process_name, as_utf8("host " + profile_.environment.host));
       process.add_string(pftrace::process_labels, std::string{"profkit "} + version);
     });
   }
@@ -78,8 +78,8 @@ class pftrace_format {
   }
 
   void call(interval const& time, std::uint32_t position) {
-    api_call_record const& call = of_.api_calls[position];
-    event_.assign(common(call_events_[call.name], "api", of_.api_names[call.name]));
+    api_call_record const& call = profile_.api_calls[position];
+    event_.assign(common(call_events_[call.name], "api", profile_.api_names[call.name]));
     annotate(correlation, call.correlation);
     for (std::uint32_t const operation : content_.launched_by(position)) add_flow(pftrace::event_flows, operation);
     sequence_->begin_slice(time, event_);
@@ -92,10 +92,10 @@ class pftrace_format {
   }
 
   void operation(std::uint32_t position, launch_arrow const* from) {
-    gpu_operation_record const& operation = of_.gpu_operations[position];
+    gpu_operation_record const& operation = profile_.gpu_operations[position];
     bool const is_kernel = operation.kind == gpu_operation_kind::kernel;
     char const* const category = is_kernel ? "kernel" : operation.kind == gpu_operation_kind::copy ? "copy" : "memset";
-    event_.assign(common(gpu_events_[operation.name], category, of_.gpu_names[operation.name].name));
+    event_.assign(common(gpu_events_[operation.name], category, profile_.gpu_names[operation.name].name));
     annotate(correlation, operation.correlation);
     if (is_kernel) {
       annotate(grid, operation.grid);
@@ -164,13 +164,13 @@ class pftrace_format {
 
   void begin_track(std::uint64_t uuid, timestamp begin) {
     end_track();
-    sequence_.emplace(to_, ++sequences_, uuid, std::min(begin, of_.time.begin));
-    scope_events_.assign(of_.paths.size(), {});
-    call_events_.assign(of_.api_names.size(), {});
-    gpu_events_.assign(of_.gpu_names.size(), {});
+    sequence_.emplace(to_, ++sequences_, uuid, std::min(begin, profile_.time.begin));
+    scope_events_.assign(profile_.paths.size(), {});
+    call_events_.assign(profile_.api_names.size(), {});
+    gpu_events_.assign(profile_.gpu_names.size(), {});
     annotation_numbers_.fill(0);
     triples_.clear();
-    scope_path_numbers_.assign(of_.paths.size(), 0);
+    scope_path_numbers_.assign(profile_.paths.size(), 0);
   }
 
   void end_track() {
@@ -231,7 +231,7 @@ class pftrace_format {
   }
 
   trace_content const& content_;
-  profile const& of_;
+  profile const& profile_;
   pftrace_output& to_;
   std::optional<pftrace_sequence> sequence_;  ///< of the latest track
   std::vector<std::string> scope_events_;     ///< on it, by path; empty until used
@@ -246,8 +246,9 @@ class pftrace_format {
   std::uint32_t sequences_ = description_sequence;
 };
 
-inline void put_pftrace(profile const& of, attribution const& launched, std::uint64_t steps, pftrace_packing packing, trace_output& to) {
-  trace_content const content{of, launched, steps};
+inline void put_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps, pftrace_packing packing,
+                        trace_output& to) {
+  trace_content const content{profile, launched, steps};
   pftrace_output packets{to, packing};
   pftrace_format format{content, packets};
   content.write_to(format);
@@ -259,28 +260,28 @@ inline void put_pftrace(profile const& of, attribution const& launched, std::uin
 /// What `trace_json` shows, in Perfetto's own format: about a tenth of the size. https://ui.perfetto.dev and trace_processor open it. Times
 /// are nanoseconds of CLOCK_REALTIME. The slices around a scope are its path. Source: perfetto/protos/perfetto/trace/trace_packet.proto and
 /// what it includes.
-/// @param of what was recorded.
+/// @param profile what was recorded.
 /// @param launched `attribute(of)`.
 /// @param steps how many of the last measured steps are in it.
 /// @param packing whether the packets are compressed.
-[[nodiscard]] inline std::string trace_pftrace(profile const& of, attribution const& launched, std::uint64_t steps,
+[[nodiscard]] inline std::string trace_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps,
                                                pftrace_packing packing = pftrace_packing::compressed) {
   detail::trace_output bytes;
-  detail::put_pftrace(of, launched, steps, packing, bytes);
+  detail::put_pftrace(profile, launched, steps, packing, bytes);
   return std::move(bytes).take();
 }
 
 /// The same, compressed, with its own attribution.
-[[nodiscard]] inline std::string trace_pftrace(profile const& of, std::uint64_t steps = 3) {
-  return trace_pftrace(of, attribute(of), steps);
+[[nodiscard]] inline std::string trace_pftrace(profile const& profile, std::uint64_t steps = 3) {
+  return trace_pftrace(profile, attribute(profile), steps);
 }
 
 /// Writes the same into a file, in pieces.
 /// @throws profkit::error that names the file.
-inline void write_pftrace(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
+inline void write_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
                           pftrace_packing packing = pftrace_packing::compressed) {
   detail::trace_output file{path};
-  detail::put_pftrace(of, launched, steps, packing, file);
+  detail::put_pftrace(profile, launched, steps, packing, file);
   file.close();
 }
 

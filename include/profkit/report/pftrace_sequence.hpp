@@ -101,8 +101,8 @@ class pftrace_sequence {
     auto const difference = static_cast<std::uint64_t>((time - now_).count());
     now_ = time;
     // Put together on the stack from the end of its first fields on: their length stands before them.
-    char head[longest_head + short_event];
-    char* const fields = head + longest_prefix;
+    char head[max_head + short_event];
+    char* const fields = head + max_prefix;
     char* end = put(fields, pftrace::packet_timestamp << 3U, difference);
     end = put(end, pftrace::packet_sequence_id << 3U, id_);
     end = put(end, (pftrace::packet_track_event << 3U) | length_delimited, event.size());
@@ -137,9 +137,9 @@ class pftrace_sequence {
   }
 
  private:
-  static constexpr std::size_t longest_prefix = 1 + protozero::max_varint_length;
+  static constexpr std::size_t max_prefix = 1 + protozero::max_varint_length;
   static constexpr std::size_t short_event = 32;
-  static constexpr std::size_t longest_head = longest_prefix + std::size_t{3} * (1 + protozero::max_varint_length);
+  static constexpr std::size_t max_head = max_prefix + std::size_t{3} * (1 + protozero::max_varint_length);
 
   pftrace_output* to_;
   std::uint32_t id_;

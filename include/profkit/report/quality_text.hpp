@@ -20,50 +20,50 @@ namespace profkit {
 namespace detail {
 
 /// @param otherwise where the collector gave no reason.
-inline std::string why_not_collected(summary const& of, collector_kind collector, char const* otherwise) {
-  for (collector_record const& each : of.collectors) {
-    if (each.kind == collector) return each.reason.empty() ? otherwise : one_line(each.reason, longest_shown_reason);
+inline std::string why_not_collected(summary const& summary, collector_kind collector, char const* otherwise) {
+  for (collector_record const& each : summary.collectors) {
+    if (each.kind == collector) return each.reason.empty() ? otherwise : one_line(each.reason, max_shown_reason);
   }
   return "no collector";
 }
 
 /// A line, or nothing where it was not measured.
-inline std::string host_speed_text(std::optional<host_speed_record> const& of) {
-  if (!of) return {};
+inline std::string host_speed_text(std::optional<host_speed_record> const& speed) {
+  if (!speed) return {};
   auto const us_of = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1000.0; };
-  std::string text = fmt::format("host speed: the probe took {:.1f} us before the measured steps", us_of(of->before));
-  if (of->after.count() > 0) text += fmt::format(", {:.1f} us after them", us_of(of->after));
-  if (of->waiting) text += fmt::format("; the step thread waited for a processor {:.1f} % of the time", 100.0 * *of->waiting);
+  std::string text = fmt::format("host speed: the probe took {:.1f} us before the measured steps", us_of(speed->before));
+  if (speed->after.count() > 0) text += fmt::format(", {:.1f} us after them", us_of(speed->after));
+  if (speed->waiting) text += fmt::format("; the step thread waited for a processor {:.1f} % of the time", 100.0 * *speed->waiting);
   return text + "\n";
 }
 
-inline std::string clock_change_text(quality_record const& of) {
-  double const seconds = std::chrono::duration<double>{of.clock_change}.count();
-  if (of.clock_changes == 1) {
+inline std::string clock_change_text(quality_record const& quality) {
+  double const seconds = std::chrono::duration<double>{quality.clock_change}.count();
+  if (quality.clock_changes == 1) {
     return fmt::format("the system clock was set by {:+.3f} s during the session; durations are not affected\n", seconds);
   }
   return fmt::format("the system clock was set {} times during the session, by {:+.3f} s in all; durations are not affected\n",
-                     of.clock_changes, seconds);
+                     quality.clock_changes, seconds);
 }
 
 /// What a snapshot lacks, a line each.
-inline std::string snapshot_text(snapshot_record const& of) {
+inline std::string snapshot_text(snapshot_record const& snapshot) {
   std::string text = "snapshot: the session goes on";
-  if (of.is_step_open) text += "; the step that was open is not in the report";
+  if (snapshot.is_step_open) text += "; the step that was open is not in the report";
   text += "\n";
-  if (of.is_behind) text += "what was recorded last may be missing: the logs were not read within a second\n";
-  if (of.missing_operations > 0)
-    text += fmt::format("{} launching calls have no GPU operation yet, and the GPU figures miss them\n", of.missing_operations);
-  if (of.untimed_steps > 0) text += fmt::format("{} steps have no time between CUDA events yet\n", of.untimed_steps);
+  if (snapshot.is_behind) text += "what was recorded last may be missing: the logs were not read within a second\n";
+  if (snapshot.missing_operations > 0)
+    text += fmt::format("{} launching calls have no GPU operation yet, and the GPU figures miss them\n", snapshot.missing_operations);
+  if (snapshot.untimed_steps > 0) text += fmt::format("{} steps have no time between CUDA events yet\n", snapshot.untimed_steps);
   return text;
 }
 
-inline std::string collectors_text(summary const& of) {
+inline std::string collectors_text(summary const& summary) {
   std::string text;
-  for (collector_record const& each : of.collectors) {
-    std::string const reason = each.kind == collector_kind::kernels && each.reason.empty() ? collected_steps_text(of) : each.reason;
+  for (collector_record const& each : summary.collectors) {
+    std::string const reason = each.kind == collector_kind::kernels && each.reason.empty() ? collected_steps_text(summary) : each.reason;
     text += fmt::format("{}: {}{}\n", one_line(each.name), one_line(each.status),
-                        reason.empty() ? "" : " (" + one_line(reason, longest_shown_reason) + ")");
+                        reason.empty() ? "" : " (" + one_line(reason, max_shown_reason) + ")");
   }
   return text;
 }
@@ -71,9 +71,9 @@ inline std::string collectors_text(summary const& of) {
 }  // namespace detail
 
 /// What was lost, what was not collected and why, and what measuring cost. A line each.
-[[nodiscard]] inline std::string quality_text(summary const& of) {
-  quality_record const& quality = of.quality;
-  if (!quality.not_recorded.empty()) return "nothing was recorded\n" + detail::collectors_text(of);
+[[nodiscard]] inline std::string quality_text(summary const& summary) {
+  quality_record const& quality = summary.quality;
+  if (!quality.not_recorded.empty()) return "nothing was recorded\n" + detail::collectors_text(summary);
   std::string text;
   if (quality.snapshot) text = detail::snapshot_text(*quality.snapshot);
   auto const count = [&](std::uint64_t number, char const* what) {
@@ -89,7 +89,7 @@ inline std::string collectors_text(summary const& of) {
         "scopes were left without their destructors (longjmp, a coroutine): they end where the last event before that is known");
   count(quality.unmatched_ends, "ends of scopes were dropped: the scope began on another thread, or a scope around it had ended before");
   for (wrong_end_record const& each : quality.wrong_ends) {
-    text += fmt::format("  {} times: {}\n", each.count, detail::one_line(each.what, detail::longest_shown_reason));
+    text += fmt::format("  {} times: {}\n", each.count, detail::one_line(each.what, detail::max_shown_reason));
   }
   count(quality.unkept_records,
         "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
@@ -108,17 +108,18 @@ inline std::string collectors_text(summary const& of) {
         "GPU times of scopes and steps could not be read, or were not complete at the end, and are not in the report");
   count(quality.dropped_operations, "records of GPU operations and API calls were dropped: CUPTI had no buffer for them");
   count(quality.invalid_operations, "GPU operations had no valid time and are not in the report");
-  if (of.gpu && of.gpu->unattributed_operations > 0) {
+  if (summary.gpu && summary.gpu->unattributed_operations > 0) {
     text += fmt::format(
         "{} GPU operations ({} of them kernels; {:.3f} ms) were launched outside any scope; of {} the launch was not recorded\n",
-        of.gpu->unattributed_operations, of.gpu->unattributed_kernels, of.gpu->unattributed_time.count(), of.gpu->unknown_launches);
+        summary.gpu->unattributed_operations, summary.gpu->unattributed_kernels, summary.gpu->unattributed_time.count(),
+        summary.gpu->unknown_launches);
   }
-  if (of.gpu) {
-    count(of.gpu->operations_of_unknown_graphs,
+  if (summary.gpu) {
+    count(summary.gpu->operations_of_unknown_graphs,
           "operations of CUDA graphs whose capture was not seen (before kernels were collected, or in a child graph) are charged to what "
           "launched them");
   }
-  for (allocator_summary const& each : of.allocators) {
+  for (allocator_summary const& each : summary.allocators) {
     count(each.unknown_releases, ("releases were of memory of " + detail::one_line(each.source) +
                                   " that was not seen to be given (before the session, or dropped)")
                                      .c_str());
@@ -129,16 +130,16 @@ inline std::string collectors_text(summary const& of) {
         "GPU operations may have run before or after the system clock was set back: their launch is not known");
   if (quality.clock_changes > 0) text += detail::clock_change_text(quality);
   if (text.empty()) text = "nothing dropped, no scope left open\n";
-  text += detail::collectors_text(of);
+  text += detail::collectors_text(summary);
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
   text += fmt::format("own cost: {:.1f} ns per scope on this machine", ns_per_scope);
-  if (of.steps.host.total.count() > 0.0) {
-    double const share = ns_per_scope * static_cast<double>(of.scopes_recorded) / (of.steps.host.total.count() * 1e6);
-    text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", of.scopes_recorded, 100.0 * share);
+  if (summary.steps.host.total.count() > 0.0) {
+    double const share = ns_per_scope * static_cast<double>(summary.scopes_recorded) / (summary.steps.host.total.count() * 1e6);
+    text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", summary.scopes_recorded, 100.0 * share);
   }
   return text +
          fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), detail::one_line(quality.clock)) +
-         detail::host_speed_text(of.environment.host_speed);
+         detail::host_speed_text(summary.environment.host_speed);
 }
 
 }  // namespace profkit

@@ -29,12 +29,12 @@ namespace profkit {
 class report {
  public:
   /// Analyses the profile, which takes as long as `analyze`.
-  explicit report(std::shared_ptr<profkit::profile const> of)
-      : profile_{std::move(of)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
+  explicit report(std::shared_ptr<profkit::profile const> recorded)
+      : profile_{std::move(recorded)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
 
   /// With figures of more than the records of the profile: those of a long session, which does not keep all records.
-  report(std::shared_ptr<profkit::profile const> of, std::shared_ptr<profkit::summary const> figures)
-      : profile_{std::move(of)}, summary_{std::move(figures)} {}
+  report(std::shared_ptr<profkit::profile const> recorded, std::shared_ptr<profkit::summary const> figures)
+      : profile_{std::move(recorded)}, summary_{std::move(figures)} {}
 
   /// What was measured.
   [[nodiscard]] profkit::profile const& profile() const noexcept { return *profile_; }
@@ -76,8 +76,8 @@ class report {
 template <>
 struct fmt::formatter<profkit::report> : fmt::formatter<std::string> {
   template <class Context>
-  auto format(profkit::report const& of, Context& context) const {
-    return fmt::formatter<std::string>::format(of.text(), context);
+  auto format(profkit::report const& report, Context& context) const {
+    return fmt::formatter<std::string>::format(report.text(), context);
   }
 };
 /// @endcond

@@ -14,10 +14,10 @@ namespace profkit::detail {
 /// program of many units can compile it in one: that one includes `profkit/code.hpp`, the others define `PROFKIT_CODE_ELSEWHERE`.
 template <class>
 struct report_code {
-  static std::shared_ptr<summary const> summarize(profile const& of);
+  static std::shared_ptr<summary const> summarize(profile const& profile);
   static std::string text(summary const& what, bool as_markdown);
-  static void write(profile const& of, summary const& what, std::string const& directory, std::uint64_t trace_steps);
-  static void write_trace(profile const& of, std::string const& path, std::uint64_t steps);
+  static void write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps);
+  static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

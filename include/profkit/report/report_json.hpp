@@ -46,12 +46,12 @@ class summary_json_writer {
   }
 
  private:
-  /// @param of null: its members are n/a.
+  /// @param from null: its members are n/a.
   template <class T>
-  void add_members(json_object& to, json_naming const& names, T const* of) {
+  void add_members(json_object& to, json_naming const& names, T const* from) {
     auto const add = [&](auto const& each) {
-      add_member(to, names, each.name, each.shown, of != nullptr && is_known(*of, each.name) ? &(of->*each.member) : nullptr);
-      add_words(to, names.prefix, each.name, of);
+      add_member(to, names, each.name, each.shown, from != nullptr && is_known(*from, each.name) ? &(from->*each.member) : nullptr);
+      add_words(to, names.prefix, each.name, from);
     };
     std::string_view rest = names.shown;
     do {
@@ -84,17 +84,17 @@ class summary_json_writer {
   }
 
   template <class T>
-  void add_flat(json_object& to, json_naming const& names, T const* of) {
-    if constexpr (is_described<T>) add_members(to, names, of);  // no name of another member ends with a star
+  void add_flat(json_object& to, json_naming const& names, T const* from) {
+    if constexpr (is_described<T>) add_members(to, names, from);  // no name of another member ends with a star
   }
   template <class T>
-  void add_flat(json_object& to, json_naming const& names, std::optional<T> const* of) {
-    add_flat(to, names, of != nullptr && *of ? &**of : nullptr);
+  void add_flat(json_object& to, json_naming const& names, std::optional<T> const* from) {
+    add_flat(to, names, from != nullptr && *from ? &**from : nullptr);
   }
-  void add_flat(json_object& to, json_naming const&, std::array<milliseconds, idle_causes> const* of) {
+  void add_flat(json_object& to, json_naming const&, std::array<milliseconds, idle_causes> const* from) {
     for (std::size_t cause = 0; cause < idle_causes; ++cause) {
-      bool const is_measured = of != nullptr && what_.budget && detail::is_known(*what_.budget, cause);
-      to.add(idle_cause_keys[cause], is_measured ? json_value((*of)[cause].count()) : json_value(std::nullopt));
+      bool const is_measured = from != nullptr && what_.budget && detail::is_known(*what_.budget, cause);
+      to.add(idle_cause_keys[cause], is_measured ? json_value((*from)[cause].count()) : json_value(std::nullopt));
     }
   }
 
@@ -189,39 +189,40 @@ class summary_json_writer {
   [[nodiscard]] bool is_known(quality_record const&, std::string_view name) const {
     return what_.gpu || (name != "dropped_kernels" && name != "invalid_kernels");
   }
-  [[nodiscard]] static bool is_known(scope_per_step const& of, std::string_view name) { return of.gpu || name != "gpu_steps"; }
+  [[nodiscard]] static bool is_known(scope_per_step const& scope, std::string_view name) { return scope.gpu || name != "gpu_steps"; }
 
   /// What follows from members, behind the one of that name.
   template <class T>
   static void add_words(json_object&, std::string const&, std::string_view, T const*) {}
-  void add_words(json_object& to, std::string const& prefix, std::string_view name, verdict_summary const* of) const {
+  void add_words(json_object& to, std::string const& prefix, std::string_view name, verdict_summary const* from) const {
     auto const add = [&](char const* key, auto&& words) {
-      to.add(prefix + key, of != nullptr ? json_value(words()) : json_value(std::nullopt));
+      to.add(prefix + key, from != nullptr ? json_value(words()) : json_value(std::nullopt));
     };
-    if (name == "verdict") add("verdict_reason", [&] { return verdict_reason(*of, what_.steps.clocks); });
-    if (name == "steady_from") add("warmup_verdict", [&] { return warmup_words(*of); });
+    if (name == "verdict") add("verdict_reason", [&] { return verdict_reason(*from, what_.steps.clocks); });
+    if (name == "steady_from") add("warmup_verdict", [&] { return warmup_words(*from); });
   }
-  static void add_words(json_object& to, std::string const&, std::string_view name, clock_summary const* of) {
+  static void add_words(json_object& to, std::string const&, std::string_view name, clock_summary const* from) {
     if (name != "highest_mhz") return;
     json_list reasons{to.depth() + 1};
-    for (std::string const& reason : clock_reason_names(of->reasons)) reasons.add(json_value(reason));
+    for (std::string const& reason : clock_reason_names(from->reasons)) reasons.add(json_value(reason));
     to.add("reasons", std::move(reasons).take());
   }
   /// The peak is that of the first allocator that was listened to, or else of the first one.
-  static void add_words(json_object& to, std::string const&, std::string_view name, scope_summary const* of) {
+  static void add_words(json_object& to, std::string const&, std::string_view name, scope_summary const* from) {
     if (name != "work") return;
-    auto const heard = std::find_if(of->memory.begin(), of->memory.end(), [](scope_memory_summary const& each) { return !each.is_polled; });
-    auto const main = heard != of->memory.end() ? heard : of->memory.begin();
-    to.add("peak_bytes", main != of->memory.end() ? json_value(main->peak_bytes) : json_value(std::nullopt));
+    auto const heard =
+        std::find_if(from->memory.begin(), from->memory.end(), [](scope_memory_summary const& each) { return !each.is_polled; });
+    auto const main = heard != from->memory.end() ? heard : from->memory.begin();
+    to.add("peak_bytes", main != from->memory.end() ? json_value(main->peak_bytes) : json_value(std::nullopt));
   }
-  void add_words(json_object& to, std::string const&, std::string_view name, budget_summary const* of) {
-    if (name == "gpu_busy_ms") add_value(to, "gpu_idle", idle_of_all(*of));
+  void add_words(json_object& to, std::string const&, std::string_view name, budget_summary const* from) {
+    if (name == "gpu_busy_ms") add_value(to, "gpu_idle", idle_of_all(*from));
   }
-  void add_words(json_object& to, std::string const&, std::string_view name, budget_row const* of) const {
-    if (name == "total_ms") add_share(to, of->total);
+  void add_words(json_object& to, std::string const&, std::string_view name, budget_row const* from) const {
+    if (name == "total_ms") add_share(to, from->total);
   }
-  void add_words(json_object& to, std::string const&, std::string_view name, starving_scope const* of) const {
-    if (name == "total_ms") add_share(to, of->total);
+  void add_words(json_object& to, std::string const&, std::string_view name, starving_scope const* from) const {
+    if (name == "total_ms") add_share(to, from->total);
   }
   void add_share(json_object& to, milliseconds part) const {
     milliseconds const wall = what_.budget ? what_.budget->wall : milliseconds{};
@@ -260,6 +261,6 @@ class summary_json_writer {
 }  // namespace detail
 
 /// The summary as JSON (RFC 8259): `report.json`. A quantity that was not measured is null; times are milliseconds.
-[[nodiscard]] inline std::string report_json(summary const& of) { return detail::summary_json_writer{of}.write(); }
+[[nodiscard]] inline std::string report_json(summary const& summary) { return detail::summary_json_writer{summary}.write(); }
 
 }  // namespace profkit

@@ -53,14 +53,14 @@ inline std::string shortened(std::string const& name, std::size_t width) {
 }
 
 /// In bytes; longer than the name of any kernel in a table.
-inline constexpr std::size_t longest_shown_text = 200;
+inline constexpr std::size_t max_shown_text = 200;
 
 /// Of the sentence in which a collector says why it does not work.
-inline constexpr std::size_t longest_shown_reason = 2000;
+inline constexpr std::size_t max_shown_reason = 2000;
 
 /// The text as part of a line for people: control characters escaped as in C, so that it is one line and cannot move the cursor, and cut
 /// where it is longer than `width` bytes.
-inline std::string one_line(std::string_view text, std::size_t width = longest_shown_text) {
+inline std::string one_line(std::string_view text, std::size_t width = max_shown_text) {
   std::string const part = as_utf8(shortened(std::string{text}, width));
   std::string result;
   for (std::size_t i = 0; i < part.size(); ++i) {

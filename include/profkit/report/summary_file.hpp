@@ -16,10 +16,10 @@
 #include "../analyze/summary_fields.hpp"
 #include "../analyze/summary_layout.hpp"
 #include "../profile/archive.hpp"
+#include "../profile/atomic_file.hpp"
 #include "../profile/byte_output.hpp"
 #include "../profile/checksum.hpp"
 #include "../profile/error.hpp"
-#include "../profile/new_file.hpp"
 
 namespace profkit {
 
@@ -83,7 +83,7 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
 /// `profkit compare` and `profkit report` read it. The file is there as a whole or not at all.
 /// @throws profkit::error that names the file and says why it cannot be written; what was there before is still there.
 inline void save_summary(summary const& what, std::filesystem::path const& path) {
-  detail::new_file file{path};
+  detail::atomic_file file{path};
   detail::write_summary(what, file);
   file.finish();
 }

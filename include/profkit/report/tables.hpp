@@ -19,15 +19,15 @@ namespace profkit {
 
 namespace detail {
 
-inline std::vector<std::string> step_row(char const* what, duration_summary const& of, verdict_summary const& verdict) {
+inline std::vector<std::string> step_row(char const* what, duration_summary const& times, verdict_summary const& verdict) {
   return {what,
-          fmt::format("{}", of.count),
-          format_ms(of.mean),
-          format_ms(of.standard_deviation),
-          format_ms(of.min),
-          format_ms(of.median),
-          format_ms(of.p95),
-          format_ms(of.max),
+          fmt::format("{}", times.count),
+          format_ms(times.mean),
+          format_ms(times.standard_deviation),
+          format_ms(times.min),
+          format_ms(times.median),
+          format_ms(times.p95),
+          format_ms(times.max),
           format_ms(verdict.ci95_high ? std::optional{(*verdict.ci95_high - *verdict.ci95_low) / 2.0} : std::nullopt),
           format_ms(verdict.mad),
           verdict_name(verdict.verdict)};
@@ -36,37 +36,37 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 }  // namespace detail
 
 /// Host and GPU time of the measured steps, in milliseconds. The GPU's by its kernels where it is longer than the host's.
-[[nodiscard]] inline table step_table(summary const& of) {
+[[nodiscard]] inline table step_table(summary const& summary) {
   table result{
       {"measured steps", "count", "mean ms", "std ms", "min ms", "median ms", "p95 ms", "max ms", "95 % +- ms", "MAD ms", "verdict"}};
-  result.add(detail::step_row("host", of.steps.host, of.steps.host_verdict));
-  if (of.steps.gpu) {
-    result.add(detail::step_row("GPU (CUDA events)", *of.steps.gpu, *of.steps.gpu_verdict));
+  result.add(detail::step_row("host", summary.steps.host, summary.steps.host_verdict));
+  if (summary.steps.gpu) {
+    result.add(detail::step_row("GPU (CUDA events)", *summary.steps.gpu, *summary.steps.gpu_verdict));
   } else {
     std::vector<std::string> row(result.columns(), detail::not_measured);
     row.front() = "GPU (CUDA events)";
     result.add(std::move(row));
   }
-  if (of.steps.gpu_period && of.steps.gpu_period->is_longer) {
-    result.add(detail::step_row("GPU (kernels)", of.steps.gpu_period->time, of.steps.gpu_period->verdict));
+  if (summary.steps.gpu_period && summary.steps.gpu_period->is_longer) {
+    result.add(detail::step_row("GPU (kernels)", summary.steps.gpu_period->time, summary.steps.gpu_period->verdict));
   }
   return result;
 }
 
 /// Whether any scope was timed between CUDA events.
-[[nodiscard]] inline bool has_gpu_events(summary const& of) {
-  return std::any_of(of.scopes.begin(), of.scopes.end(), [](scope_summary const& row) { return row.gpu_events.has_value(); });
+[[nodiscard]] inline bool has_gpu_events(summary const& summary) {
+  return std::any_of(summary.scopes.begin(), summary.scopes.end(), [](scope_summary const& row) { return row.gpu_events.has_value(); });
 }
 
 /// The tree of scopes: host time, and GPU time between CUDA events beside it.
-/// @param of the figures.
+/// @param summary the figures.
 /// @param with_gpu_events false: without the columns of the GPU.
-[[nodiscard]] inline table scope_table(summary const& of, bool with_gpu_events = true) {
+[[nodiscard]] inline table scope_table(summary const& summary, bool with_gpu_events = true) {
   std::vector<std::string> headings{"scope",  "count",  "host total ms", "mean ms",   "std ms",  "p50 ms",
                                     "p95 ms", "p99 ms", "self ms",       "of parent", "of steps"};
   if (with_gpu_events) headings.insert(headings.end(), {"GPU total ms", "GPU mean ms", "GPU p50 ms", "GPU p95 ms", "GPU p99 ms"});
   table result{std::move(headings)};
-  for (scope_summary const& row : of.scopes) {
+  for (scope_summary const& row : summary.scopes) {
     std::vector<std::string> cells{std::string(std::size_t{2} * row.depth, ' ') + row.name,
                                    fmt::format("{}", row.host.count),
                                    detail::format_ms(row.host.total),
@@ -89,9 +89,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 }
 
 /// A row for each figure of each memory source.
-[[nodiscard]] inline table memory_table(summary const& of) {
+[[nodiscard]] inline table memory_table(summary const& summary) {
   table result{{"memory", "samples", "first MiB", "last MiB", "highest sample MiB", "peak MiB", "peak over"}};
-  for (memory_summary const& row : of.memory) {
+  for (memory_summary const& row : summary.memory) {
     result.add({row.source + " " + row.quantity, fmt::format("{}", row.samples), detail::format_mib(row.first_bytes),
                 detail::format_mib(row.last_bytes), detail::format_mib(row.highest_sample_bytes), detail::format_mib(row.peak_bytes),
                 row.peak_bytes ? row.peak_note : "no peak kept"});
@@ -100,9 +100,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 }
 
 /// A row for each counter.
-[[nodiscard]] inline table counter_table(summary const& of) {
+[[nodiscard]] inline table counter_table(summary const& summary) {
   table result{{"counter", "samples", "last", "mean", "min", "max", "not finite"}};
-  for (counter_summary const& row : of.counters) {
+  for (counter_summary const& row : summary.counters) {
     result.add({row.name, fmt::format("{}", row.count), detail::format_real(row.last), detail::format_real(row.mean),
                 detail::format_real(row.min), detail::format_real(row.max), fmt::format("{}", row.not_finite)});
   }

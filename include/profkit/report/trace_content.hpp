@@ -46,18 +46,18 @@ struct operation_list {
 /// All that a trace shows, for formats to write: so that they show the same.
 class trace_content {
  public:
-  trace_content(profile const& of, attribution const& launched, std::uint64_t steps)
-      : of_{of}, launched_{launched}, tracks_{make_trace_tracks(of, launched, steps)} {
-    for (path_record const& path : of.paths) {
+  trace_content(profile const& profile, attribution const& launched, std::uint64_t steps)
+      : profile_{profile}, launched_{launched}, tracks_{make_trace_tracks(profile, launched, steps)} {
+    for (path_record const& path : profile.paths) {
       scope_names_.push_back(shown_name(path));
       bool const is_root = path.parent == path_record::no_parent;
       scope_paths_.push_back(is_root ? scope_names_.back() : scope_paths_[path.parent] + "/" + scope_names_.back());
     }
-    if (of.environment.process_id != 0) host_ = of.environment.process_id;
+    if (profile.environment.process_id != 0) host_ = profile.environment.process_id;
     find_arrows();
   }
 
-  [[nodiscard]] profile const& of() const noexcept { return of_; }
+  [[nodiscard]] profile const& recorded() const noexcept { return profile_; }
   [[nodiscard]] std::uint64_t host() const noexcept { return host_; }                                  ///< number of the process
   [[nodiscard]] std::vector<std::string> const& scope_names() const noexcept { return scope_names_; }  ///< by path
   [[nodiscard]] std::vector<std::string> const& scope_paths() const noexcept { return scope_paths_; }  ///< by path
@@ -65,7 +65,7 @@ class trace_content {
   /// The path of the scope that launched the operation; `attribution::none` outside any scope.
   [[nodiscard]] std::uint32_t scope_path_of(std::uint32_t operation) const {
     std::uint32_t const scope = launched_.scope_of[operation];
-    return scope == attribution::none ? attribution::none : of_.scopes[scope].path;
+    return scope == attribution::none ? attribution::none : profile_.scopes[scope].path;
   }
 
   /// The operations shown that the call launched.
@@ -88,14 +88,14 @@ class trace_content {
   static constexpr timestamp not_shown = timestamp::max();
 
   void find_arrows() {
-    call_begins_.assign(of_.gpu_operations.empty() ? 0 : of_.api_calls.size(), not_shown);
+    call_begins_.assign(profile_.gpu_operations.empty() ? 0 : profile_.api_calls.size(), not_shown);
     if (call_begins_.empty()) return;
     for (auto const& [thread, slices] : tracks_.threads) {
       for (host_slice const& each : slices) {
         if (each.is_call) call_begins_[each.record] = each.time.begin;
       }
     }
-    first_launched_.assign(of_.api_calls.size() + 1, 0);
+    first_launched_.assign(profile_.api_calls.size() + 1, 0);
     auto const for_each_arrow = [&](auto const& call) {
       for (auto const& [stream, tracks] : tracks_.streams) {
         for (std::vector<std::uint32_t> const& track : tracks) {
@@ -120,7 +120,7 @@ class trace_content {
   template <class Format>
   void write_threads(Format& format) const {
     std::unordered_map<std::uint64_t, std::string_view> names;
-    for (thread_record const& thread : of_.threads) names[thread.system_id] = thread.name;
+    for (thread_record const& thread : profile_.threads) names[thread.system_id] = thread.name;
     std::size_t rank = 1;
     for (auto const& [thread, slices] : tracks_.threads) {
       format.thread(thread, names[thread], rank++, slices.front().time.begin);
@@ -128,7 +128,7 @@ class trace_content {
         if (each.is_call) {
           format.call(each.time, each.record);
         } else {
-          format.scope(each.time, of_.scopes[each.record].path);
+          format.scope(each.time, profile_.scopes[each.record].path);
         }
       }
     }
@@ -138,7 +138,7 @@ class trace_content {
   void write_steps(Format& format) const {
     if (tracks_.steps.empty()) return;
     std::uint64_t number = 0;  // no thread's
-    for (thread_record const& thread : of_.threads) number = std::max(number, thread.system_id);
+    for (thread_record const& thread : profile_.threads) number = std::max(number, thread.system_id);
     format.steps(number + 1, tracks_.steps.front().time.begin);
     for (step_record const& step : tracks_.steps) format.step(step);
   }
@@ -156,11 +156,11 @@ class trace_content {
       for (std::vector<std::uint32_t> const& track : tracks) {
         bool const is_first = &track == &tracks.front();
         format.stream("stream " + std::to_string(stream.second) + (is_first ? "" : ", overlapping"), ++rank,
-                      of_.gpu_operations[track.front()].time.begin);
+                      profile_.gpu_operations[track.front()].time.begin);
         for (std::uint32_t const operation : track) {
           if (is_call_shown(operation)) {
             std::uint32_t const call = launched_.launch_of[operation];
-            launch_arrow const from{call_begins_[call], of_.threads[of_.api_calls[call].thread].system_id};
+            launch_arrow const from{call_begins_[call], profile_.threads[profile_.api_calls[call].thread].system_id};
             format.operation(operation, &from);
           } else {
             format.operation(operation, nullptr);
@@ -173,18 +173,18 @@ class trace_content {
   [[nodiscard]] std::vector<counter_track> counters() const {
     profile shown;
     shown.steps = tracks_.steps;
-    if (!of_.steps.empty() && shown.steps.empty()) return {};
+    if (!profile_.steps.empty() && shown.steps.empty()) return {};
     measured_time const when{shown};
     std::vector<counter_track> result;
-    for (std::string const& name : of_.counter_names) result.push_back({name, false});
-    for (counter_record const& each : of_.counters) {
+    for (std::string const& name : profile_.counter_names) result.push_back({name, false});
+    for (counter_record const& each : profile_.counters) {
       if (when.contains(each.time)) result[each.counter].values.emplace_back(each.time, each.value);
     }
     add_memory(result);
-    std::vector<allocator_changes> const changes = find_memory_changes(of_);
+    std::vector<allocator_changes> const changes = find_memory_changes(profile_);
     for (std::size_t i = 0; i < changes.size(); ++i) {
-      std::uint64_t total = of_.allocators[i].bytes_at_start;
-      counter_track& track = result.emplace_back(counter_track{"memory: " + of_.allocators[i].name, true});
+      std::uint64_t total = profile_.allocators[i].bytes_at_start;
+      counter_track& track = result.emplace_back(counter_track{"memory: " + profile_.allocators[i].name, true});
       for (memory_change const& each : changes[i].in_order) {
         total += each.difference();
         if (when.contains(each.time)) track.values.emplace_back(each.time, static_cast<double>(static_cast<std::int64_t>(total)));
@@ -199,7 +199,7 @@ class trace_content {
     std::unordered_map<std::uint64_t, timestamp> ends;
     for (step_record const& step : tracks_.steps) ends[step.index] = step.time.end;
     std::map<std::string, std::size_t> known;
-    for (memory_record const& each : of_.memory) {
+    for (memory_record const& each : profile_.memory) {
       auto const end = ends.find(each.step);
       if (end == ends.end()) continue;
       std::string const name = "memory: " + each.source + " " + each.quantity;
@@ -215,7 +215,7 @@ class trace_content {
     std::stable_sort(values.begin(), values.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
   }
 
-  profile const& of_;
+  profile const& profile_;
   attribution const& launched_;
   trace_tracks tracks_;
   std::vector<std::string> scope_names_;

@@ -75,18 +75,19 @@ class short_text {
 /// Writes the events of a trace, one a line. What many events share is made once, as text.
 class json_trace_format {
  public:
-  json_trace_format(trace_content const& content, trace_output& to) : content_{content}, of_{content.of()}, to_{to}, text_{to.text()} {
+  json_trace_format(trace_content const& content, trace_output& to)
+      : content_{content}, profile_{content.recorded()}, to_{to}, text_{to.text()} {
     for (std::string const& name : content.scope_names()) {
       scope_ends_.push_back(fmt::format(R"(,"cat":"scope","name":{}}})", json_string(name)));
     }
     for (std::string const& path : content.scope_paths()) scope_arguments_.push_back(R"(,"scope":)" + json_string(path));
-    for (std::string const& name : of_.api_names) {
+    for (std::string const& name : profile_.api_names) {
       call_ends_.push_back(fmt::format(R"(,"cat":"api","name":{},"args":{{"correlation":)", json_string(name)));
     }
-    for (gpu_name_record const& each : of_.gpu_names) gpu_names_.push_back(json_string(each.name));
+    for (gpu_name_record const& each : profile_.gpu_names) gpu_names_.push_back(json_string(each.name));
     text_ += fmt::format(R"({{"displayTimeUnit": "ms", "otherData": {{"profkit": {}, "begin_unix_ns": "{}"}}, "traceEvents": [)",
-                         json_string(version), of_.time.begin.time_since_epoch().count());
-    process(content.host(), "host " + of_.environment.host, 0);
+                         json_string(version), profile_.time.begin.time_since_epoch().count());
+    process(content.host(), "host " + profile_.environment.host, 0);
   }
 
   void finish() { text_ += "\n]}\n"; }
@@ -111,7 +112,7 @@ class json_trace_format {
   }
 
   void call(interval const& time, std::uint32_t position) {
-    api_call_record const& call = of_.api_calls[position];
+    api_call_record const& call = profile_.api_calls[position];
     begin_slice(time).append_to(text_);
     text_ += call_ends_[call.name];
     (short_text{} << call.correlation << "}}").append_to(text_);
@@ -129,7 +130,7 @@ class json_trace_format {
     std::string const middle = fmt::format(R"(,"name":{},"args":{{"{}":)", json_string(track.name), track.is_bytes ? "bytes" : "value");
     for (auto const& [time, value] : track.values) {
       text_ += begin;
-      (short_text{} << time - of_.time.begin).append_to(text_);
+      (short_text{} << time - profile_.time.begin).append_to(text_);
       text_ += middle;
       fmt::format_to(std::back_inserter(text_), "{}}}}}", value);
       to_.pass_on();
@@ -137,7 +138,7 @@ class json_trace_format {
   }
 
   void operation(std::uint32_t position, launch_arrow const* from) {
-    gpu_operation_record const& operation = of_.gpu_operations[position];
+    gpu_operation_record const& operation = profile_.gpu_operations[position];
     short_text times = begin_slice(operation.time);
     switch (operation.kind) {
       case gpu_operation_kind::kernel:
@@ -189,7 +190,7 @@ class json_trace_format {
   [[nodiscard]] short_text begin_slice(interval const& time) {
     text_ += slice_begin_;
     short_text times;
-    times << time.begin - of_.time.begin << R"(,"dur":)" << time.duration();
+    times << time.begin - profile_.time.begin << R"(,"dur":)" << time.duration();
     return times;
   }
 
@@ -197,15 +198,15 @@ class json_trace_format {
     short_text both;
     both << ",\n"
          << R"({"ph":"s","id":)" << id << R"(,"pid":)" << content_.host() << R"(,"tid":)" << from.thread << R"(,"ts":)"
-         << from.begin - of_.time.begin << R"(,"cat":"launch","name":"launch"})";
+         << from.begin - profile_.time.begin << R"(,"cat":"launch","name":"launch"})";
     both << ",\n"
-         << R"({"ph":"f","bp":"e","id":)" << id << R"(,"pid":)" << device_ << R"(,"tid":)" << stream_ << R"(,"ts":)" << to - of_.time.begin
-         << R"(,"cat":"launch","name":"launch"})";
+         << R"({"ph":"f","bp":"e","id":)" << id << R"(,"pid":)" << device_ << R"(,"tid":)" << stream_ << R"(,"ts":)"
+         << to - profile_.time.begin << R"(,"cat":"launch","name":"launch"})";
     both.append_to(text_);
   }
 
   trace_content const& content_;
-  profile const& of_;
+  profile const& profile_;
   trace_output& to_;
   std::string& text_;
   std::vector<std::string> scope_ends_;       ///< by path: how its slices end
@@ -218,8 +219,8 @@ class json_trace_format {
   bool is_first_ = true;
 };
 
-inline void put_trace_json(profile const& of, attribution const& launched, std::uint64_t steps, trace_output& to) {
-  trace_content const content{of, launched, steps};
+inline void put_trace_json(profile const& profile, attribution const& launched, std::uint64_t steps, trace_output& to) {
+  trace_content const content{profile, launched, steps};
   json_trace_format format{content, to};
   content.write_to(format);
   format.finish();
@@ -231,23 +232,25 @@ inline void put_trace_json(profile const& of, attribution const& launched, std::
 /// thread with its scopes and API calls, one per stream of a device with its operations, arrows between a launch and what it launched,
 /// counters and memory. Times are microseconds since the session began.
 /// Source: "Trace Event Format", the Chromium project.
-/// @param of what was recorded.
+/// @param profile what was recorded.
 /// @param launched `attribute(of)`.
 /// @param steps how many of the last measured steps are in it.
-[[nodiscard]] inline std::string trace_json(profile const& of, attribution const& launched, std::uint64_t steps) {
+[[nodiscard]] inline std::string trace_json(profile const& profile, attribution const& launched, std::uint64_t steps) {
   detail::trace_output text;
-  detail::put_trace_json(of, launched, steps, text);
+  detail::put_trace_json(profile, launched, steps, text);
   return std::move(text).take();
 }
 
 /// The same, with its own attribution.
-[[nodiscard]] inline std::string trace_json(profile const& of, std::uint64_t steps = 3) { return trace_json(of, attribute(of), steps); }
+[[nodiscard]] inline std::string trace_json(profile const& profile, std::uint64_t steps = 3) {
+  return trace_json(profile, attribute(profile), steps);
+}
 
 /// Writes the same into a file, in pieces.
 /// @throws profkit::error that names the file.
-inline void write_trace_json(profile const& of, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
+inline void write_trace_json(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
   detail::trace_output file{path};
-  detail::put_trace_json(of, launched, steps, file);
+  detail::put_trace_json(profile, launched, steps, file);
   file.close();
 }
 

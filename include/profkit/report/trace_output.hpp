@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "../profile/new_file.hpp"
+#include "../profile/atomic_file.hpp"
 
 namespace profkit::detail {
 
@@ -43,7 +43,7 @@ class trace_output {
     text_.clear();
   }
 
-  std::optional<new_file> file_;
+  std::optional<atomic_file> file_;
   std::string text_;
 };
 

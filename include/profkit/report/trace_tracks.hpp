@@ -35,8 +35,8 @@ struct trace_tracks {
 };
 
 /// The last `count` measured steps alone; without any step, everything.
-inline std::vector<step_record> last_measured_steps(profile const& of, std::uint64_t count) {
-  std::vector<step_record> result = of.steps;
+inline std::vector<step_record> last_measured_steps(profile const& profile, std::uint64_t count) {
+  std::vector<step_record> result = profile.steps;
   for (auto step = result.rbegin(); step != result.rend(); ++step) {
     if (!step->is_measured()) continue;
     if (count == 0) step->warmup = true;
@@ -92,9 +92,9 @@ inline void sort_slices(std::vector<host_slice>& slices) {
 }
 
 /// @param operations of one stream.
-inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& of, std::vector<std::uint32_t> operations) {
+inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& profile, std::vector<std::uint32_t> operations) {
   auto const begins_before = [&](std::uint32_t a, std::uint32_t b) {
-    return of.gpu_operations[a].time.begin < of.gpu_operations[b].time.begin;
+    return profile.gpu_operations[a].time.begin < profile.gpu_operations[b].time.begin;
   };
   if (!std::is_sorted(operations.begin(), operations.end(), begins_before)) {
     std::stable_sort(operations.begin(), operations.end(), begins_before);
@@ -102,7 +102,7 @@ inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& of
   std::vector<std::vector<std::uint32_t>> tracks;
   for (std::uint32_t const operation : operations) {
     auto const free = std::find_if(tracks.begin(), tracks.end(), [&](std::vector<std::uint32_t> const& track) {
-      return of.gpu_operations[track.back()].time.end <= of.gpu_operations[operation].time.begin;
+      return profile.gpu_operations[track.back()].time.end <= profile.gpu_operations[operation].time.begin;
     });
     (free == tracks.end() ? tracks.emplace_back() : *free).push_back(operation);
   }
@@ -110,39 +110,39 @@ inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& of
 }
 
 /// The tracks of the threads, by position in `profile::threads`: several may be one thread of the system. References stay valid.
-inline std::vector<std::vector<host_slice>*> tracks_by_thread(profile const& of, trace_tracks& tracks) {
+inline std::vector<std::vector<host_slice>*> tracks_by_thread(profile const& profile, trace_tracks& tracks) {
   std::vector<std::vector<host_slice>*> result;
-  result.reserve(of.threads.size());
-  for (thread_record const& each : of.threads) result.push_back(&tracks.threads[each.system_id]);
+  result.reserve(profile.threads.size());
+  for (thread_record const& each : profile.threads) result.push_back(&tracks.threads[each.system_id]);
   return result;
 }
 
 /// @param launched of the profile.
 /// @param steps how many of the last measured steps.
-inline trace_tracks make_trace_tracks(profile const& of, attribution const& launched, std::uint64_t steps) {
+inline trace_tracks make_trace_tracks(profile const& profile, attribution const& launched, std::uint64_t steps) {
   trace_tracks result;
-  profile shown;
-  shown.steps = last_measured_steps(of, steps);
+  profkit::profile shown;
+  shown.steps = last_measured_steps(profile, steps);
   measured_time const when{shown};
   for (step_record const& step : shown.steps) {
     if (step.is_measured()) result.steps.push_back(step);
   }
 
-  std::vector<std::vector<host_slice>*> const thread_tracks = tracks_by_thread(of, result);
+  std::vector<std::vector<host_slice>*> const thread_tracks = tracks_by_thread(profile, result);
   measured_time_cursor in{when};
-  for (std::size_t i = 0; i < of.scopes.size(); ++i) {
-    scope_record const& scope = of.scopes[i];
+  for (std::size_t i = 0; i < profile.scopes.size(); ++i) {
+    scope_record const& scope = profile.scopes[i];
     if (in.contains(scope.time.begin)) thread_tracks[scope.thread]->push_back({scope.time, static_cast<std::uint32_t>(i), false});
   }
-  std::vector<std::uint32_t> scope_of_call(of.api_calls.size(), attribution::none);
+  std::vector<std::uint32_t> scope_of_call(profile.api_calls.size(), attribution::none);
   std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::uint32_t>> streams;
   std::pair<std::int32_t, std::uint32_t> last{};
   std::vector<std::uint32_t>* operations_of_last = nullptr;
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    gpu_operation_record const& operation = of.gpu_operations[i];
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    gpu_operation_record const& operation = profile.gpu_operations[i];
     std::uint32_t const launch = launched.launch_of[i];
     if (launch != attribution::none) scope_of_call[launch] = launched.scope_of[i];
-    if (!in.contains(launch_moment(of, launched, i))) continue;
+    if (!in.contains(launch_moment(profile, launched, i))) continue;
     std::pair const stream{operation.device, operation.stream};
     if (operations_of_last == nullptr || stream != last) {
       last = stream;
@@ -150,15 +150,15 @@ inline trace_tracks make_trace_tracks(profile const& of, attribution const& laun
     }
     operations_of_last->push_back(static_cast<std::uint32_t>(i));
   }
-  for (auto& [stream, operations] : streams) result.streams[stream] = without_overlap(of, std::move(operations));
-  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
-    host_slice call{of.api_calls[i].time, static_cast<std::uint32_t>(i), true};
+  for (auto& [stream, operations] : streams) result.streams[stream] = without_overlap(profile, std::move(operations));
+  for (std::size_t i = 0; i < profile.api_calls.size(); ++i) {
+    host_slice call{profile.api_calls[i].time, static_cast<std::uint32_t>(i), true};
     if (!in.contains(middle_of(call.time))) continue;
     if (scope_of_call[i] != attribution::none) {
-      interval const& scope = of.scopes[scope_of_call[i]].time;
+      interval const& scope = profile.scopes[scope_of_call[i]].time;
       call.time = {std::max(call.time.begin, scope.begin), std::min(call.time.end, scope.end)};
     }
-    thread_tracks[of.api_calls[i].thread]->push_back(call);
+    thread_tracks[profile.api_calls[i].thread]->push_back(call);
   }
   for (auto thread = result.threads.begin(); thread != result.threads.end();) {
     sort_slices(thread->second);

@@ -29,9 +29,9 @@ inline std::string format_clock(std::chrono::nanoseconds time) {
 }  // namespace detail
 
 /// The step at which the steps became slower or faster for good. A line; empty where none did.
-[[nodiscard]] inline std::string level_change_text(run_trend_summary const& of) {
-  if (!of.change) return {};
-  level_change_summary const& change = *of.change;
+[[nodiscard]] inline std::string level_change_text(run_trend_summary const& trend) {
+  if (!trend.change) return {};
+  level_change_summary const& change = *trend.change;
   return fmt::format("from step {} ({} UTC, {} into the run) steps take {} ms instead of {} ms ({} time, {})\n", change.step,
                      detail::format_clock(change.time % std::chrono::hours{24}), detail::format_clock(change.begin),
                      detail::format_ms(change.after), detail::format_ms(change.before), change.is_of_gpu ? "GPU" : "host",
@@ -44,29 +44,29 @@ inline constexpr char const* trend_note =
     "time\n";
 
 /// Whether there are enough steps for a table of their history.
-[[nodiscard]] inline bool has_trend_table(run_trend_summary const& of) {
+[[nodiscard]] inline bool has_trend_table(run_trend_summary const& trend) {
   std::uint64_t steps = 0;
-  for (trend_window_summary const& each : of.windows) steps += each.steps;
-  constexpr std::uint64_t least_steps = 100;
-  return steps >= least_steps;
+  for (trend_window_summary const& each : trend.windows) steps += each.steps;
+  constexpr std::uint64_t min_steps = 100;
+  return steps >= min_steps;
 }
 
 /// The history of the run, at most 10 rows; `report.json` has all windows. A row's p95 is the highest of its windows.
-[[nodiscard]] inline table trend_table(run_trend_summary const& of) {
+[[nodiscard]] inline table trend_table(run_trend_summary const& trend) {
   std::vector<std::string> headings{"first step", "begin", "steps", "mean ms", "p95 ms", "GPU busy"};
-  for (std::string const& name : of.memory) headings.push_back(detail::one_line(name) + " MiB");
+  for (std::string const& name : trend.memory) headings.push_back(detail::one_line(name) + " MiB");
   table result{headings, 0};
   constexpr std::size_t max_rows = 10;
-  std::size_t const together = (of.windows.size() + max_rows - 1) / max_rows;
-  for (std::size_t first = 0; first < of.windows.size(); first += together) {
+  std::size_t const together = (trend.windows.size() + max_rows - 1) / max_rows;
+  for (std::size_t first = 0; first < trend.windows.size(); first += together) {
     std::uint64_t steps = 0;
     milliseconds total{};
     milliseconds p95{};
     double busy = 0.0;
     bool has_gpu = true;
-    std::vector<std::optional<std::uint64_t>> memory(of.memory.size());
-    for (std::size_t i = first; i < std::min(first + together, of.windows.size()); ++i) {
-      trend_window_summary const& each = of.windows[i];
+    std::vector<std::optional<std::uint64_t>> memory(trend.memory.size());
+    for (std::size_t i = first; i < std::min(first + together, trend.windows.size()); ++i) {
+      trend_window_summary const& each = trend.windows[i];
       steps += each.steps;
       total += each.mean * static_cast<double>(each.steps);
       p95 = std::max(p95, each.p95);
@@ -74,8 +74,8 @@ inline constexpr char const* trend_note =
       if (each.gpu_busy_share) busy += *each.gpu_busy_share * (each.mean * static_cast<double>(each.steps)).count();
       for (std::size_t k = 0; k < memory.size(); ++k) memory[k] = std::max(memory[k], each.memory_bytes[k]);
     }
-    std::vector<std::string> row{fmt::format("{}", of.windows[first].first_step),
-                                 detail::format_clock(of.windows[first].begin),
+    std::vector<std::string> row{fmt::format("{}", trend.windows[first].first_step),
+                                 detail::format_clock(trend.windows[first].begin),
                                  fmt::format("{}", steps),
                                  detail::format_ms(total / static_cast<double>(steps)),
                                  detail::format_ms(p95),

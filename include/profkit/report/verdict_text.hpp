@@ -43,28 +43,28 @@ inline std::string format_half_width(double share) {
   return percent >= 0.095 || percent <= 0.0 ? fmt::format("+-{:.1f} %", percent) : fmt::format("+-{:.2g} %", percent);
 }
 
-inline std::string outlier_words(verdict_summary const& of) {
-  return fmt::format("{} outlier{}", of.outliers, of.outliers == 1 ? "" : "s");
+inline std::string outlier_words(verdict_summary const& verdict) {
+  return fmt::format("{} outlier{}", verdict.outliers, verdict.outliers == 1 ? "" : "s");
 }
 
-inline std::string interval_words(verdict_summary const& of) {
-  std::string const outliers = outlier_words(of);
-  if (!of.relative_half_width) return fmt::format("n = {}, {}", of.measured, outliers);
-  return fmt::format("the mean is known to {}; n = {} (effective {:.0f}), {}", format_half_width(*of.relative_half_width), of.measured,
-                     *of.effective_samples, outliers);
+inline std::string interval_words(verdict_summary const& verdict) {
+  std::string const outliers = outlier_words(verdict);
+  if (!verdict.relative_half_width) return fmt::format("n = {}, {}", verdict.measured, outliers);
+  return fmt::format("the mean is known to {}; n = {} (effective {:.0f}), {}", format_half_width(*verdict.relative_half_width),
+                     verdict.measured, *verdict.effective_samples, outliers);
 }
 
 /// Why the verdict is not `stable` although no fault was found.
-inline std::string too_few_words(verdict_summary const& of) {
-  if (of.measured < verdict_bounds::least_steps) {
-    return fmt::format("n = {}; at least {} measured steps are needed to say more", of.measured, verdict_bounds::least_steps);
+inline std::string too_few_words(verdict_summary const& verdict) {
+  if (verdict.measured < verdict_bounds::least_steps) {
+    return fmt::format("n = {}; at least {} measured steps are needed to say more", verdict.measured, verdict_bounds::least_steps);
   }
-  std::string const known = interval_words(of);
-  if (of.measured < verdict_bounds::least_stable_steps) {
+  std::string const known = interval_words(verdict);
+  if (verdict.measured < verdict_bounds::least_stable_steps) {
     return fmt::format("{}; with fewer than {}, a kind of step that is 1 in 10 may be unseen", known, verdict_bounds::least_stable_steps);
   }
   return fmt::format("{}; {} if the steps change slowly, which only 100 steps show", known,
-                     format_half_width(of.cautious_half_width.value_or(0.0)));
+                     format_half_width(verdict.cautious_half_width.value_or(0.0)));
 }
 
 inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
@@ -78,46 +78,46 @@ inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
   return text;
 }
 
-inline std::string drift_words(verdict_summary const& of) {
-  if (of.finding == warmup_finding::never_steady && !has_trend(of)) {
-    return fmt::format("from step {} on the steps take {:+.1f} %, too late for a warm-up", *of.steady_from, 100.0 * of.change);
+inline std::string drift_words(verdict_summary const& verdict) {
+  if (verdict.finding == warmup_finding::never_steady && !has_trend(verdict)) {
+    return fmt::format("from step {} on the steps take {:+.1f} %, too late for a warm-up", *verdict.steady_from, 100.0 * verdict.change);
   }
-  return fmt::format("{:+.1f} % from the first measured step to the last (p = {:.1g})", 100.0 * of.drift.value_or(0.0),
-                     of.drift_p_value.value_or(1.0));
+  return fmt::format("{:+.1f} % from the first measured step to the last (p = {:.1g})", 100.0 * verdict.drift.value_or(0.0),
+                     verdict.drift_p_value.value_or(1.0));
 }
 
 }  // namespace detail
 
 /// Why this is the verdict, such as "the mean is known to +-4.1 %; n = 30 (effective 11), 1 outlier".
-[[nodiscard]] inline std::string verdict_reason(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
-  switch (of.verdict) {
+[[nodiscard]] inline std::string verdict_reason(verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
+  switch (verdict.verdict) {
     case step_verdict::throttled:
       return detail::throttled_words(clocks);
     case step_verdict::too_few:
-      return detail::too_few_words(of);
+      return detail::too_few_words(verdict);
     case step_verdict::still_warming:
-      return fmt::format("use at least {} warm-up steps; after them a step takes {:+.1f} %", *of.steady_from, 100.0 * of.change);
+      return fmt::format("use at least {} warm-up steps; after them a step takes {:+.1f} %", *verdict.steady_from, 100.0 * verdict.change);
     case step_verdict::drifting:
-      return detail::drift_words(of);
+      return detail::drift_words(verdict);
     case step_verdict::noisy:
     case step_verdict::stable:
       break;
   }
-  return detail::interval_words(of);
+  return detail::interval_words(verdict);
 }
 
 /// Whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
-[[nodiscard]] inline std::string warmup_words(verdict_summary const& of) {
-  std::string given = fmt::format("warm-up {} given; ", of.warmup);
-  switch (of.finding) {
+[[nodiscard]] inline std::string warmup_words(verdict_summary const& verdict) {
+  std::string given = fmt::format("warm-up {} given; ", verdict.warmup);
+  switch (verdict.finding) {
     case warmup_finding::unknown:
       return given + "too few steps to find the steady part";
     case warmup_finding::enough:
-      return given + fmt::format("steady from step {}", *of.steady_from);
+      return given + fmt::format("steady from step {}", *verdict.steady_from);
     case warmup_finding::too_short:
-      return given + fmt::format("still warming: use at least {}", *of.steady_from);
+      return given + fmt::format("still warming: use at least {}", *verdict.steady_from);
     case warmup_finding::never_steady:
-      return given + fmt::format("never steady: the steps changed again at step {}", *of.steady_from);
+      return given + fmt::format("never steady: the steps changed again at step {}", *verdict.steady_from);
     case warmup_finding::drifting:
       return given + "no steady part: the steps drift";
   }
@@ -126,50 +126,50 @@ inline std::string drift_words(verdict_summary const& of) {
 
 /// What the clocks ran at, such as "device 0: SM clock 1755 to 1980 of 1980 MHz, mean 1966, power cap; 512 W, at most 650; at most 61 C; 30
 /// readings".
-[[nodiscard]] inline std::string clock_words(clock_summary const& of) {
-  std::string text =
-      fmt::format("device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", of.device, of.min_mhz, of.max_mhz, of.highest_mhz, of.mean_mhz,
-                  of.reasons == 0 ? "never slowed down" : fmt::format("{}", fmt::join(clock_reason_names(of.reasons), ", ")));
-  if (of.mean_watt) text += fmt::format("; {:.0f} W, at most {:.0f}", *of.mean_watt, *of.max_watt);
-  if (of.max_celsius) text += fmt::format("; at most {} C", *of.max_celsius);
-  return text + fmt::format("; {} {}", of.readings, of.readings == 1 ? "reading" : "readings");
+[[nodiscard]] inline std::string clock_words(clock_summary const& clock) {
+  std::string text = fmt::format(
+      "device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", clock.device, clock.min_mhz, clock.max_mhz, clock.highest_mhz,
+      clock.mean_mhz, clock.reasons == 0 ? "never slowed down" : fmt::format("{}", fmt::join(clock_reason_names(clock.reasons), ", ")));
+  if (clock.mean_watt) text += fmt::format("; {:.0f} W, at most {:.0f}", *clock.mean_watt, *clock.max_watt);
+  if (clock.max_celsius) text += fmt::format("; at most {} C", *clock.max_celsius);
+  return text + fmt::format("; {} {}", clock.readings, clock.readings == 1 ? "reading" : "readings");
 }
 
 namespace detail {
 
-inline std::string verdict_line(char const* what, verdict_summary const& of, std::vector<clock_summary> const& clocks) {
-  std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(of.verdict), verdict_reason(of, clocks));
-  if (of.ci95_low) {
-    text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(of.ci95_low), format_ms(of.ci95_high),
-                        format_ms(of.mad));
-    if (of.drift) text += fmt::format(", drift {:+.1f} % (p = {:.2g})", 100.0 * *of.drift, *of.drift_p_value);
-    text += fmt::format(", {}", outlier_words(of));
+inline std::string verdict_line(char const* what, verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
+  std::string text = fmt::format("{}: {}: {}\n", what, verdict_name(verdict.verdict), verdict_reason(verdict, clocks));
+  if (verdict.ci95_low) {
+    text += fmt::format("  95 % interval of the mean {} to {} ms, MAD {} ms", format_ms(verdict.ci95_low), format_ms(verdict.ci95_high),
+                        format_ms(verdict.mad));
+    if (verdict.drift) text += fmt::format(", drift {:+.1f} % (p = {:.2g})", 100.0 * *verdict.drift, *verdict.drift_p_value);
+    text += fmt::format(", {}", outlier_words(verdict));
     // An event with a probability of 3 / n is not seen in n trials with a probability of 5 % ("rule of three": J. A. Hanley and A.
     // Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
-    if (of.measured >= verdict_bounds::least_steps)
-      text += fmt::format("; a kind of step rarer than 1 in {} may be unseen", of.measured / 3);
+    if (verdict.measured >= verdict_bounds::least_steps)
+      text += fmt::format("; a kind of step rarer than 1 in {} may be unseen", verdict.measured / 3);
     text += "\n";
   }
-  return text + "  " + warmup_words(of) + "\n";
+  return text + "  " + warmup_words(verdict) + "\n";
 }
 
-inline std::string stop_words(stop_record const& of, std::uint64_t measured, bool host_runs_ahead) {
+inline std::string stop_words(stop_record const& stop, std::uint64_t measured, bool host_runs_ahead) {
   std::string const reached =
-      of.reached ? fmt::format("the mean {} step time is known to {}", of.is_of_gpu ? "GPU" : "host", format_half_width(*of.reached))
-                 : "the mean step time is not known yet";
-  std::string wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * of.wanted);
-  if (host_runs_ahead && !of.is_of_gpu) wanted += "; the GPU takes longer: collect profkit::cuda_step_timer to stop by its time";
-  if (of.reached && *of.reached <= of.wanted) return fmt::format("stopped after {} measured steps: {}\n", measured, wanted);
-  if (measured >= of.most_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", of.most_steps, wanted);
+      stop.reached ? fmt::format("the mean {} step time is known to {}", stop.is_of_gpu ? "GPU" : "host", format_half_width(*stop.reached))
+                   : "the mean step time is not known yet";
+  std::string wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * stop.wanted);
+  if (host_runs_ahead && !stop.is_of_gpu) wanted += "; the GPU takes longer: collect profkit::cuda_step_timer to stop by its time";
+  if (stop.reached && *stop.reached <= stop.wanted) return fmt::format("stopped after {} measured steps: {}\n", measured, wanted);
+  if (measured >= stop.most_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", stop.most_steps, wanted);
   return fmt::format("the program ended the loop after {} measured steps: {}\n", measured, wanted);
 }
 
 }  // namespace detail
 
 /// That the host runs ahead of the GPU, and by how many steps. A line; empty where it does not.
-[[nodiscard]] inline std::string run_ahead_text(step_summary const& of) {
-  if (!of.gpu_period || !of.gpu_period->is_longer) return "";
-  gpu_period_summary const& gpu = *of.gpu_period;
+[[nodiscard]] inline std::string run_ahead_text(step_summary const& steps) {
+  if (!steps.gpu_period || !steps.gpu_period->is_longer) return "";
+  gpu_period_summary const& gpu = *steps.gpu_period;
   double const most = gpu.max_steps_ahead.value_or(0.0);
   std::string const ahead = most >= 1.0 ? fmt::format("The host runs ahead of the GPU by up to {:.0f} {} (median {:g})", most,
                                                       most == 1.0 ? "step" : "steps", *gpu.median_steps_ahead)
@@ -179,8 +179,8 @@ inline std::string stop_words(stop_record const& of, std::uint64_t measured, boo
 }
 
 /// Whether the step times can be believed. A few lines.
-[[nodiscard]] inline std::string verdict_text(summary const& of) {
-  step_summary const& steps = of.steps;
+[[nodiscard]] inline std::string verdict_text(summary const& summary) {
+  step_summary const& steps = summary.steps;
   bool const host_runs_ahead = steps.gpu_period && steps.gpu_period->is_longer;
   std::string text = host_runs_ahead ? detail::verdict_line("GPU (kernels)", steps.gpu_period->verdict, steps.clocks) : "";
   text += detail::verdict_line("host", steps.host_verdict, steps.clocks);
@@ -188,7 +188,7 @@ inline std::string stop_words(stop_record const& of, std::uint64_t measured, boo
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
   if (steps.clocks.empty())
     text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n",
-                        detail::why_not_collected(of, collector_kind::gpu_clocks, "not read after a measured step"));
+                        detail::why_not_collected(summary, collector_kind::gpu_clocks, "not read after a measured step"));
   if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count, host_runs_ahead);
   return text;
 }

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "../analyze/verdict/stop_rule.hpp"
-#include "../collect/gpu_lag.hpp"
+#include "../collect/run_ahead_limiter.hpp"
 #include "../options.hpp"
 #include "../profile/time.hpp"
 #include "../record/step.hpp"
@@ -27,7 +27,7 @@ class auto_stop {
     bool const has_gpu = session.times_steps();
     rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
     profile const& gpu_times = session.gpu_step_times();
-    if (has_gpu) gpu_lag_.limit(done.index, gpu_times, [&session] { session.wait_for_gpu_step_times(); });
+    if (has_gpu) run_ahead_limiter_.limit(done.index, gpu_times, [&session] { session.wait_for_gpu_step_times(); });
     milliseconds const tick = milliseconds{session.duration(1'000'000'000)} / 1e9;
     has_enough_ = rule_->look(gpu_times, has_gpu, tick);
   }
@@ -39,7 +39,7 @@ class auto_stop {
 
  private:
   std::optional<stop_rule> rule_;
-  gpu_lag gpu_lag_;
+  run_ahead_limiter run_ahead_limiter_;
   bool has_enough_ = false;
 };
 

@@ -6,8 +6,8 @@
 #include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
+#include "../record/slow_path.hpp"
 #include "../record/thread_registry.hpp"
-#include "../record/unusual_scope.hpp"
 #include "overhead.hpp"
 
 namespace profkit::detail {
@@ -19,7 +19,7 @@ namespace profkit::detail {
 inline std::uint32_t start_recording(std::uint64_t log_slots, profile_builder& into) noexcept {
   watch_forks();
   install_logs(log_slots);
-  install_unusual_scopes();
+  install_slow_path();
   bool const has_counter = counter_is_invariant();
   std::uint32_t const clock_flag = has_counter ? 0 : use_monotonic_clock;
   into.set(&quality_record::clock, has_counter ? "time-stamp counter" : "CLOCK_MONOTONIC");

@@ -18,14 +18,14 @@
 
 namespace profkit::detail {
 
-/// A file that is there as a whole or not at all: it is written beside its place under another name, and renamed by `finish`. Until then,
-/// and if anything fails, what was at its place stays as it was. Data is handed to the system, not forced to the disk.
+/// Replaces a file atomically: writes to a temporary file in the same directory and renames it in `finish`. Until then, and on any failure,
+/// the previous file stays unchanged. Data is not synced to the disk.
 ///
-/// A link stays a link; a file keeps its permissions; what is no plain file (a pipe, a device) is written where it is.
-class new_file final : public byte_output {
+/// A symbolic link stays a link and a file keeps its permissions. A pipe or device is written directly.
+class atomic_file final : public byte_output {
  public:
-  /// @throws profkit::error that names the file and says why it cannot be made.
-  explicit new_file(std::filesystem::path path) : path_{std::move(path)}, place_{path_} {
+  /// @throws profkit::error that names the file and says why it cannot be created.
+  explicit atomic_file(std::filesystem::path path) : path_{std::move(path)}, place_{path_} {
     std::error_code failure;
     if (std::filesystem::is_symlink(path_, failure)) {
       std::filesystem::path const behind = std::filesystem::canonical(path_, failure);
@@ -43,19 +43,19 @@ class new_file final : public byte_output {
     }
   }
 
-  new_file(new_file const&) = delete;
-  new_file& operator=(new_file const&) = delete;
+  atomic_file(atomic_file const&) = delete;
+  atomic_file& operator=(atomic_file const&) = delete;
 
-  ~new_file() { give_up(); }
+  ~atomic_file() { give_up(); }
 
-  /// What cannot be written is remembered, and thrown by `finish`.
+  /// Writes bytes. Failures are kept and thrown by `finish`.
   void write(std::string_view bytes) override {
     write_signals_blocked const no_signals;
     if (failure_ == 0 && std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) failure_ = reason();
   }
 
-  /// Puts the file in its place. To be called once, at the end.
-  /// @throws profkit::error that names the file and says why it cannot be written; nothing of it is left.
+  /// Renames the temporary file. To be called once, at the end.
+  /// @throws profkit::error that names the file and says why it cannot be written; the temporary file is removed.
   void finish() {
     write_signals_blocked const no_signals;
     if (std::fclose(std::exchange(file_, nullptr)) != 0 && failure_ == 0) failure_ = reason();
@@ -74,7 +74,7 @@ class new_file final : public byte_output {
   }
 
  private:
-  /// Of this process and moment. Short: the name of the file itself may be as long as names can be.
+  /// A unique name. Short, because the name of the file itself may have the maximum length.
   static std::string temporary_name() {
     static std::atomic<unsigned> made{0};
     auto const now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1};
@@ -97,17 +97,18 @@ class new_file final : public byte_output {
     throw error{"cannot write " + path_.string() + ": " + std::generic_category().message(failure_), failure_};
   }
 
-  std::filesystem::path path_;       ///< as the program calls it
-  std::filesystem::path place_;      ///< where it will be
-  std::filesystem::path temporary_;  ///< where it is; empty: it is written in its place, or there is none
-  std::filesystem::perms permissions_ = std::filesystem::perms::unknown;  ///< of what is there already
+  std::filesystem::path path_;                                            ///< as passed by the caller
+  std::filesystem::path place_;                                           ///< the final path, with links resolved
+  std::filesystem::path temporary_;                                       ///< empty if the file is written directly
+  std::filesystem::perms permissions_ = std::filesystem::perms::unknown;  ///< of the previous file
   std::FILE* file_ = nullptr;
-  int failure_ = 0;  ///< `errno` of the first one
+  int failure_ = 0;  ///< `errno` of the first failure
 };
 
-/// @throws profkit::error that names the file.
+/// Replaces a file with this content.
+/// @throws profkit::error that names the file and the reason.
 inline void write_file(std::filesystem::path const& path, std::string_view content) {
-  new_file file{path};
+  atomic_file file{path};
   file.write(content);
   file.finish();
 }

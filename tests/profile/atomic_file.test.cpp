@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/profile/new_file.hpp>
+#include <profkit/profile/atomic_file.hpp>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -59,11 +59,11 @@ std::string content_of(fs::path const& path) {
 
 }  // namespace
 
-TEST_CASE("a file comes to its place when it is finished, and not before", "[new_file]") {
+TEST_CASE("a file comes to its place when it is finished, and not before", "[atomic_file]") {
   counted_folder const folder;
   fs::path const place = folder.path / "file";
   profkit::detail::write_file(place, "old");
-  profkit::detail::new_file file{place};
+  profkit::detail::atomic_file file{place};
   file.write("new ");
   file.write("content");
   CHECK(content_of(place) == "old");
@@ -72,19 +72,19 @@ TEST_CASE("a file comes to its place when it is finished, and not before", "[new
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("a file that is not finished leaves nothing, and what was there before", "[new_file]") {
+TEST_CASE("a file that is not finished leaves nothing, and what was there before", "[atomic_file]") {
   counted_folder const folder;
   profkit::detail::write_file(folder.path / "file", "old");
   {
-    profkit::detail::new_file file{folder.path / "file"};
+    profkit::detail::atomic_file file{folder.path / "file"};
     file.write("new");
   }
-  { profkit::detail::new_file const other{folder.path / "other"}; }
+  { profkit::detail::atomic_file const other{folder.path / "other"}; }
   CHECK(content_of(folder.path / "file") == "old");
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("on a full disk every writer names its file and the reason, and leaves what was there", "[new_file]") {
+TEST_CASE("on a full disk every writer names its file and the reason, and leaves what was there", "[atomic_file]") {
   counted_folder const folder;
   profkit::profile const profile = made_profile();
   profkit::report const report{std::make_shared<profkit::profile const>(profile)};
@@ -103,7 +103,7 @@ TEST_CASE("on a full disk every writer names its file and the reason, and leaves
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a device that is full is named, too, and stays a device", "[new_file]") {
+TEST_CASE("a device that is full is named, too, and stays a device", "[atomic_file]") {
   for (std::size_t const bytes : {10U, 1U << 20U}) {
     try {
       profkit::detail::write_file("/dev/full", std::string(bytes, 'x'));
@@ -116,7 +116,7 @@ TEST_CASE("a device that is full is named, too, and stays a device", "[new_file]
   CHECK(fs::is_character_file("/dev/full"));
 }
 
-TEST_CASE("a folder that is missing, is a file, or stands where the file should be, is named with the reason", "[new_file]") {
+TEST_CASE("a folder that is missing, is a file, or stands where the file should be, is named with the reason", "[atomic_file]") {
   counted_folder const folder;
   profkit::detail::write_file(folder.path / "file", "");
   fs::create_directories(folder.path / "taken");
@@ -129,7 +129,7 @@ TEST_CASE("a folder that is missing, is a file, or stands where the file should 
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a link stays a link, and a file keeps its permissions", "[new_file]") {
+TEST_CASE("a link stays a link, and a file keeps its permissions", "[atomic_file]") {
   counted_folder const folder;
   fs::create_directories(folder.path / "inside");
   fs::path const real = folder.path / "inside" / "real";
@@ -142,7 +142,7 @@ TEST_CASE("a link stays a link, and a file keeps its permissions", "[new_file]")
   CHECK((fs::status(real).permissions() & fs::perms::all) == fs::perms{0640});
 }
 
-TEST_CASE("a name may be as long as names can be", "[new_file]") {
+TEST_CASE("a name may be as long as names can be", "[atomic_file]") {
   counted_folder const folder;
   fs::path const place = folder.path / std::string(255, 'n');
   profkit::detail::write_file(place, "content");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <profkit/collect/gpu_lag.hpp>
+#include <profkit/collect/run_ahead_limiter.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -22,17 +22,17 @@ struct slow_device {
 
 TEST_CASE("a host that is far ahead of its device waits until it is near", "[stop]") {
   slow_device device;
-  profkit::detail::gpu_lag lag;
+  profkit::detail::run_ahead_limiter lag;
   device.drain();
-  lag.limit(profkit::detail::gpu_lag::most_steps, device.profile, [&] { device.drain(); });
+  lag.limit(profkit::detail::run_ahead_limiter::max_steps, device.profile, [&] { device.drain(); });
   CHECK(device.drains == 1);  // near enough
-  lag.limit(profkit::detail::gpu_lag::most_steps + 7, device.profile, [&] { device.drain(); });
+  lag.limit(profkit::detail::run_ahead_limiter::max_steps + 7, device.profile, [&] { device.drain(); });
   CHECK(device.profile.gpu_steps.back().step == 7);
 }
 
 TEST_CASE("nobody waits for ever for GPU times that do not come", "[stop]") {
   slow_device device;
-  profkit::detail::gpu_lag lag{std::chrono::milliseconds{20}};
+  profkit::detail::run_ahead_limiter lag{std::chrono::milliseconds{20}};
   int asked = 0;
   lag.limit(1000, device.profile, [&] { ++asked; });
   CHECK(asked > 1);

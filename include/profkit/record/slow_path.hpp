@@ -6,12 +6,12 @@
 #include "library_pin.hpp"
 #include "recorder.hpp"
 
-// What a scope does where something is unusual: a thread's first scope, a full log, a signal handler, a scope that ends elsewhere, NVTX, a
-// listener, another clock. Behind two functions of the recorder, so that the code which has scopes stays small.
+// The slow path of scopes: the first scope of a thread, a full log, a signal handler, a wrong end, NVTX, a listener, another clock. It lies
+// behind two function pointers of the recorder, so that measured code stays small.
 
 namespace profkit::detail {
 
-/// @param now when the scope ended; 0: it is about to begin.
+/// Calls the listener and the memory poll. @param now the end of the scope in ticks; 0: a scope is about to begin.
 inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
   if ((flags & has_listener) != 0) {
     auto const function = __atomic_load_n(&recorder.before_change, __ATOMIC_ACQUIRE);
@@ -23,8 +23,8 @@ inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
   }
 }
 
-/// Records the beginning of a scope that listeners know of. `what` and `payload` as in `thread_log::open`.
-/// @param now in ticks; 0: when the log is ready.
+/// Records the beginning of a scope, after the listeners were called. `what` and `payload` as in `thread_log::open`.
+/// @param now in ticks; 0: read the clock when the log is ready.
 /// @return 0 if it was not recorded.
 inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std::uint64_t payload, std::uint64_t now = 0) noexcept {
   thread_log* const log = (flags & recording) != 0 ? log_of_this_thread() : nullptr;
@@ -37,8 +37,8 @@ inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std
   return has_payload ? log->open(claimed, what, now, payload) : log->open(claimed, what, now);
 }
 
-/// The thread has left its log for good while it was writing: a signal handler that interrupted it has jumped away (`siglongjmp`). What was
-/// published is whole; the next scope gets another log.
+/// Retires the log of this thread, because a signal handler interrupted a write and jumped out of it (`siglongjmp`). Published events are
+/// complete; the next scope gets another log.
 inline void abandon_log_of_this_thread() noexcept {
   thread_log* const log = this_thread().log;
   this_thread().log = nullptr;
@@ -46,14 +46,14 @@ inline void abandon_log_of_this_thread() noexcept {
   __atomic_store_n(&log->state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
 }
 
-/// Says which scopes were left inside the one that ends, at this depth.
+/// Counts the scopes that are still open inside the scope that ends at `depth`.
 inline void count_scopes_left_inside(thread_log const& log, std::uint64_t depth) noexcept {
   for (std::uint64_t inner = log.depth(); inner > depth; --inner) {
     if (site const* const where = log.site_at(inner)) recorder.wrong_ends.count(wrong_end_kind::never, where, log.site_at(depth));
   }
 }
 
-/// Says which scope is not open on this thread.
+/// Counts the end of a scope that is not open on this thread.
 inline void count_unmatched_end(open_scope_word open, thread_log const* log) noexcept {
   lost_events::count(recorder.lost.unmatched_ends);
   auto const* const its_log = reinterpret_cast<thread_log const*>(log_address_of(open));
@@ -62,9 +62,9 @@ inline void count_unmatched_end(open_scope_word open, thread_log const* log) noe
                             its_log->site_at(thread_log::shown_depth(open)), innermost);
 }
 
-/// Records the end of a scope or call that listeners know of. Does nothing, and counts it, if the scope is not open on this thread: then
-/// its log belongs to another thread, or something around the scope has ended before.
-/// @return how many scopes and calls end, with those inside that were left without their destructors.
+/// Records the end of a scope or call, after the listeners were called. If the scope is not open on this thread (its log belongs to another
+/// thread, or an outer scope has ended), the end is counted and not recorded.
+/// @return how many scopes and calls end, including inner ones that were left without their destructors.
 inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexcept {
   thread_log* const log = this_thread_log();
   bool const is_of_this_thread = log != nullptr && reinterpret_cast<open_scope_word>(log) == log_address_of(open);
@@ -80,12 +80,13 @@ inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexc
   return ended;
 }
 
-/// `recorder_state::enter` where no tool listens to NVTX.
-inline open_scope_word enter_unusual(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
+/// `recorder_state::enter` if no tool listens to NVTX.
+inline open_scope_word begin_on_slow_path(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
   tell_listeners(flags, 0);
   return record_enter(flags, tagged(where, kind), payload) | (flags & has_listener);
 }
 
+/// Calls the listeners and records the end of a scope.
 /// @param now in ticks; 0: read the clock.
 /// @return as `record_leave`; 1 if the scope is in no log.
 inline std::uint64_t leave_with_listeners(open_scope_word open, std::uint64_t now) noexcept {
@@ -95,14 +96,14 @@ inline std::uint64_t leave_with_listeners(open_scope_word open, std::uint64_t no
   return log_address_of(open) != 0 ? record_leave(open, now) : 1;
 }
 
-/// `recorder_state::leave` where no tool listens to NVTX.
-inline void leave_unusual(open_scope_word open, std::uint64_t now) noexcept { static_cast<void>(leave_with_listeners(open, now)); }
+/// `recorder_state::leave` if no tool listens to NVTX.
+inline void end_on_slow_path(open_scope_word open, std::uint64_t now) noexcept { static_cast<void>(leave_with_listeners(open, now)); }
 
-/// To be called before a bit of `recorder_state::flags` is set.
-inline void install_unusual_scopes() noexcept {
+/// Installs the slow path. To be called before a bit of `recorder_state::flags` is set.
+inline void install_slow_path() noexcept {
   if (__atomic_load_n(&recorder.enter, __ATOMIC_ACQUIRE) != nullptr) return;
-  __atomic_store_n(&recorder.leave, &leave_unusual, __ATOMIC_RELEASE);
-  __atomic_store_n(&recorder.enter, &enter_unusual, __ATOMIC_RELEASE);
+  __atomic_store_n(&recorder.leave, &end_on_slow_path, __ATOMIC_RELEASE);
+  __atomic_store_n(&recorder.enter, &begin_on_slow_path, __ATOMIC_RELEASE);
 }
 
 }  // namespace profkit::detail
