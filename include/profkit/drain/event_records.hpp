@@ -17,21 +17,21 @@
 
 namespace profkit::detail {
 
-/// What is known of a thread from the events that were read.
+/// The state of reading one thread.
 struct thread_reading {
-  std::uint32_t generation = 0;         ///< of the log: how many threads have owned it
+  std::uint32_t generation = 0;         ///< of the log: number of threads that have owned it
   std::optional<std::uint32_t> thread;  ///< position in `profile::threads`, from the first event on
-  timestamp earliest{};                 ///< of the next event
+  timestamp earliest{};                 ///< the earliest possible time of the next event
   open_ranges open;
 };
 
-/// Turns the events of logs into records, one after the other.
+/// Converts events of logs to records.
 class event_records {
  public:
   explicit event_records(profile_builder& into) noexcept : into_{into} {}
 
-  /// Takes the next event of a thread, which has a position. The usual kinds come first: most of draining is these.
-  /// @return how many slots it has.
+  /// Converts the next event of a thread that has a position. Frequent kinds come first, because they dominate draining.
+  /// @return the number of slots of the event.
   [[gnu::always_inline]] std::uint64_t take(std::uint64_t const* event, thread_reading& at, clock_line const& clock) {
     std::uint64_t const what = *event;
     if (is_leave(what)) {
@@ -50,7 +50,7 @@ class event_records {
     return slots_of(what);
   }
 
-  /// The innermost scope or call was left without its destructor: it lasted at least until the event before.
+  /// Ends the innermost scope or call, which was left without its destructor, at the time of the previous event.
   __attribute__((noinline)) void leave_jumped_over(thread_reading& at) {
     if (!at.open.empty() && at.open.back().call == nullptr) into_.count(&quality_record::misnested_scopes);
     leave(at, at.earliest);
@@ -62,7 +62,7 @@ class event_records {
     return at.earliest = std::max(clock.convert(ticks), at.earliest);
   }
 
-  /// The same where memory came, went or was read. No other event of the thread has this time: the order says which scope it is in.
+  /// The time of a memory event. Made unique within the thread, because its order relative to scopes decides the scope.
   static timestamp time_of_memory(std::uint64_t ticks, thread_reading& at, clock_line const& clock) noexcept {
     constexpr std::chrono::nanoseconds apart{1};
     timestamp const time = std::max(clock.convert(ticks), at.earliest + apart);
@@ -103,9 +103,9 @@ class event_records {
       case event_kind::work:
         take_work(event, at);
         return;
-      case event_kind::enter:  // in `take`, as `begin_call`
+      case event_kind::enter:  // handled in `take`, like `begin_call`
       case event_kind::begin_call:
-      case event_kind::continued:  // no event
+      case event_kind::continued:  // not an event
         return;
     }
   }
@@ -117,7 +117,7 @@ class event_records {
     at.open.push_scope(time, has_path ? path : around, has_path);
   }
 
-  /// The scope or call that was begun last ends; if there is none, its beginning belongs to an earlier session.
+  /// Ends the innermost scope or call. If there is none, its beginning belongs to an earlier session.
   [[gnu::always_inline]] void leave(thread_reading& at, timestamp time) {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
@@ -152,7 +152,7 @@ class event_records {
     into_.add(allocation_record{time, event[2], event[3], *at.thread, static_cast<std::uint16_t>(allocator), kind});
   }
 
-  /// It belongs to the innermost scope.
+  /// Adds work to the innermost scope.
   void take_work(std::uint64_t const* event, thread_reading const& at) {
     if (at.open.path() == path_record::no_parent) return;
     into_.add(work_record{at.open.innermost_scope().begin, at.open.path(), work_of(event)});

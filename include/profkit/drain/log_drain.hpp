@@ -19,13 +19,13 @@
 
 namespace profkit::detail {
 
-/// Makes records of the logs of all threads and of the steps, by one clock whose lines it draws. It starts with what is recorded after its
-/// construction; what earlier sessions left is skipped.
+/// Converts the logs of all threads and the steps to records with times of one clock, which it calibrates. Records from before its
+/// construction are skipped.
 ///
-/// `begin_step`, `end_step` and `duration` belong to the thread of the steps; all else to one thread at a time, which may be another.
+/// Thread safety: `begin_step`, `end_step` and `duration` on the step thread; all other functions on one thread at a time.
 class log_drain {
  public:
-  /// A shorter line between clock anchors would carry their jitter into durations.
+  /// Minimum time between clock anchors. A shorter line would carry their jitter into durations.
   static constexpr std::chrono::nanoseconds shortest_interval = std::chrono::milliseconds{10};
 
   /// @param into borrowed.
@@ -39,10 +39,10 @@ class log_drain {
     steps_.begin();
   }
 
-  /// It comes into the profile with the next drain, unless it was abandoned.
+  /// A step has ended. The next drain adds it to the profile, unless it was abandoned.
   void end_step(raw_step const& done) { steps_.end(done); }
 
-  /// How long so many ticks last.
+  /// The duration of a number of ticks.
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const {
     if (auto const known = steps_.duration(ticks)) return *known;
     clock_line since_start{start_};
@@ -50,17 +50,17 @@ class log_drain {
     return since_start.duration(ticks);
   }
 
-  /// Whether the next line of the clock would be long enough.
+  /// Whether enough time has passed for the next clock anchor.
   [[nodiscard]] bool is_due() const noexcept {
     return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= shortest_interval.count();
   }
 
-  /// Moves what was recorded up to now into the profile. Where that is much, in slices of time.
-  /// @param last the session ends: take all that there is, whatever `goes_on` returns.
-  /// @param goes_on called every 4,096 events, about 200 us. It may let others use the profile meanwhile. If it returns false, the drain
-  /// ends there, and the next one takes the rest.
-  /// @param after_slice called after each slice; `arrived` says what is in the profile then.
-  /// @return how many slots were read.
+  /// Moves everything recorded so far to the profile, in slices of time if there is much.
+  /// @param last the session ends: drain all, whatever `goes_on` returns.
+  /// @param goes_on called every 4,096 events, about 200 us. It may let other threads use the profile. If it returns false, the drain stops
+  /// and the next one continues.
+  /// @param after_slice called after each slice; `arrived` then describes the profile.
+  /// @return the number of slots read.
   template <class Pause, class AfterSlice>
   std::uint64_t drain(bool last, Pause&& goes_on, AfterSlice&& after_slice) {
     calendar_.look();
@@ -81,13 +81,13 @@ class log_drain {
     return slots;
   }
 
-  /// How many have begun and not ended, as far as it has drained.
+  /// The number of open scopes, as far as drained.
   [[nodiscard]] std::uint64_t open_scopes() const { return reader_.open_scopes(); }
 
   /// Whether a step has begun.
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_.load(std::memory_order_relaxed); }
 
-  /// What has arrived; nothing if the drain stopped before it was through with all logs.
+  /// What has arrived; nothing if the drain stopped before it had read all logs.
   [[nodiscard]] std::optional<arrival> arrived() const {
     if (!is_whole_) return std::nullopt;
     arrival result;
@@ -97,10 +97,10 @@ class log_drain {
     return result;
   }
 
-  /// Whether a step has begun that is not in the profile.
+  /// Whether a step has begun that is not in the profile yet.
   [[nodiscard]] bool has_unfinished_step() const { return !steps_to_add_.empty() || steps_.has_unfinished(); }
 
-  /// From the beginning to the latest drain.
+  /// The interval from the beginning to the latest drain.
   [[nodiscard]] interval time() const noexcept {
     return {timestamp{std::chrono::nanoseconds{start_.ns}}, timestamp{std::chrono::nanoseconds{clock_.newest().ns}}};
   }
@@ -133,11 +133,11 @@ class log_drain {
   calendar_clock calendar_;
   clock_anchor start_;
   clock_line clock_;
-  std::uint64_t read_until_;  ///< in ticks
+  std::uint64_t read_until_;  ///< of the logs, in ticks
   step_queue steps_;
   std::atomic<bool> has_steps_{false};
   bool is_whole_ = false;
-  std::vector<step_record> steps_to_add_;  ///< when the scopes in them are drained
+  std::vector<step_record> steps_to_add_;  ///< added once their scopes are drained
 };
 
 }  // namespace profkit::detail

@@ -14,24 +14,24 @@ namespace profkit::detail {
 /// A scope or an API call that has begun.
 struct open_range {
   timestamp begin;
-  site const* call = nullptr;     ///< null: it is a scope
-  std::uint32_t path = 0;         ///< of the scope; of the innermost scope around a call
+  site const* call = nullptr;     ///< null for a scope
+  std::uint32_t path = 0;         ///< of the scope, or of the innermost scope around the call
   std::uint32_t correlation = 0;  ///< of a call
-  bool has_path = true;           ///< else `path` is that of the scope around it, and it is not kept
+  bool has_path = true;           ///< false: `path` is that of the parent, and the scope is not kept
 };
 
-/// What is open on a thread, from the outermost to the innermost.
+/// The open scopes and calls of a thread, outermost first.
 ///
-/// Not `std::vector::push_back`: that builds a range elsewhere and copies it in wider pieces, which waits for the narrow writes. It took a
-/// quarter of draining.
+/// Does not use `std::vector::push_back`, which builds the element elsewhere and copies it with wider loads. These wait for the narrow
+/// stores (store forwarding fails), which took a quarter of the draining time.
 class open_ranges {
  public:
   [[nodiscard]] bool empty() const noexcept { return depth_ == 0; }
 
-  /// The innermost one.
+  /// The innermost scope or call.
   [[nodiscard]] open_range const& back() const noexcept { return ranges_[depth_ - 1]; }
 
-  /// Path of the innermost scope; `path_record::no_parent`: none is open.
+  /// The path of the innermost scope; `path_record::no_parent` if none is open.
   [[nodiscard]] std::uint32_t path() const noexcept { return empty() ? path_record::no_parent : back().path; }
 
   void push_scope(timestamp begin, std::uint32_t path, bool has_path = true) {
@@ -53,20 +53,20 @@ class open_ranges {
 
   void pop() noexcept { --depth_; }
 
-  /// How many of them are scopes.
+  /// The number of open scopes.
   [[nodiscard]] std::uint64_t scopes() const noexcept {
     std::uint64_t result = 0;
     for (std::size_t i = 0; i < depth_; ++i) result += ranges_[i].call == nullptr ? 1U : 0U;
     return result;
   }
 
-  /// From the innermost to the outermost.
+  /// Calls a function for each scope and call, innermost first.
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (std::size_t i = depth_; i-- > 0;) visit(ranges_[i]);
   }
 
-  /// The innermost one that is a scope; there is one.
+  /// The innermost scope; there must be one.
   [[nodiscard]] open_range const& innermost_scope() const noexcept {
     std::size_t i = depth_ - 1;
     while (ranges_[i].call != nullptr) --i;
@@ -81,7 +81,7 @@ class open_ranges {
 
   __attribute__((noinline)) void grow() { ranges_.resize(2 * ranges_.size() + 8); }
 
-  std::vector<open_range> ranges_;  ///< those beyond `depth_` are to be used again
+  std::vector<open_range> ranges_;  ///< entries beyond `depth_` are reused
   std::size_t depth_ = 0;
 };
 

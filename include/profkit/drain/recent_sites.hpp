@@ -9,10 +9,10 @@
 
 namespace profkit::detail {
 
-/// Remembers the table positions of the sites that were looked up last, so that a name is not compared for each event.
+/// Caches table positions by site, so that names are not compared for each event.
 class recent_sites {
  public:
-  /// @param find gives the position of a site that is not remembered.
+  /// @param find returns the position of a site that is not cached.
   template <class Find>
   std::uint32_t position_of(site const& where, Find&& find) {
     auto& [known, position] = recent_[reinterpret_cast<std::uintptr_t>(&where) / sizeof(site) % recent_.size()];

@@ -12,12 +12,12 @@
 
 namespace profkit::detail {
 
-/// Finds the paths of scopes by their sites, without a comparison of names for a scope that was seen before.
+/// Finds the paths of scopes by their sites. Compares no names for scopes that were seen before.
 class scope_paths {
  public:
-  /// @param parent position of the path around it, or `path_record::no_parent`.
-  /// @return its position. Where the table of paths is full, that is counted; the result is then the path without the index, or
-  /// `path_record::no_parent`: the scope has no path.
+  /// @param parent position of the parent path, or `path_record::no_parent`.
+  /// @return the position of the path. If the table of paths is full, the scope is counted and gets the path without its index, or
+  /// `path_record::no_parent`.
   std::uint32_t path_of(std::uint32_t parent, site const& where, std::optional<std::int64_t> index, profile_builder& into) {
     path_key const key{reinterpret_cast<std::uintptr_t>(&where) | (index ? has_index : 0), index.value_or(0), parent};
     recent_path const& recent = recent_[path_hash{}(key) % recent_.size()];
@@ -30,7 +30,7 @@ class scope_paths {
   static_assert(alignof(site) > has_index, "the lowest bit of a site's address is free");
 
   struct path_key {
-    std::uintptr_t where = 0;  ///< address of the site, and `has_index`
+    std::uintptr_t where = 0;  ///< address of the site, plus `has_index`
     std::int64_t index = 0;
     std::uint32_t parent = path_record::no_parent;
 

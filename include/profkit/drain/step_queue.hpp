@@ -15,16 +15,15 @@
 
 namespace profkit::detail {
 
-/// Finished steps, on their way from the thread that makes them to the thread that drains. Neither waits for the other longer than a few
-/// instructions take.
+/// Passes finished steps from the step thread to the draining thread. Its lock is held for a few instructions.
 ///
-/// The logs are drained while a step runs, too. So the clock's line at the end of a long step is not the line on which its beginning lies,
-/// and by which the scopes at its beginning were converted. The queue keeps the lines since the open step began.
+/// Logs are also drained while a step runs, so at the end of a long step the clock has a different line than at its beginning. The queue
+/// keeps all lines since the open step began, so that the step and its scopes are converted identically.
 class step_queue {
  public:
   struct finished_step {
     raw_step step;
-    std::optional<timestamp> begin;  ///< none: by the next line of the clock
+    std::optional<timestamp> begin;  ///< none: to be converted by the next line of the clock
   };
 
   /// A step is about to begin.
@@ -34,14 +33,14 @@ class step_queue {
     is_open_ = true;
   }
 
-  /// The step has ended. An abandoned step is dropped.
+  /// A step has ended. An abandoned step is dropped.
   void end(raw_step const& done) {
     std::lock_guard<std::mutex> const lock{mutex_};
     is_open_ = false;
     if (!done.is_abandoned) finished_.push_back({done, begin_of(done.begin_ticks)});
   }
 
-  /// The clock has moved on to its next line. @return the steps that have ended since the last call.
+  /// The clock has a new line. @return the steps that ended since the last call.
   [[nodiscard]] std::vector<finished_step> advance(clock_line const& line) {
     std::lock_guard<std::mutex> const lock{mutex_};
     if (is_open_ && lines_.size() < max_lines) lines_.push_back(line);
@@ -55,14 +54,14 @@ class step_queue {
     return is_open_ || !finished_.empty();
   }
 
-  /// How long so many ticks last, by the newest line; nothing before the first.
+  /// The duration of a number of ticks, by the newest line; nothing before the first line.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> duration(std::uint64_t ticks) const {
     std::lock_guard<std::mutex> const lock{mutex_};
     return newest_ ? std::optional{newest_->duration(ticks)} : std::nullopt;
   }
 
  private:
-  /// The first ones are enough: a step begins soon after `begin`.
+  /// Only the first lines matter, because a step begins soon after `begin`.
   static constexpr std::size_t max_lines = 8;
 
   [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t ticks) const noexcept {

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// "load (a.cpp:40)"
+/// Such as "load (a.cpp:40)".
 [[nodiscard]] inline std::string text_of(site const* where) {
   if (where == nullptr) return "a scope";
   return std::string{where->name} + " (" + where->file + ":" + std::to_string(where->line) + ")";
@@ -32,7 +32,7 @@ namespace profkit::detail {
   return text;
 }
 
-/// What was counted since the session began.
+/// The wrong ends counted since the session began.
 [[nodiscard]] inline std::vector<wrong_end_record> known_wrong_ends() {
   std::vector<wrong_end_record> result;
   for (wrong_end const& each : recorder.wrong_ends.entries) {

@@ -13,134 +13,135 @@
 
 namespace profkit {
 
-/// How fast the host was while a session measured. See `host_probe`.
+/// @brief The speed of the host during a session. Source: `detail::host_probe`.
 struct host_speed_record {
   std::chrono::nanoseconds before{};  ///< duration of the probe before the first measured step
-  std::chrono::nanoseconds after{};   ///< after the last one; 0: not measured
-  std::optional<double> waiting{};  ///< share of the time between the probes in which the step thread was ready to run and had no processor
+  std::chrono::nanoseconds after{};   ///< duration of the probe after the last one; 0: not measured
+  std::optional<double> waiting{};    ///< share of the time between the probes in which the step thread was runnable without a processor
 };
 
-/// Where a program ran. A text that is not known is empty.
+/// @brief The machine and the program. Unknown texts are empty.
 struct environment_record {
-  std::string host;
-  std::string gpu;     ///< name of the device that the first CUDA collector saw
-  std::string driver;  ///< highest CUDA version that the driver supports, such as "13.0"
-  std::string cuda;    ///< version of the CUDA runtime, such as "13.0"
-  std::vector<std::string> command;
+  std::string host;                               ///< host name
+  std::string gpu;                                ///< name of the device of the first CUDA collector
+  std::string driver;                             ///< highest CUDA version that the driver supports, such as "13.0"
+  std::string cuda;                               ///< version of the CUDA runtime, such as "13.0"
+  std::vector<std::string> command;               ///< program and arguments
   std::uint64_t process_id = 0;                   ///< `getpid`
   std::optional<host_speed_record> host_speed{};  ///< n/a without measured steps
 };
 
-/// One node of the tree of scopes. Scopes with the same names from the root down share a node.
+/// @brief One node of the tree of scopes. Scopes with the same names from the root share a node.
 struct path_record {
-  static constexpr std::uint32_t no_parent = 0xffffffffU;
+  static constexpr std::uint32_t no_parent = 0xffffffffU;  ///< marks roots and missing paths
 
   std::uint32_t parent = no_parent;   ///< position in `profile::paths`, smaller than the node's own
   std::string name;                   ///< as written in the program
   std::optional<std::int64_t> index;  ///< of `PROF_SCOPE_INDEXED`; shown as `name_index`
-  std::string file;                   ///< the first place in the source that opened it
-  std::uint32_t line = 0;
+  std::string file;                   ///< file of the first site that opened it
+  std::uint32_t line = 0;             ///< line of that site
 
-  /// Of a scope that did work for another: the position of that one's path, smaller than the node's own, and what the work was to it,
-  /// such as "backward". `name` is both, such as "forward/layer_3/attention (backward)".
+  /// For adopting scopes: position of the adopted path, smaller than the node's own. `name` then combines the adopted path and the role,
+  /// such as "forward/layer_3/attention (backward)".
   std::uint32_t adopted_from = no_parent;
-  std::string role{};
+  std::string role{};  ///< for adopting scopes: the role of the work, such as "backward"
 
-  bool is_step = false;  ///< of the session's steps (`profkit::step`), not of a scope that the program named `step`; one path at most
+  bool is_step = false;  ///< path of the session's steps, not of a scope that the program named `step`; at most one path
 };
 
-/// A thread that had scopes or launched something.
+/// @brief A thread with scopes or launches.
 struct thread_record {
   std::uint64_t system_id = 0;  ///< `gettid`
-  std::string name;             ///< as the kernel knew it at the thread's first scope
+  std::string name;             ///< name in the kernel at the thread's first scope
 
-  /// What is charged for GPU operations that the thread launched outside any scope (`set_default_scope`); `no_parent`: nothing is. A thread
-  /// for which it changed has several entries.
+  /// Path of the default scope (`set_default_scope`), to which launches outside any scope are charged; `no_parent` if none. A thread whose
+  /// default scope changed has several entries.
   std::uint32_t rest_path = path_record::no_parent;
 };
 
-/// One scope, opened and closed on one thread.
+/// @brief One scope.
 struct scope_record {
   interval time;
   std::uint32_t path = 0;    ///< position in `profile::paths`
   std::uint32_t thread = 0;  ///< position in `profile::threads`
 };
 
-/// One iteration of the measured loop.
+/// @brief One iteration of the measured loop.
 struct step_record {
   interval time;
-  std::uint64_t index = 0;  ///< from 0, warm-up included
-  bool warmup = false;
+  std::uint64_t index = 0;   ///< from 0, warm-up included
+  bool warmup = false;       ///< excluded from all figures
   std::uint64_t items = 0;   ///< tokens, images, ...
-  double model_flops = 0.0;  ///< that the step's model needs, counted by the program; 0: not counted
-  bool has_kernels = true;   ///< kernels were collected in it, as far as they were at all (`PROFKIT=kernels=every:N`)
-  bool is_excluded = false;  ///< the program left it out of the figures (`step::exclude`); never a warm-up step
+  double model_flops = 0.0;  ///< floating-point operations of the model, declared by the program; 0: unknown
+  bool has_kernels = true;   ///< kernels were collected in it, if a kernel collector was used (`kernels=every:N`)
+  bool is_excluded = false;  ///< excluded by the program (`step::exclude`); never a warm-up step
 
-  /// Whether it is in the figures.
+  /// @brief Whether the step counts in the figures.
   [[nodiscard]] bool is_measured() const noexcept { return !warmup && !is_excluded; }
 };
 
-/// Work that a scope said it does.
+/// @brief Declared work of a scope.
 struct work_record {
-  timestamp begin;         ///< of the scope
+  timestamp begin;         ///< beginning of the scope
   std::uint32_t path = 0;  ///< position in `profile::paths`
-  profkit::work work;
+  profkit::work work;      ///< floating-point operations and bytes
 };
 
-/// Time between the two CUDA events of a scope, on the stream that it was given. Source: `cudaEventElapsedTime`.
+/// @brief Time between the two CUDA events of a GPU scope. Source: `cudaEventElapsedTime`, resolution about 0.5 us.
 struct gpu_scope_record {
-  std::uint32_t path = 0;
-  timestamp begin;  ///< when the scope began, on the host
+  std::uint32_t path = 0;  ///< position in `profile::paths`
+  timestamp begin;         ///< beginning of the scope on the host
   std::int32_t device = 0;
   std::chrono::nanoseconds duration{};
 };
 
-/// Time between the CUDA events at the two ends of a step.
+/// @brief Time between the CUDA events at both ends of a step. Source: `cudaEventElapsedTime`, resolution about 0.5 us.
 struct gpu_step_record {
   std::uint64_t step = 0;  ///< `step_record::index`
   std::int32_t device = 0;
   std::chrono::nanoseconds duration{};
 };
 
-/// What a device ran.
+/// @brief Kinds of GPU operations; `set` is a memset.
 enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
 
-/// What a GPU operation is called.
+/// @brief The name of GPU operations.
 struct gpu_name_record {
-  std::string name;     ///< demangled; of copies and sets as Nsight Systems has it, such as "[CUDA memcpy Host-to-Device]"
-  std::string mangled;  ///< empty if it is `name` itself
+  std::string name;     ///< demangled; for copies and memsets as in Nsight Systems, such as "[CUDA memcpy Host-to-Device]"
+  std::string mangled;  ///< mangled name; empty if equal to `name`
   copy_direction direction = copy_direction::unknown;
 };
 
-/// One kernel, copy or memset as a device ran it. Source: CUPTI activity records.
+/// @brief One kernel, copy or memset. Source: CUPTI activity records.
 struct gpu_operation_record {
   interval time;
-  std::uint64_t correlation = 0;  ///< the same in the `api_call_record` that launched it; several operations of a graph launch share one
-  std::uint64_t bytes = 0;        ///< of copies and sets
+  std::uint64_t correlation = 0;  ///< equal to that of the launching `api_call_record`; operations of one graph launch share it
+  std::uint64_t bytes = 0;        ///< size of copies and memsets
   std::uint32_t name = 0;         ///< position in `profile::gpu_names`
   std::int32_t device = 0;
   std::uint32_t stream = 0;
-  std::array<std::uint32_t, 3> grid{};   ///< blocks, of kernels
-  std::array<std::uint32_t, 3> block{};  ///< threads, of kernels
+  std::array<std::uint32_t, 3> grid{};   ///< blocks of a kernel
+  std::array<std::uint32_t, 3> block{};  ///< threads per block of a kernel
   gpu_operation_kind kind = gpu_operation_kind::kernel;
-  std::uint64_t graph_node = 0;  ///< `graph_node_record::node` of what a CUDA graph ran; 0: no graph did
+  std::uint64_t graph_node = 0;  ///< `graph_node_record::node` for operations of CUDA graphs; 0 otherwise
 };
 
-/// A node of a CUDA graph that was captured while kernels were collected, or of an executable graph made from one.
+/// @brief A node of a CUDA graph captured while kernels were collected, or of an executable graph created from it.
 struct graph_node_record {
-  std::uint64_t node = 0;                       ///< CUPTI's number for it
-  std::uint32_t path = path_record::no_parent;  ///< the innermost scope open where it was captured; `no_parent`: none was
+  std::uint64_t node = 0;                       ///< CUPTI's number of the node
+  std::uint32_t path = path_record::no_parent;  ///< innermost open scope at its capture; `no_parent` if none
 };
 
-/// One call of the CUDA runtime or driver. Usually those only that launch operations or wait for a device. Source: CUPTI activity records.
+/// @brief One call of the CUDA runtime or driver; usually only calls that launch operations or wait for a device. Sources: CUPTI callbacks,
+/// timed by profkit, or with `kernel_options::all_api_calls` CUPTI activity records.
 struct api_call_record {
   interval time;
   std::uint64_t correlation = 0;
   std::uint32_t name = 0;    ///< position in `profile::api_names`
-  std::uint32_t thread = 0;  ///< position in `profile::threads`; a system thread may have several entries there
+  std::uint32_t thread = 0;  ///< position in `profile::threads`, where a system thread may have several entries
 };
 
-/// One sample of `PROF_COUNTER`.
+/// @brief One sample of `PROF_COUNTER`.
 struct counter_record {
   timestamp time;
   double value = 0.0;
@@ -148,131 +149,134 @@ struct counter_record {
   std::uint32_t thread = 0;
 };
 
-/// One reading of one quantity of one memory source, at the end of a step.
+/// @brief One reading of a memory source at the end of a step.
 struct memory_record {
   std::string source;    ///< such as "host", "cuda", "libtorch"
   std::string quantity;  ///< such as "resident", "used", "allocated"
   std::uint64_t step = 0;
   std::uint64_t current_bytes = 0;
-  std::optional<std::uint64_t> peak_bytes;  ///< as the source itself keeps it, n/a where it keeps none
-  std::string peak_note;                    ///< over what the source keeps its peak
+  std::optional<std::uint64_t> peak_bytes;  ///< as kept by the source; n/a if it keeps none
+  std::string peak_note;                    ///< the period of the peak, such as "measured steps"
 };
 
-/// Who gives memory to the program, and says so for each piece of it (`record_allocation`) or for each scope (`level_at_scopes`).
+/// @brief An allocator that reports its allocations (`record_allocation`) or is polled at scopes (`memory_source::at_scopes`).
 struct allocator_record {
-  std::string name;                  ///< that of the memory source, such as "libtorch"
-  std::uint64_t bytes_at_start = 0;  ///< given already when recording began
-  bool is_polled = false;            ///< it was read at the ends of scopes: what came and went in between is not known
+  std::string name;                  ///< name of the memory source, such as "libtorch"
+  std::uint64_t bytes_at_start = 0;  ///< bytes in use when recording began
+  bool is_polled = false;            ///< polled at the ends of scopes, so changes in between are unknown
 };
 
-/// What an `allocation_record` says.
+/// @brief Kinds of `allocation_record`.
 enum class allocation_kind : std::uint8_t {
   allocated = 0,
   released = 1,
   level = 2,  ///< all that the allocator has given, read where a scope is about to begin or to end
 };
 
-/// A piece of memory came or went. Within a thread these lie strictly between the beginnings and ends of scopes: no times are equal.
+/// @brief An allocation, a release or a reading of usage. Within a thread its time differs from all beginnings and ends of scopes.
 struct allocation_record {
   timestamp time;
-  std::uint64_t address = 0;    ///< of the piece; not of a level
-  std::uint64_t bytes = 0;      ///< of a release: 0 if the allocator does not say
-  std::uint32_t thread = 0;     ///< position in `profile::threads`: who asked, or who read
+  std::uint64_t address = 0;    ///< address of the block; unused for readings
+  std::uint64_t bytes = 0;      ///< size; for a release 0 if unknown; for a reading the bytes in use
+  std::uint32_t thread = 0;     ///< position in `profile::threads` of the calling thread
   std::uint16_t allocator = 0;  ///< position in `profile::allocators`
   allocation_kind kind = allocation_kind::allocated;
 };
 
-/// What the clocks of a device ran at. Source: NVML.
+/// @brief A reading of the clocks, power and temperature of a device. Source: NVML.
 struct device_clock_record {
   timestamp time;
-  std::uint64_t step = 0;  ///< after which it was read; `step_record::index`
+  std::uint64_t step = 0;  ///< `step_record::index` of the step before the reading
   std::int32_t device = 0;
   std::uint32_t sm_mhz = 0;
   std::uint32_t highest_sm_mhz = 0;  ///< that the device can run at
-  std::uint64_t reasons = 0;         ///< for not running faster: NVML's `nvmlClocksEventReason` bits
+  std::uint64_t reasons = 0;         ///< why the clock is not higher: NVML's `nvmlClocksEventReason` bits
   std::optional<std::uint32_t> milliwatt;
   std::optional<std::uint32_t> celsius;
 };
 
-/// What a device was seen to reach, by a program that tried.
+/// @brief Rates that the program measured on a device.
 struct measured_roof_record {
-  profkit::precision precision = profkit::precision::unknown;  ///< of `flops_per_second`
+  profkit::precision precision = profkit::precision::unknown;  ///< arithmetic of `flops_per_second`
   double flops_per_second = 0.0;                               ///< 0: not measured
   double bytes_per_second = 0.0;                               ///< read and written; 0: not measured
-  std::string how;                                             ///< such as "matrix product 8192 x 8192 x 8192"
+  std::string how;                                             ///< how it was measured, such as "matrix product 8192 x 8192 x 8192"
 };
 
-/// What a collector collects, as far as reports depend on it. Its name says nothing about that.
+/// @brief Kinds of collectors that sessions and reports treat specially, independent of their names.
 enum class collector_kind : std::uint8_t {
   other = 0,
-  kernels = 1,     ///< what devices ran, and what launched it
+  kernels = 1,     ///< GPU operations and their launches
   gpu_clocks = 2,  ///< `profile::device_clocks`
   journal = 3,     ///< the session's journal
 };
 
-/// The outcome of a collector.
+/// @brief The outcome of a collector.
 struct collector_record {
   std::string name;
-  std::string status;  ///< "collected" or "not collected"; of the journal "written", "not written" or "recovered"
-  std::string reason;  ///< why not; empty when collected
+  std::string status;  ///< "collected" or "not collected"; for the journal "written", "not written" or "recovered"
+  std::string reason;  ///< why not; empty if collected
   collector_kind kind = collector_kind::other;
 };
 
-/// A place in the source whose scopes did not end where they should.
+/// @brief A source location whose scopes ended wrongly.
 struct wrong_end_record {
   std::string what;  ///< such as "load (a.cpp:40) ended on another thread, inside step (b.cpp:9)"
   std::uint64_t count = 0;
 };
 
-/// What a snapshot of a running session lacks. Open scopes are counted in `quality_record::open_scopes`.
+/// @brief What a snapshot of a running session lacks. `quality_record::open_scopes` counts open scopes.
 struct snapshot_record {
-  bool is_step_open = false;             ///< a step had begun, which is not in `profile::steps`
-  bool is_behind = false;                ///< what was recorded in the last second or more may be missing: it was not drained in time
-  std::uint64_t missing_operations = 0;  ///< launching calls without any GPU operation: none has arrived yet
-  std::uint64_t untimed_steps = 0;       ///< whose time between CUDA events has not arrived yet
+  bool is_step_open = false;             ///< a step was open; it is not in `profile::steps`
+  bool is_behind = false;                ///< the logs were not drained in time: the last second or more may be missing
+  std::uint64_t missing_operations = 0;  ///< launching calls whose operations have not arrived
+  std::uint64_t untimed_steps = 0;       ///< steps whose time between CUDA events has not arrived
 };
 
-/// What was lost, and what measuring cost.
+/// @brief Losses of data, and the overhead of profkit.
 struct quality_record {
-  std::uint64_t dropped_events = 0;      ///< scopes and counters that are not recorded: the log was full, or one of the next three
-  std::uint64_t unkept_records = 0;      ///< scopes, GPU operations and others past the bound of the profile (`records=N`)
-  std::uint64_t rowless_scopes = 0;      ///< scopes past the bound of paths: in the path without an index, or in that around them
-  std::uint64_t open_scopes = 0;         ///< scopes still open when the session stopped; they are not in `scopes`
-  std::uint64_t abandoned_steps = 0;     ///< steps that an exception left; they are not in `steps`
-  std::uint64_t unread_gpu_times = 0;    ///< of scopes not complete when the session stopped, of steps that could not be timed
-  std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
-  std::uint64_t dropped_operations = 0;  ///< records of GPU operations and API calls that CUPTI had no buffer for
-  std::uint64_t invalid_operations = 0;  ///< GPU operations without a time, or that end before they begin; they are not in the profile
-  std::uint64_t clock_changes = 0;       ///< times that the system clock was set during the session; its times do not follow
-  std::chrono::nanoseconds cost_of_1000_scopes{};  ///< measured on this machine when the session started
-  std::chrono::nanoseconds bookkeeping{};          ///< between the steps: collectors, draining the logs
-  std::string clock;                               ///< what host times were read from
-  std::chrono::nanoseconds clock_change{};         ///< by how much the system clock was set, in all
+  std::uint64_t dropped_events =
+      0;  ///< scopes and counters not recorded: full log, or a cause counted in `events_...` or `interrupting_events`
+  std::uint64_t unkept_records = 0;                ///< records beyond the record budget that are in no figure
+  std::uint64_t rowless_scopes = 0;                ///< scopes beyond the bound of paths, charged to the unindexed path or to the parent
+  std::uint64_t open_scopes = 0;                   ///< scopes open at the end of the session; not in `scopes`
+  std::uint64_t abandoned_steps = 0;               ///< steps exited by an exception; not in `steps`
+  std::uint64_t unread_gpu_times = 0;              ///< GPU scopes incomplete at the end, and steps that could not be timed
+  std::uint64_t untimed_gpu_scopes = 0;            ///< GPU scopes that could not be timed, such as under stream capture
+  std::uint64_t dropped_operations = 0;            ///< records that CUPTI dropped without a buffer
+  std::uint64_t invalid_operations = 0;            ///< GPU operations without a valid time; not in the profile
+  std::uint64_t clock_changes = 0;                 ///< how often the system clock was set during the session; timestamps do not follow
+  std::chrono::nanoseconds cost_of_1000_scopes{};  ///< cost of 1000 scopes, measured at the start of the session
+  std::chrono::nanoseconds bookkeeping{};          ///< time of collectors and draining between steps
+  std::string clock;                               ///< the clock of host times
+  std::chrono::nanoseconds clock_change{};         ///< total change of the system clock
   std::uint64_t uncertain_operations = 0;          ///< GPU operations that may have run before or after the system clock was set back
-  std::uint64_t events_without_memory = 0;         ///< dropped: the system gave no memory for a thread's log
-  std::uint64_t events_without_log = 0;            ///< dropped: too many threads had logs, or the thread was ending
-  std::uint64_t interrupting_events = 0;           ///< dropped: a signal handler interrupted the recorder on its own thread
-  std::uint64_t misnested_scopes = 0;              ///< left without their destructors; they end with the last event before that is known
-  std::uint64_t unmatched_ends = 0;          ///< ends of scopes on another thread, or after the end of a scope around them; not recorded
-  std::vector<wrong_end_record> wrong_ends;  ///< the first 16 places that led to the last two
-  std::uint64_t untraced_records = 0;        ///< past the bound of the profile: in the session's figures, not in the profile
-  std::string not_recorded;                  ///< why nothing was recorded at all, such as "profkit is off"; else empty
-  std::optional<snapshot_record> snapshot;   ///< n/a where the session had ended
+  std::uint64_t events_without_memory = 0;         ///< dropped because the system gave no memory for a log
+  std::uint64_t events_without_log = 0;            ///< dropped because of too many logs, or an ending thread
+  std::uint64_t interrupting_events = 0;           ///< dropped because a signal handler interrupted the recorder
+  std::uint64_t misnested_scopes = 0;              ///< left without destructors; they end at the previous known event
+  std::uint64_t unmatched_ends = 0;                ///< ends on another thread or after the end of an outer scope; not recorded
+  std::vector<wrong_end_record> wrong_ends;        ///< the first 16 source locations that caused the last two
+  std::uint64_t untraced_records = 0;              ///< records beyond the record budget: in the figures, not in the profile
+  std::string not_recorded;                        ///< why nothing was recorded, such as "profkit is off"; else empty
+  std::optional<snapshot_record> snapshot;         ///< n/a for a session that has ended
 };
 
-/// When a session whose number of steps was not fixed (`steps=auto`) stopped.
+/// @brief Why a session with `steps=auto` stopped.
 struct stop_record {
-  double wanted = 0.0;            ///< half of the 95 % interval over the mean step time, at which enough was measured
-  std::optional<double> reached;  ///< at the last look; n/a if there was none
-  bool is_of_gpu = false;         ///< of the GPU step time, which was the longer one
-  std::uint64_t most_steps = 0;   ///< measured ones, at which it would stop in any case
+  double wanted = 0.0;            ///< requested half-width of the 95 % interval, relative to the mean
+  std::optional<double> reached;  ///< half-width at the last check; n/a without a check
+  bool is_of_gpu = false;         ///< the GPU step time decided, because it was longer
+  std::uint64_t most_steps = 0;   ///< maximum number of measured steps
 };
 
-/// What was measured, as plain values. Everything that records fills it, everything that reports reads it.
+/// @brief The recorded data as plain values. Collectors and sessions fill it, analyses and reports read it.
+///
+/// Save it with `save`, load it with `load`, analyse it with `analyze`. Positions in records refer to the tables of the same profile.
 struct profile {
   environment_record environment;
   std::string item_name = "items";
-  interval time;  ///< of the session
+  interval time;  ///< from the beginning to the end of the session
   std::vector<path_record> paths;
   std::vector<thread_record> threads;
   std::vector<scope_record> scopes;
@@ -291,12 +295,12 @@ struct profile {
   std::vector<allocator_record> allocators;
   std::vector<allocation_record> allocations;
   std::vector<work_record> work;
-  profkit::precision precision = profkit::precision::unknown;  ///< of the arithmetic where a `work` does not say
+  profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
   std::vector<device_clock_record> device_clocks;
   std::vector<measured_roof_record> measured_roofs;
   std::vector<collector_record> collectors;
   quality_record quality;
-  std::optional<stop_record> stop;  ///< none where the number of steps was fixed
+  std::optional<stop_record> stop;  ///< n/a for a fixed number of steps
 };
 
 }  // namespace profkit

@@ -11,7 +11,9 @@
 
 namespace profkit {
 
-/// What adopting scopes did for each scope, beside what was done in it; empty if none adopted another.
+/// @brief The work of adopting scopes for each scope, beside the scope's own work. Times in milliseconds.
+/// @param summary the figures.
+/// @return the table; empty if no scope adopted another.
 [[nodiscard]] inline table adopted_table(summary const& summary) {
   table result{{"scope", "role", "own host ms", "own kernel ms", "count", "host ms", "kernel ms", "busy ms", "kernel / own"}, 2};
   for (adopted_summary const& row : summary.adopted) {
@@ -23,7 +25,7 @@ namespace profkit {
   return result;
 }
 
-/// What stands below the table.
+/// @brief The note below the table.
 inline constexpr char const* adopted_note =
     "own: in the scope and inside it, but not in scopes that work for another; count, host, kernel, busy: of the scopes that work for it "
     "or\n"

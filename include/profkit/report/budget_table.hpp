@@ -25,7 +25,7 @@ inline constexpr std::array<char const*, idle_causes> idle_cause_keys{"launch_bo
 inline constexpr std::size_t starving_shown = 10;
 inline constexpr std::size_t starving_named = 5;
 
-/// Of times over all steps of the budget: what they are for one step.
+/// Divides times over all steps of the budget by the number of steps.
 class per_step {
  public:
   explicit per_step(summary const& summary)
@@ -41,12 +41,12 @@ inline std::string share_of(milliseconds part, milliseconds whole) {
   return whole.count() > 0.0 ? format_share(part / whole) : not_measured;
 }
 
-/// Whether the time of the cause is known.
+/// Whether the time of a cause was measured.
 inline bool is_known(budget_summary const& budget, std::size_t cause) {
   return budget.has_launches || static_cast<idle_cause>(cause) != idle_cause::launching;
 }
 
-/// A cell for each cause, for one step.
+/// Adds a cell per cause, for one step.
 inline void add_causes(std::vector<std::string>& cells, std::array<milliseconds, idle_causes> const& idle, budget_summary const& budget,
                        per_step const& each) {
   for (std::size_t cause = 0; cause < idle_causes; ++cause) {
@@ -63,7 +63,7 @@ inline std::vector<std::string> budget_cells(std::string part, milliseconds busy
   return cells;
 }
 
-/// "launch-bound 25.0 %, queued 1.3 %": those that there are.
+/// Such as "launch-bound 25.0 %, queued 1.3 %": the causes that occurred.
 inline std::string causes_text(std::array<milliseconds, idle_causes> const& idle, milliseconds wall) {
   std::string text;
   for (std::size_t cause = 0; cause < idle_causes; ++cause) {
@@ -84,7 +84,9 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& b
 
 }  // namespace detail
 
-/// Where the wall time of a step went, in milliseconds for one step; the column `of step` adds up to 100 %. Empty if there is no budget.
+/// @brief The step budget: wall time of a step by part and by GPU state, in milliseconds per step. The column `of step` adds up to 100 %.
+/// @param summary the figures.
+/// @return the table; empty without a budget.
 [[nodiscard]] inline table budget_table(summary const& summary) {
   std::vector<std::string> headings{"part of the step", "GPU busy"};
   for (char const* const cause : detail::idle_cause_names) headings.push_back(std::string{"idle: "} + cause);
@@ -101,7 +103,9 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& b
   return result;
 }
 
-/// The scopes for which the devices waited longest, by name, in milliseconds for one step. Empty if there is no budget.
+/// @brief The scopes for which the devices waited longest, merged by name, in milliseconds per step.
+/// @param summary the figures.
+/// @return the table; empty without a budget.
 [[nodiscard]] inline table starving_table(summary const& summary) {
   std::vector<std::string> headings{"scope that the GPU waits for", "idle ms a step", "of step"};
   headings.insert(headings.end(), detail::idle_cause_names.begin(), detail::idle_cause_names.end());
@@ -117,7 +121,9 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& b
   return result;
 }
 
-/// What the budget comes to: how much of a step the GPU idles, why, and for which scopes it waits; and what overlaps.
+/// @brief The lines below the budget: idle share of a step, its causes, the scopes that the GPU waits for, and overlap.
+/// @param summary the figures; must have a budget.
+/// @return one or more lines.
 [[nodiscard]] inline std::string budget_verdict(summary const& summary) {
   if (!summary.budget || summary.budget->wall.count() == 0.0) return "";
   budget_summary const& budget = *summary.budget;

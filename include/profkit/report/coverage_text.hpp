@@ -11,7 +11,9 @@
 
 namespace profkit {
 
-/// What the figures cover, where that is not some measured steps; else empty. A paragraph.
+/// @brief States what the figures cover if there are no measured steps.
+/// @param summary the figures.
+/// @return a paragraph; empty with measured steps.
 [[nodiscard]] inline std::string coverage_text(summary const& summary) {
   if (!summary.quality.not_recorded.empty())
     return fmt::format("Nothing was recorded: {}.\n\n", detail::one_line(summary.quality.not_recorded));
@@ -32,7 +34,7 @@ namespace profkit {
 
 namespace detail {
 
-/// What stands in place of an empty table. @param what such as "scope".
+/// The text in place of an empty table. @param what its rows, such as "scope".
 inline std::string nothing_text(summary const& summary, char const* what) {
   if (!summary.covers_steps) return fmt::format("no {} was recorded", what);
   return summary.steps.host.count > 0 ? fmt::format("no {} in the measured steps", what) : "no step was measured";

@@ -11,8 +11,8 @@
 
 namespace profkit::detail {
 
-/// Compresses into zlib streams, in one pass with the fixed codes: twice as fast on traces as zlib at its fastest, and their size is hardly
-/// more. Source: RFC 1951 (the data), RFC 1950 (what stands around it).
+/// Compresses to zlib streams, in one pass with fixed codes. On traces it is twice as fast as zlib's fastest level and compresses nearly as
+/// well. Sources: RFC 1951 (deflate), RFC 1950 (zlib).
 class deflater {
  public:
   deflater() {
@@ -29,13 +29,13 @@ class deflater {
     for (std::uint32_t slot = 0; slot < distances_.size(); ++slot) distances_[slot] = reversed(slot, 5);
   }
 
-  /// Appends a whole stream.
+  /// Appends a complete stream.
   void compress(std::string_view bytes, std::string& to) {
     at_.fill(0);
     waiting_ = 0;
     count_ = 0;
     std::size_t const before = to.size();
-    to.resize(before + bytes.size() + bytes.size() / 8 + 16);  // no symbol takes more than 9 bits a byte
+    to.resize(before + bytes.size() + bytes.size() / 8 + 16);  // a symbol takes at most 9 bits per byte
     next_ = to.data() + before;
     *next_++ = '\x78';  // deflate with a window of 32 KiB
     *next_++ = '\x01';  // fastest
@@ -62,7 +62,7 @@ class deflater {
 
  private:
   struct code {
-    std::uint32_t bits = 0;  ///< the first one to be written is the lowest
+    std::uint32_t bits = 0;  ///< the lowest bit is written first
     std::uint8_t count = 0;
   };
 
@@ -91,7 +91,7 @@ class deflater {
     return result;
   }
 
-  /// The length of what repeats the latest place with the same four bytes, and its `distance_`; 0 if there is none.
+  /// The length of the match with the latest position that has the same four bytes, and its `distance_`; 0 if there is none.
   std::size_t match_at(std::string_view bytes, std::size_t position) {
     std::uint32_t const first = four_bytes(bytes.data() + position);
     std::uint32_t& entry = at_[first * 2654435761U >> (32U - hash_bits)];
@@ -154,11 +154,11 @@ class deflater {
   std::array<code, 288> symbols_{};
   std::array<code, max_match + 1> lengths_{};
   std::array<std::uint32_t, 30> distances_{};
-  std::array<std::uint32_t, std::size_t{1} << hash_bits> at_{};  ///< by hash of four bytes: 1 + where they were last, 0: nowhere
+  std::array<std::uint32_t, std::size_t{1} << hash_bits> at_{};  ///< by hash of four bytes: 1 + their latest position; 0: none
   std::size_t distance_ = 0;
-  char* next_ = nullptr;       ///< where the stream goes on
-  std::uint64_t waiting_ = 0;  ///< bits to be written
-  unsigned count_ = 0;         ///< of them
+  char* next_ = nullptr;       ///< the end of the stream so far
+  std::uint64_t waiting_ = 0;  ///< bits not written yet
+  unsigned count_ = 0;         ///< number of these bits
 };
 
 }  // namespace profkit::detail

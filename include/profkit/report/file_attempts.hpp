@@ -7,10 +7,10 @@
 
 namespace profkit::detail {
 
-/// Writes several files, each whether or not the others can be written.
+/// Writes several files. A failure does not prevent the others.
 class file_attempts {
  public:
-  /// @param write one file; may throw `profkit::error`.
+  /// @param write writes one file; may throw `profkit::error`.
   template <class Write>
   void operator()(Write&& write) {
     try {
@@ -21,7 +21,7 @@ class file_attempts {
     }
   }
 
-  /// To be called at the end.
+  /// Reports failures. To be called at the end.
   /// @throws profkit::error that names each file that could not be written; its code is that of the first.
   void finish() const {
     if (!failures_.empty()) throw error{failures_, code_};

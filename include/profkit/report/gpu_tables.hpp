@@ -23,7 +23,7 @@ namespace detail {
 inline constexpr std::size_t kernels_shown = 20;
 inline constexpr std::size_t kernel_name_width = 100;
 
-/// operations, kernel, self, busy and span ms.
+/// Cells: operations; kernel, self, busy and span in ms.
 inline std::vector<std::string> gpu_work_cells(std::optional<gpu_work_summary> const& work) {
   if (!work) return std::vector<std::string>(5, not_measured);
   return {fmt::format("{}", work->operations), format_ms(work->kernel_time), format_ms(work->kernel_self), format_ms(work->busy),
@@ -34,7 +34,7 @@ inline std::string idle_cell(std::optional<gpu_idle_summary> const& idle) { retu
 
 inline std::string idle_self_cell(std::optional<gpu_idle_summary> const& idle) { return idle ? format_ms(idle->self) : not_measured; }
 
-/// count, total ms, and mean, median, min, max, std in microseconds.
+/// Cells: name, count, total in ms; mean, median, min, max and std in microseconds.
 inline std::vector<std::string> times_row(std::string name, duration_summary const& times) {
   return {std::move(name),         fmt::format("{}", times.count), format_ms(times.total), format_us(times.mean),
           format_us(times.median), format_us(times.min),           format_us(times.max),   format_us(times.standard_deviation)};
@@ -60,7 +60,9 @@ inline table empty_kernel_table() {
 
 }  // namespace detail
 
-/// What the GPU did for each scope of the tree and those inside it; empty if kernels were not collected.
+/// @brief GPU work by scope, including inner scopes, in tree order. Times in milliseconds, latencies in microseconds.
+/// @param summary the figures.
+/// @return the table; empty if kernels were not collected.
 [[nodiscard]] inline table gpu_scope_table(summary const& summary) {
   table result{{"scope", "operations", "kernel ms", "self ms", "busy ms", "span ms", "span p50 ms", "span p95 ms", "span p99 ms",
                 "latency mean us", "latency p95 us", "idle ms", "idle self ms"}};
@@ -77,7 +79,9 @@ inline table empty_kernel_table() {
   return result;
 }
 
-/// Host and GPU time by name, wherever the scopes are in the tree; n/a in the columns of the GPU if kernels were not collected.
+/// @brief Host and GPU time by scope name, merged over the tree, in milliseconds.
+/// @param summary the figures.
+/// @return the table; its GPU columns are n/a if kernels were not collected.
 [[nodiscard]] inline table name_table(summary const& summary) {
   table result{{"name", "count", "host total ms", "operations", "kernel ms", "self ms", "busy ms", "span ms", "idle ms"}};
   for (scope_name_summary const& row : summary.names) {
@@ -90,14 +94,18 @@ inline table empty_kernel_table() {
   return result;
 }
 
-/// Every kernel with its whole name: `kernels.csv`.
+/// @brief All kernels with complete names: the content of `kernels.csv`.
+/// @param gpu the figures.
+/// @return a row per kernel.
 [[nodiscard]] inline table kernel_table(gpu_summary const& gpu) {
   table result = detail::empty_kernel_table();
   for (kernel_summary const& row : gpu.kernels) result.add(detail::kernel_row(row, row.name));
   return result;
 }
 
-/// The kernels that took longest, with names that fit a terminal.
+/// @brief The kernels with the longest total time, with names shortened for a terminal.
+/// @param gpu the figures.
+/// @return at most 20 rows.
 [[nodiscard]] inline table top_kernel_table(gpu_summary const& gpu) {
   table result = detail::empty_kernel_table();
   for (std::size_t i = 0; i < std::min(gpu.kernels.size(), detail::kernels_shown); ++i) {
@@ -106,7 +114,9 @@ inline table empty_kernel_table() {
   return result;
 }
 
-/// A row for each class of kernels.
+/// @brief Kernels by class.
+/// @param gpu the figures.
+/// @return a row per class.
 [[nodiscard]] inline table class_table(gpu_summary const& gpu) {
   table result{{"class", "kernels", "total ms", "of all kernels"}};
   for (kernel_class_summary const& row : gpu.classes) {
@@ -115,7 +125,9 @@ inline table empty_kernel_table() {
   return result;
 }
 
-/// A row for each direction of copies, and one for memsets.
+/// @brief Copies by direction, and memsets.
+/// @param gpu the figures.
+/// @return a row per direction, and one for memsets.
 [[nodiscard]] inline table copy_table(gpu_summary const& gpu) {
   std::vector<std::string> headings = detail::times_headings("copy or memset");
   headings.emplace_back("MiB");
@@ -128,7 +140,9 @@ inline table empty_kernel_table() {
   return result;
 }
 
-/// Empty unless all API calls were collected.
+/// @brief API calls by name.
+/// @param gpu the figures.
+/// @return the table; empty unless all API calls were collected.
 [[nodiscard]] inline table api_table(gpu_summary const& gpu) {
   table result{detail::times_headings("API call")};
   if (!gpu.api) return result;
@@ -136,19 +150,25 @@ inline table empty_kernel_table() {
   return result;
 }
 
-/// "in 3 of 30 measured steps"; empty where kernels were collected in all of them, or not at all.
+/// @brief States in how many steps kernels were collected.
+/// @param summary the figures.
+/// @return such as "in 3 of 30 measured steps"; empty if kernels were collected in all steps or in none.
 [[nodiscard]] inline std::string collected_steps_text(summary const& summary) {
   if (!summary.gpu || !summary.covers_steps || summary.gpu->steps == summary.steps.host.count) return {};
   return fmt::format("in {} of {} measured steps", summary.gpu->steps, summary.steps.host.count);
 }
 
-/// What stands by tables with figures of the GPU where kernels were collected in some of the measured steps only.
+/// @brief The note below tables with GPU figures if kernels were collected in some steps only.
+/// @param summary the figures.
+/// @return a line, or nothing.
 [[nodiscard]] inline std::string collected_steps_note(summary const& summary) {
   std::string const text = collected_steps_text(summary);
   return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle are of these\n";
 }
 
-/// What the table of scopes says of the time in which nothing ran.
+/// @brief The note about GPU idle time below the table of scopes.
+/// @param summary the figures.
+/// @return a line.
 [[nodiscard]] inline std::string idle_note(summary const& summary) {
   if (!summary.gpu || !summary.gpu->idle || summary.steps.host.count == 0) return "idle: n/a, no step was measured\n";
   gpu_idle_summary const& idle = *summary.gpu->idle;
@@ -164,7 +184,9 @@ inline table empty_kernel_table() {
   return text + "\n";
 }
 
-/// What a summary of all operations says below the table of kernels.
+/// @brief The note below the table of kernels: kernels not shown, and totals of all operations.
+/// @param gpu the figures.
+/// @return a line.
 [[nodiscard]] inline std::string kernel_note(gpu_summary const& gpu) {
   std::string text;
   if (gpu.kernels.size() > detail::kernels_shown) {

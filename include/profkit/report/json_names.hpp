@@ -11,11 +11,11 @@
 
 #include "../profile/time.hpp"
 
-// What the names of `summary_fields.hpp` mean in `report.json`, for what writes it and what reads it.
+// The meaning of the names of `summary_fields.hpp` in `report.json`, for its writer and its reader.
 
 namespace profkit::detail {
 
-/// The name of a described member, taken apart.
+/// The parsed name of a described member.
 struct json_name {
   explicit constexpr json_name(std::string_view described) : key{described} {
     if (key.front() == '/') {
@@ -32,25 +32,25 @@ struct json_name {
 
   std::string_view key;
   std::string_view object{};  ///< the objects from the top of the document, such as "quality/overhead"
-  bool is_absolute = false;   ///< they are given
-  bool is_hidden = false;     ///< it is not in the document
-  bool is_flat = false;       ///< its members are in this object, behind `key`
+  bool is_absolute = false;   ///< `object` is given
+  bool is_hidden = false;     ///< the member is not in the document
+  bool is_flat = false;       ///< its members are in this object, after `key`
   bool is_null_if_empty = false;
 };
 
-/// The part of a list up to the separator; it is removed from the list.
+/// Removes and returns the part of a list up to the separator.
 inline std::string_view next_part(std::string_view& list, char separator) {
   std::string_view const part = list.substr(0, list.find(separator));
   list.remove_prefix(std::min(part.size() + 1, list.size()));
   return part;
 }
 
-/// Which members of a struct are in an object, and under which keys.
+/// Selects the members of a struct that are in an object, and their keys.
 struct json_naming {
   std::string prefix{};
   std::string_view shown{};  ///< as in `field`
 
-  /// @return n/a: the member is not there.
+  /// @return nothing if the member is not in the object.
   [[nodiscard]] std::optional<std::string> key_of(std::string_view name) const {
     if (shown.empty()) return prefix + std::string{name};
     for (std::string_view rest = shown; !rest.empty();) {
@@ -66,7 +66,7 @@ inline bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-/// The unit of a number: what is written is the number times `factor` over `divisor`.
+/// The unit of a number: the document contains the number times `factor` divided by `divisor`.
 struct json_unit {
   double factor = 1.0;
   double divisor = 1.0;
@@ -81,12 +81,12 @@ inline json_unit number_unit(std::string_view key) {
   return {1.0, key == "gb_per_s" ? 1e9 : 1.0};
 }
 inline json_unit milliseconds_unit(std::string_view key) { return {ends_with(key, "_us") ? 1e3 : 1.0, 1.0}; }
-/// "_ns_per_scope" is of 1000 scopes.
+/// A key with "_ns_per_scope" is measured over 1000 scopes.
 inline json_unit nanoseconds_unit(std::string_view key) {
   return {1.0, ends_with(key, "_us") || ends_with(key, "_ns_per_scope") ? 1e3 : 1e6};
 }
 
-/// A truth value that the document has in words.
+/// A boolean that the document contains as words.
 struct json_words {
   std::string_view key;
   std::string_view if_false;
@@ -96,7 +96,7 @@ inline constexpr json_words truths_in_words[] = {{"covers", "session", "measured
                                                  {"by", "host step time", "GPU step time"},
                                                  {"wall_of", "host step time", "GPU step time (kernels)"}};
 
-/// @return null: the key has true or false.
+/// @return null if the key has true or false.
 inline json_words const* words_of(std::string_view key) {
   for (json_words const& each : truths_in_words) {
     if (each.key == key) return &each;

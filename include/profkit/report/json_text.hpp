@@ -16,11 +16,11 @@
 #include "../profile/finite.hpp"
 #include "shown_text.hpp"
 
-// JSON (RFC 8259) as text: values, and objects and lists that are indented by their depth in the document.
+// JSON (RFC 8259) as text: values, objects and lists, indented by their depth in the document.
 
 namespace profkit::detail {
 
-/// Quoted and escaped; bytes that are not UTF-8 become U+FFFD.
+/// Quotes and escapes a text. Bytes that are not UTF-8 become U+FFFD.
 inline std::string json_string(std::string_view text) {
   auto const is_plain = [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; };
   std::string result = "\"";
@@ -48,7 +48,7 @@ inline std::string json_value(char const* text) { return json_string(text); }
 inline std::string json_value(std::string const& text) { return json_string(text); }
 inline std::string json_value(bool truth) { return truth ? "true" : "false"; }
 inline std::string json_value(std::nullopt_t) { return "null"; }
-/// What is not a number becomes null: JSON has no infinity.
+/// NaN and infinity become null, because JSON has neither.
 inline std::string json_value(double number) { return is_finite(number) ? fmt::format("{}", number) : "null"; }
 template <class Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>, int> = 0>
 std::string json_value(Integer number) {
@@ -59,7 +59,7 @@ std::string json_value(std::optional<T> const& value) {
   return value ? json_value(*value) : json_value(std::nullopt);
 }
 
-/// Adds an element to the text of an object or a list, on a line of its own.
+/// Adds an element on its own line to the text of an object or a list.
 inline void add_json_line(std::string& text, std::size_t depth, std::string_view line) {
   if (text.back() != '{' && text.back() != '[') text += ',';
   text += '\n';
@@ -76,7 +76,7 @@ inline void close_json(std::string& text, std::size_t depth, char bracket) {
   text += bracket;
 }
 
-/// A list: of values, or of texts of objects one deeper.
+/// A list of values, or of objects one level deeper.
 class json_list {
  public:
   explicit json_list(std::size_t depth) : depth_{depth} {}
@@ -93,19 +93,19 @@ class json_list {
   std::string text_ = "[";
 };
 
-/// An object: its members in the order in which they were added.
+/// An object with its members in insertion order.
 class json_object {
  public:
-  /// @param depth 0: the document.
+  /// @param depth 0 for the document.
   explicit json_object(std::size_t depth = 0) : depth_{depth} {}
 
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
-  /// @param value JSON, of a list or an object one deeper than this one.
+  /// @param value JSON; a list or an object must be one level deeper than this object.
   void add(std::string_view key, std::string value) { members_.push_back({std::string{key}, std::move(value), nullptr}); }
 
-  /// The object that is a member of this one; it is made where it is not there.
-  /// @param is_known false: it stays null until it is asked for with true.
+  /// The member object with this key; created if missing.
+  /// @param is_known false: a new object stays null until a call with true.
   json_object& object(std::string_view key, bool is_known = true) {
     auto found = find(key);
     if (found == members_.end()) {
@@ -116,7 +116,7 @@ class json_object {
     return *found->object;
   }
 
-  /// Moves a member behind another one.
+  /// Moves a member after another one.
   void move_behind(std::string_view key, std::string_view other) {
     auto const from = find(key);
     auto const to = find(other);
@@ -139,7 +139,7 @@ class json_object {
   struct member {
     std::string key;
     std::string value;
-    std::unique_ptr<json_object> object;  ///< the value, where it is an object
+    std::unique_ptr<json_object> object;  ///< the value, if it is an object
   };
 
   void add_to(std::string& text) const {
@@ -160,7 +160,7 @@ class json_object {
     close_json(text, depth_, '}');
   }
 
-  /// At least as long as the text is, but for characters of keys that are escaped.
+  /// Estimated length of the text, ignoring escaped characters in keys.
   [[nodiscard]] std::size_t length() const {
     std::size_t result = 2 * depth_ + 4;
     for (member const& each : members_) {

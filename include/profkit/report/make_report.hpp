@@ -40,7 +40,7 @@
 
 namespace profkit::detail {
 
-/// Tables one below the other, as text or as Markdown.
+/// The sections of a report, as text or as Markdown.
 class report_sections {
  public:
   explicit report_sections(bool is_markdown) : is_markdown_{is_markdown} {}
@@ -52,7 +52,7 @@ class report_sections {
     return title(name) + (content.empty() ? if_empty + "\n" : body) + "\n";
   }
 
-  /// Lines as they are, in both.
+  /// Lines that are equal in both formats.
   [[nodiscard]] std::string lines(std::string const& content) const {
     return is_markdown_ ? "```\n" + content + "```\n\n" : content + "\n";
   }
@@ -133,7 +133,7 @@ std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
   return text + section.title("Data quality") + quality_text(what);
 }
 
-/// `trace.json`, and `trace.pftrace` beside it where the program has what writes that.
+/// Writes `trace.json`, and `trace.pftrace` if the program includes `<profkit/perfetto.hpp>`.
 inline void write_traces(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
                          file_attempts& attempt) {
   attempt([&] { write_trace_json(profile, launched, steps, path); });
@@ -141,12 +141,12 @@ inline void write_traces(profile const& profile, attribution const& launched, st
   attempt([&] { write_compact_trace(profile, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
 }
 
-/// The files of a report that not every report has.
+/// The files that only some reports have.
 inline constexpr std::array<std::string_view, 9> occasional_files{
     "scope_memory.csv",          "kernels.csv",           "cuda_api_sum.csv",  "cuda_gpu_kern_sum.csv", "cuda_gpu_mem_time_sum.csv",
     "cuda_gpu_mem_size_sum.csv", "nvtx_gpu_proj_sum.csv", "nvtx_kern_sum.csv", "trace.pftrace"};
 
-/// Removes what an earlier report has left in the directory and this one does not have. No other file is touched.
+/// Removes files of an earlier report that this report does not have. Touches no other file.
 inline void remove_earlier_files(std::filesystem::path const& folder, std::set<std::string> const& written, file_attempts& attempt) {
   for (std::string_view const name : occasional_files) {
     if (written.count(std::string{name}) != 0) continue;

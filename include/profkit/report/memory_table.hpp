@@ -21,12 +21,12 @@ namespace detail {
 
 inline std::string signed_mib(std::int64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / (1024.0 * 1024.0)); }
 
-/// Of one scope, where `bytes` are of `scopes`.
+/// The mean of one scope, if `bytes` are the sum over `scopes`.
 inline std::string mib_each(std::int64_t bytes, std::uint64_t scopes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes) / (1024.0 * 1024.0) / static_cast<double>(scopes));
 }
 
-/// Which rows had something of the allocator, and those around them.
+/// The rows with memory of the allocator, and their parents.
 inline std::vector<bool> rows_with_memory(summary const& summary, std::size_t allocator) {
   std::vector<bool> result(summary.scopes.size());
   for (std::size_t row = result.size(); row-- > 0;) {
@@ -59,7 +59,9 @@ inline std::string shown_source(allocator_summary const& allocator) {
 
 }  // namespace detail
 
-/// What the scopes did with the memory of each allocator, for the scopes that had any of it. Empty if no allocator was listened to.
+/// @brief Memory by scope and allocator, in MiB, for scopes with allocations.
+/// @param summary the figures.
+/// @return the table; empty if no allocator was observed.
 [[nodiscard]] inline table scope_memory_table(summary const& summary) {
   table result{{"scope", "memory of", "peak MiB", "own peak MiB", "retained MiB", "own retained MiB", "allocated MiB", "allocations",
                 "all of it, peak MiB"},
@@ -77,18 +79,21 @@ inline std::string shown_source(allocator_summary const& allocator) {
   return result;
 }
 
-/// What stands below the table.
+/// @brief The note below the table.
 inline constexpr char const* scope_memory_note =
     "peak: most that one scope had at once of what was allocated in it and inside it (own: in it alone), so over its start; retained,\n"
     "allocated, allocations: of that, a scope on average, retained at its end; all of it: given to any thread while one of the scopes was "
     "open\n";
+/// @brief The note if an allocator was polled.
 inline constexpr char const* polled_memory_note = "polled: read at both ends of scopes; a peak in between is not seen\n";
 
-/// Where the change of each allocator's total over the measured steps comes from.
+/// @brief The change of each allocator's usage over the measured steps, by origin, in MiB.
+/// @param summary the figures.
+/// @return a row per allocator.
 [[nodiscard]] inline table allocator_table(summary const& summary) {
   table result{{"memory of", "first MiB", "last MiB", "highest MiB", "change in scopes", "outside scopes", "between steps"}};
   for (allocator_summary const& each : summary.allocators) {
-    // Modulo 2^64, as the sums that these come from: an allocator may have said anything.
+    // Modulo 2^64, like the sums: an allocator may report any number.
     auto const as_sum = [](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes); };
     std::uint64_t const elsewhere = as_sum(each.outside_change_bytes) + as_sum(each.between_steps_change_bytes);
     auto const in_scopes = static_cast<std::int64_t>(as_sum(each.last_bytes) - as_sum(each.first_bytes) - elsewhere);

@@ -15,7 +15,7 @@
 
 namespace profkit {
 
-/// A file of CSV with its name.
+/// @brief A CSV file with its name.
 struct named_csv {
   std::string name;  ///< such as "cuda_gpu_kern_sum.csv"
   std::string content;
@@ -23,12 +23,12 @@ struct named_csv {
 
 namespace detail {
 
-/// As SQLite's `round(x, 1)`: halves go away from zero.
+/// Rounds like SQLite's `round(x, 1)`: halves away from zero.
 inline std::string nsys_round(double value) { return fmt::format("{:.1f}", std::round(value * 10.0) / 10.0); }
 
 inline std::string nsys_megabytes(double bytes) { return fmt::format("{:.3f}", bytes / 1e6); }
 
-/// Empty if all rows are 0, where Nsight Systems has no share either.
+/// Empty if all rows are 0, as in Nsight Systems.
 inline std::string nsys_share(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? "" : nsys_round(static_cast<double>(part) * 100.0 / static_cast<double>(whole));
 }
@@ -38,7 +38,7 @@ std::string nsys_cell(std::optional<Number> const& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-/// Avg, Med, Min, Max, StdDev in nanoseconds.
+/// Appends Avg, Med, Min, Max and StdDev in nanoseconds.
 inline void append_times(std::vector<std::string>& cells, nsys_statistics const& statistics) {
   cells.insert(cells.end(), {nsys_round(statistics.mean), nsys_round(statistics.median), fmt::format("{}", statistics.min),
                              fmt::format("{}", statistics.max), nsys_round(statistics.standard_deviation)});
@@ -106,10 +106,10 @@ inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
 
 }  // namespace detail
 
-/// The summaries that `nsys stats --format csv` prints, with its headings, units, order and rounding. A name with quotes is quoted as in
-/// RFC 4180, so that any reader of CSV can read it.
+/// @brief The summaries of `nsys stats --format csv`, with the same headings, units, order and rounding. Names are quoted as in RFC 4180.
 /// @param nsys `summarize_like_nsys` of a profile.
-/// @param has_kernels false: only the summary of ranges; the others were not measured.
+/// @param has_kernels whether kernels were collected. If not, only the summary of ranges is returned.
+/// @return the files.
 [[nodiscard]] inline std::vector<named_csv> nsys_csv(nsys_summary const& nsys, bool has_kernels) {
   std::vector<named_csv> result{{"nvtx_pushpop_sum.csv", detail::nsys_time_csv(nsys.ranges, "Instances", "Range")}};
   if (!has_kernels) return result;

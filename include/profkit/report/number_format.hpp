@@ -14,7 +14,8 @@ namespace profkit::detail {
 
 inline constexpr char const* not_measured = "n/a";
 
-/// A number that the program gave. fmt must not see NaN or an infinity where the compiler believes that there are none (-ffast-math).
+/// Formats a number given by the program. Handles NaN and infinity before fmt, because with -ffast-math the compiler assumes that they do
+/// not exist.
 inline std::string format_real(double value) {
   if (is_finite(value)) return fmt::format("{:g}", value);
   return is_nan(value) ? "nan" : is_negative(value) ? "-inf" : "inf";
@@ -24,7 +25,7 @@ inline std::string format_ms(milliseconds value) { return fmt::format("{:.3f}", 
 
 inline std::string format_ms(std::optional<milliseconds> value) { return value ? format_ms(*value) : not_measured; }
 
-/// A time of GPU operations, which take microseconds.
+/// Formats a time of GPU operations in microseconds.
 inline std::string format_us(std::optional<milliseconds> value) {
   return value ? fmt::format("{:.2f}", value->count() * 1000.0) : not_measured;
 }

@@ -32,7 +32,7 @@ namespace profkit {
 
 namespace detail {
 
-/// Writes the packets of a trace: track by track, each a sequence of its own.
+/// Writes the packets of a trace. Each track is a packet sequence.
 class pftrace_format {
  public:
   pftrace_format(trace_content const& content, pftrace_output& to) : content_{content}, profile_{content.recorded()}, to_{to} {
@@ -177,7 +177,7 @@ class pftrace_format {
     if (sequence_) sequence_->end_slices();
   }
 
-  /// The begin of a slice, without what is its own.
+  /// The common part of the beginnings of equal slices.
   [[nodiscard]] std::string begin_event(char const* category, std::string const& name) {
     std::string event;
     append_field(event, pftrace::event_type, pftrace::slice_begin);
@@ -191,7 +191,7 @@ class pftrace_format {
     return known;
   }
 
-  /// What annotations are called. Each sequence gives them numbers as they come.
+  /// Names of annotations. Each sequence assigns numbers to them on first use.
   enum annotation : std::size_t { correlation, items, grid, block, bytes, scope_path };
 
   void annotate(annotation what, std::uint64_t value) { annotate(what, pftrace::annotation_unsigned, value); }
@@ -200,7 +200,7 @@ class pftrace_format {
     constexpr std::array<char const*, 6> names{"correlation", "items", "grid", "block", "bytes", "scope"};
     std::uint64_t& name = annotation_numbers_[what];
     if (name == 0) name = sequence_->number_of(pftrace_sequence::annotation_name, names[what]);
-    // Its length stands before it. On the stack, as it is short and there are many.
+    // The length precedes the message. Built on the stack, because messages are short and many.
     char message[2 + 4 * protozero::max_varint_length];
     char* const begin = message + 2;
     char* end = pftrace_sequence::put(begin, pftrace::annotation_name << 3U, name);
@@ -225,7 +225,7 @@ class pftrace_format {
     annotate(scope_path, pftrace::annotation_string, number);
   }
 
-  /// Numbers of flows are the operations'; 0 is none.
+  /// Flow numbers are those of operations; 0 means none.
   void add_flow(std::uint32_t field, std::uint32_t operation) {
     protozero::pbf_writer{event_}.add_fixed64(field, operation + std::uint64_t{1});
   }
@@ -233,14 +233,14 @@ class pftrace_format {
   trace_content const& content_;
   profile const& profile_;
   pftrace_output& to_;
-  std::optional<pftrace_sequence> sequence_;  ///< of the latest track
-  std::vector<std::string> scope_events_;     ///< on it, by path; empty until used
+  std::optional<pftrace_sequence> sequence_;  ///< sequence of the current track
+  std::vector<std::string> scope_events_;     ///< on this track, by path; empty until used
   std::vector<std::string> call_events_;      ///< on it, by name
   std::vector<std::string> gpu_events_;       ///< on it, by name
   std::string event_;
-  std::array<std::uint64_t, 6> annotation_numbers_{};              ///< on it, by annotation; 0 until used
-  std::map<std::array<std::uint32_t, 3>, std::uint64_t> triples_;  ///< numbers of texts on it: grids and blocks
-  std::vector<std::uint64_t> scope_path_numbers_;                  ///< numbers of texts on it, by path; 0 until used
+  std::array<std::uint64_t, 6> annotation_numbers_{};              ///< on this track, by annotation; 0 until used
+  std::map<std::array<std::uint32_t, 3>, std::uint64_t> triples_;  ///< numbers of texts on this track: grids and blocks
+  std::vector<std::uint64_t> scope_path_numbers_;                  ///< numbers of texts on this track, by path; 0 until used
   std::uint64_t tracks_ = host_track;
   std::uint64_t device_track_ = 0;
   std::uint32_t sequences_ = description_sequence;
@@ -257,13 +257,16 @@ inline void put_pftrace(profile const& profile, attribution const& launched, std
 
 }  // namespace detail
 
-/// What `trace_json` shows, in Perfetto's own format: about a tenth of the size. https://ui.perfetto.dev and trace_processor open it. Times
-/// are nanoseconds of CLOCK_REALTIME. The slices around a scope are its path. Source: perfetto/protos/perfetto/trace/trace_packet.proto and
-/// what it includes.
+/// @brief The content of `trace_json` in Perfetto's format, at about a tenth of the size. https://ui.perfetto.dev and trace_processor open
+/// it.
+///
+/// Times are nanoseconds of CLOCK_REALTIME. The enclosing slices of a scope form its path. Source:
+/// perfetto/protos/perfetto/trace/trace_packet.proto and the files it includes.
 /// @param profile what was recorded.
-/// @param launched `attribute(of)`.
-/// @param steps how many of the last measured steps are in it.
+/// @param launched `attribute(profile)`.
+/// @param steps number of measured steps, counted from the end.
 /// @param packing whether the packets are compressed.
+/// @return the bytes of the trace.
 [[nodiscard]] inline std::string trace_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps,
                                                pftrace_packing packing = pftrace_packing::compressed) {
   detail::trace_output bytes;
@@ -271,13 +274,13 @@ inline void put_pftrace(profile const& profile, attribution const& launched, std
   return std::move(bytes).take();
 }
 
-/// The same, compressed, with its own attribution.
+/// @brief A compressed trace of a profile; computes the attribution.
 [[nodiscard]] inline std::string trace_pftrace(profile const& profile, std::uint64_t steps = 3) {
   return trace_pftrace(profile, attribute(profile), steps);
 }
 
-/// Writes the same into a file, in pieces.
-/// @throws profkit::error that names the file.
+/// @brief Writes the trace to a file, in pieces. The file is replaced atomically.
+/// @throws profkit::error that names the file and the reason.
 inline void write_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path,
                           pftrace_packing packing = pftrace_packing::compressed) {
   detail::trace_output file{path};

@@ -5,7 +5,7 @@
 
 namespace profkit::detail {
 
-/// Numbers of fields and values in Perfetto's traces, as far as they are written. Source: perfetto/protos/perfetto/trace, version 59.1.
+/// Field numbers and values of Perfetto's trace format that profkit writes. Source: perfetto/protos/perfetto/trace, version 59.1.
 namespace pftrace {
 
 enum trace : std::uint32_t { trace_packets = 1 };

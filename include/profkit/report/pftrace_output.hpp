@@ -13,25 +13,25 @@
 
 namespace profkit {
 
-/// How the packets of a compact trace lie in its file. Perfetto opens both.
+/// @brief How packets are stored in a compact trace. Perfetto opens both forms.
 enum class pftrace_packing {
-  compressed,  ///< in pieces, each deflated and in a packet of its own (`TracePacket.compressed_packets`)
-  plain        ///< one after the other, for readers that do not know of compressed ones
+  compressed,  ///< in deflated pieces (`TracePacket.compressed_packets`)
+  plain        ///< uncompressed, for readers that do not support compressed packets
 };
 
 namespace detail {
 
-/// Takes packets, and packs them.
+/// Collects packets and compresses them in pieces.
 class pftrace_output {
  public:
   pftrace_output(trace_output& to, pftrace_packing packing) : to_{to}, is_compressed_{packing == pftrace_packing::compressed} {
     if (is_compressed_) waiting_.reserve(piece_bytes + piece_bytes / 4);
   }
 
-  /// What comes next is appended here: `Trace.packet` fields.
+  /// The buffer to append `Trace.packet` fields to.
   [[nodiscard]] std::string& bytes() noexcept { return is_compressed_ ? waiting_ : to_.text(); }
 
-  /// Call it between packets, now and then.
+  /// Writes a piece if enough packets are waiting. To be called between packets.
   void pass_on() {
     if (waiting_.size() >= piece_bytes) compress();
     to_.pass_on();
@@ -59,7 +59,7 @@ class pftrace_output {
   bool is_compressed_;
   std::string waiting_;  ///< packets for the next piece
   std::string compressed_;
-  std::unique_ptr<deflater> deflater_ = std::make_unique<deflater>();  // large for a stack
+  std::unique_ptr<deflater> deflater_ = std::make_unique<deflater>();  // too large for the stack
 };
 
 }  // namespace detail

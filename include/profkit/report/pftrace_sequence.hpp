@@ -24,32 +24,31 @@ namespace profkit::detail {
 
 inline void append_varint(std::string& bytes, std::uint64_t number) { protozero::add_varint_to_buffer(&bytes, number); }
 
-/// A number in a field of a message.
+/// Appends a field with a number.
 inline void append_field(std::string& bytes, std::uint32_t field, std::uint64_t number) {
   append_varint(bytes, field << 3U);
   append_varint(bytes, number);
 }
 
-/// The events of one track. Each track has a packet sequence of its own, so that what all its events share stands once, before the first of
-/// them: the track and the clock, which makes times differences to the event before. Names have numbers, which are the sequence's own, too.
+/// The events of one track, as a packet sequence. Its first packet holds what all events share: the track, and a clock with incremental
+/// times. Names are interned per sequence.
 ///
-/// Events do not say that they need what was said before (`SEQ_NEEDS_INCREMENTAL_STATE`): that is for readers of traces from which packets
-/// are lost, and would take 2 bytes of each.
+/// Events do not set `SEQ_NEEDS_INCREMENTAL_STATE`, which serves traces with lost packets and takes 2 bytes per event.
 class pftrace_sequence {
  public:
   static constexpr std::uint32_t length_delimited = 2;  ///< the wire type
 
-  /// Puts a tag and a number, and gives where they end.
+  /// Writes a tag and a number. @return the end.
   static char* put(char* to, std::uint32_t tag, std::uint64_t number) {
     to += protozero::add_varint_to_buffer(to, tag);
     return to + protozero::add_varint_to_buffer(to, number);
   }
 
-  /// What has numbers.
+  /// The kinds of interned texts.
   enum kind : std::size_t { category, event_name, annotation_name, annotation_string };
 
-  /// @param id another one for each sequence, from 1.
-  /// @param begin of the profile or of the first event, whatever is earlier.
+  /// @param id unique per sequence, from 1.
+  /// @param begin of the profile or of the first event, whichever is earlier.
   pftrace_sequence(pftrace_output& to, std::uint32_t id, std::uint64_t track, timestamp begin) : to_{&to}, id_{id}, now_{begin} {
     protozero::pbf_writer trace{to_->bytes()};
     protozero::pbf_writer packet{trace, pftrace::trace_packets};
@@ -78,7 +77,7 @@ class pftrace_sequence {
     snapshot.add_uint32(pftrace::snapshot_primary_clock, pftrace::realtime_clock);
   }
 
-  /// The number of a text on this sequence.
+  /// The interned number of a text.
   std::uint64_t number_of(kind what, std::string const& text) {
     auto const [known, is_new] = numbers_[what].try_emplace(text, numbers_[what].size() + 1);
     if (is_new) {
@@ -96,11 +95,11 @@ class pftrace_sequence {
   }
 
   /// @param event a `TrackEvent`.
-  /// @param time not before the event before.
+  /// @param time not before that of the previous event.
   void add(timestamp time, std::string_view event) {
     auto const difference = static_cast<std::uint64_t>((time - now_).count());
     now_ = time;
-    // Put together on the stack from the end of its first fields on: their length stands before them.
+    // Built on the stack, beginning after the space for the length, which precedes the fields.
     char head[max_head + short_event];
     char* const fields = head + max_prefix;
     char* end = put(fields, pftrace::packet_timestamp << 3U, difference);
@@ -120,10 +119,10 @@ class pftrace_sequence {
     to_->pass_on();
   }
 
-  /// Ends slices that end before the new one begins.
+  /// Closes slices that end before the new one begins.
   void begin_slice(interval const& time, std::string_view event) {
     end_slices(time.begin);
-    timestamp const end = open_.empty() || time.end <= open_.back() ? time.end : open_.back();  // a slice cannot outlast the one around it
+    timestamp const end = open_.empty() || time.end <= open_.back() ? time.end : open_.back();  // a slice must not outlast its parent
     open_.push_back(end);
     add(time.begin, event);
   }
@@ -143,8 +142,8 @@ class pftrace_sequence {
 
   pftrace_output* to_;
   std::uint32_t id_;
-  timestamp now_;                ///< of the latest event
-  std::vector<timestamp> open_;  ///< ends of the slices that are open
+  timestamp now_;                ///< time of the latest event
+  std::vector<timestamp> open_;  ///< ends of the open slices
   std::array<std::unordered_map<std::string, std::uint64_t>, 4> numbers_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace profkit::detail {
 
-/// @param pattern a path in which "%p" stands for the number of the process.
+/// Replaces "%p" in a path by the process id.
 inline std::string process_path(std::string pattern) {
   constexpr std::string_view placeholder = "%p";
   std::string const process = std::to_string(::getpid());

@@ -19,7 +19,7 @@ namespace profkit {
 
 namespace detail {
 
-/// @param otherwise where the collector gave no reason.
+/// Why a kind of data was not collected. @param otherwise the text if no collector gave a reason.
 inline std::string why_not_collected(summary const& summary, collector_kind collector, char const* otherwise) {
   for (collector_record const& each : summary.collectors) {
     if (each.kind == collector) return each.reason.empty() ? otherwise : one_line(each.reason, max_shown_reason);
@@ -27,7 +27,7 @@ inline std::string why_not_collected(summary const& summary, collector_kind coll
   return "no collector";
 }
 
-/// A line, or nothing where it was not measured.
+/// A line; empty if not measured.
 inline std::string host_speed_text(std::optional<host_speed_record> const& speed) {
   if (!speed) return {};
   auto const us_of = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1000.0; };
@@ -46,7 +46,7 @@ inline std::string clock_change_text(quality_record const& quality) {
                      quality.clock_changes, seconds);
 }
 
-/// What a snapshot lacks, a line each.
+/// What a snapshot lacks: a line per kind of data.
 inline std::string snapshot_text(snapshot_record const& snapshot) {
   std::string text = "snapshot: the session goes on";
   if (snapshot.is_step_open) text += "; the step that was open is not in the report";
@@ -70,7 +70,9 @@ inline std::string collectors_text(summary const& summary) {
 
 }  // namespace detail
 
-/// What was lost, what was not collected and why, and what measuring cost. A line each.
+/// @brief The section "Data quality": losses, failed collectors with reasons, and the overhead of profkit.
+/// @param summary the figures.
+/// @return one line per finding.
 [[nodiscard]] inline std::string quality_text(summary const& summary) {
   quality_record const& quality = summary.quality;
   if (!quality.not_recorded.empty()) return "nothing was recorded\n" + detail::collectors_text(summary);

@@ -19,48 +19,55 @@
 
 namespace profkit {
 
-/// @brief The tables of a summary, for a terminal: those of `report::text`, also of a summary that was loaded.
+/// @brief The tables of a summary for a terminal, as in `report::text`. Also for a loaded summary (`load_summary`).
 [[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::text(what, false); }
 
 /// @brief The same tables in Markdown.
 [[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::text(what, true); }
 
-/// A profile and what it comes to. Cheap to copy; prints with fmt: `fmt::print("{}\n", report)`.
+/// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
+/// `fmt::print("{}\n", report)`.
 class report {
  public:
-  /// Analyses the profile, which takes as long as `analyze`.
+  /// @brief Analyses a profile. Takes as long as `analyze`.
+  /// @param recorded the profile; not null.
   explicit report(std::shared_ptr<profkit::profile const> recorded)
       : profile_{std::move(recorded)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
 
-  /// With figures of more than the records of the profile: those of a long session, which does not keep all records.
+  /// @brief Combines a profile with figures that were computed before, such as those of a long session, which does not keep all records.
+  /// @param recorded the profile; not null.
+  /// @param figures the summary; not null.
   report(std::shared_ptr<profkit::profile const> recorded, std::shared_ptr<profkit::summary const> figures)
       : profile_{std::move(recorded)}, summary_{std::move(figures)} {}
 
-  /// What was measured.
+  /// @brief The recorded data.
   [[nodiscard]] profkit::profile const& profile() const noexcept { return *profile_; }
-  /// What it comes to: all that the tables and files show, as values.
+  /// @brief The figures of all tables and files, as values.
   [[nodiscard]] profkit::summary const& summary() const noexcept { return *summary_; }
 
-  /// Tables for a terminal.
+  /// @brief The tables for a terminal.
   [[nodiscard]] std::string text() const { return report_text(*summary_); }
 
-  /// The same tables in Markdown.
+  /// @brief The tables in Markdown.
   [[nodiscard]] std::string markdown() const { return report_markdown(*summary_); }
 
-  /// Writes `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and `nvtx_pushpop_sum.csv`; where
-  /// kernels were collected `kernels.csv` and the other summaries of Nsight Systems, too; with `<profkit/perfetto.hpp>` in the program
-  /// `trace.pftrace`. Makes the directory if need be. Each file is there as a whole or not at all; files of an earlier report that this one
-  /// does not have are removed.
-  /// @param directory where to.
-  /// @param trace_steps how many of the last measured steps are in the traces.
-  /// @throws profkit::error that names the file.
+  /// @brief Writes all files of the report: `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and
+  /// `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with `<profkit/perfetto.hpp>` in
+  /// the program also `trace.pftrace`.
+  ///
+  /// Each file is replaced atomically. Files of an earlier report that this report does not have are removed.
+  /// @param directory created if necessary.
+  /// @param trace_steps number of measured steps in the traces, counted from the end.
+  /// @throws profkit::error that names each file that could not be written.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
     detail::report_code<void>::write(*profile_, *summary_, directory, trace_steps);
   }
 
-  /// Writes what `trace_json` gives. Open it in https://ui.perfetto.dev. With `<profkit/perfetto.hpp>` in the program, the compact trace is
-  /// written beside it, with `.pftrace` for the path's extension.
-  /// @throws profkit::error that names the file.
+  /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format. With `<profkit/perfetto.hpp>` in the program, also
+  /// writes the compact trace beside it, with the extension `.pftrace`.
+  /// @param path the file; replaced atomically.
+  /// @param steps number of measured steps, counted from the end.
+  /// @throws profkit::error that names the file and the reason.
   void write_trace(std::string const& path, std::uint64_t steps = 3) const {
     detail::report_code<void>::write_trace(*profile_, path, steps);
   }

@@ -10,8 +10,9 @@
 
 namespace profkit::detail {
 
-/// The code behind a report, declared; `make_report.hpp` has it. A template, so that a unit compiles it only if it uses it, and so that a
-/// program of many units can compile it in one: that one includes `profkit/code.hpp`, the others define `PROFKIT_CODE_ELSEWHERE`.
+/// Declares the implementation of reports; `make_report.hpp` defines it. A template, so that a unit compiles it only if it is used, and so
+/// that programs with many units can compile it in one of them, which includes `profkit/code.hpp` while the others define
+/// `PROFKIT_CODE_ELSEWHERE`.
 template <class>
 struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& profile);

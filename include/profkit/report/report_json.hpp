@@ -30,7 +30,7 @@ namespace profkit {
 
 namespace detail {
 
-/// Writes a summary by its description (`summary_fields.hpp`), and beside the members what the document says in other words.
+/// Writes a summary by its description (`summary_fields.hpp`), plus values that are derived from members.
 class summary_json_writer {
  public:
   explicit summary_json_writer(summary const& what) : what_{what} {}
@@ -73,7 +73,7 @@ class summary_json_writer {
     std::string const key = here.key_of(name.key).value_or("");
     bool const is_absent = value == nullptr || (name.is_null_if_empty && is_empty(*value));
     if (!is_absent) return add_value(object, key, *value);
-    // Samples are an empty list where there are none.
+    // Without samples, an empty list.
     object.add(key, std::is_same_v<Member, std::vector<milliseconds>> ? "[]" : json_value(std::nullopt));
   }
 
@@ -114,7 +114,7 @@ class summary_json_writer {
   void add_value(json_object& to, std::string const& key, std::array<milliseconds, idle_causes> const& value) {
     add_flat(to.object(key), {}, &value);
   }
-  /// By source and quantity.
+  /// Memory by source and quantity.
   void add_value(json_object& to, std::string const& key, std::vector<memory_summary> const& value) {
     std::map<std::string, std::vector<memory_summary const*>> by_source;
     for (memory_summary const& each : value) by_source[each.source].push_back(&each);
@@ -123,7 +123,7 @@ class summary_json_writer {
       for (memory_summary const* const each : quantities) add_members(sources.object(source).object(each->quantity), {}, each);
     }
   }
-  /// By precision.
+  /// Rates by precision.
   void add_value(json_object& to, std::string const& key, std::array<std::optional<double>, precision_count> const& value) {
     for (std::size_t i = 1; i < precision_count; ++i) to.object(key).add(precision_names[i], text(value[i], key, 0));
   }
@@ -137,7 +137,7 @@ class summary_json_writer {
     } else if constexpr (std::is_floating_point_v<T>) {
       return json_value(number_unit(key).written(value));
     } else if constexpr (std::is_enum_v<T>) {
-      return json_value(std::nullopt);  // it has no words, and is hidden
+      return json_value(std::nullopt);  // hidden
     } else {
       return json_value(value);
     }
@@ -181,7 +181,7 @@ class summary_json_writer {
     return value.empty();
   }
 
-  /// Whether a member has been measured that has a value in any case.
+  /// Whether a member that always has a value was measured.
   template <class T>
   [[nodiscard]] static bool is_known(T const&, std::string_view) {
     return true;
@@ -191,7 +191,7 @@ class summary_json_writer {
   }
   [[nodiscard]] static bool is_known(scope_per_step const& scope, std::string_view name) { return scope.gpu || name != "gpu_steps"; }
 
-  /// What follows from members, behind the one of that name.
+  /// Adds derived values after the member with this name.
   template <class T>
   static void add_words(json_object&, std::string const&, std::string_view, T const*) {}
   void add_words(json_object& to, std::string const& prefix, std::string_view name, verdict_summary const* from) const {
@@ -207,7 +207,7 @@ class summary_json_writer {
     for (std::string const& reason : clock_reason_names(from->reasons)) reasons.add(json_value(reason));
     to.add("reasons", std::move(reasons).take());
   }
-  /// The peak is that of the first allocator that was listened to, or else of the first one.
+  /// The peak of the first allocator that is not polled, otherwise of the first one.
   static void add_words(json_object& to, std::string const&, std::string_view name, scope_summary const* from) {
     if (name != "work") return;
     auto const heard =
@@ -228,11 +228,11 @@ class summary_json_writer {
     milliseconds const wall = what_.budget ? what_.budget->wall : milliseconds{};
     to.add("share", wall.count() > 0.0 ? json_value(part / wall) : json_value(std::nullopt));
   }
-  /// Peaks are without sparsity.
+  /// Peak rates exclude sparsity.
   static void add_words(json_object& to, std::string const&, std::string_view name, limits_summary const*) {
     if (name == "device?") to.add("dense", json_value(true));
   }
-  /// The utilisation stands with its denominator in full.
+  /// The utilisation is written with its denominator.
   void add_words(json_object& to, std::string const&, std::string_view name, model_summary const*) {
     if (name == "peak_tflops") add_member(to, {}, "device?", {}, &what_.limits.device);
     if (name != "precision?") return;
@@ -240,7 +240,7 @@ class summary_json_writer {
     add_member(to, {}, "source?", {}, &what_.limits.source);
   }
 
-  /// Schema 1 has some members behind others than the description. It is kept to the byte, although no reader of JSON sees the order.
+  /// Restores the member order of schema 1, which differs from the description in some places, so that files stay equal to the byte.
   void keep_places() {
     document_.move_behind("quality", "trend");
     json_object& steps = document_.object("steps");
@@ -260,7 +260,10 @@ class summary_json_writer {
 
 }  // namespace detail
 
-/// The summary as JSON (RFC 8259): `report.json`. A quantity that was not measured is null; times are milliseconds.
+/// @brief The summary as JSON (RFC 8259): the content of `report.json`. Key names end in their unit; values that were not measured are
+/// null.
+/// @param summary the figures.
+/// @return the document.
 [[nodiscard]] inline std::string report_json(summary const& summary) { return detail::summary_json_writer{summary}.write(); }
 
 }  // namespace profkit

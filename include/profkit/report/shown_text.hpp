@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-// Names come from the program and may hold anything; what is written of them is UTF-8, and a line where a line is wanted.
+// Names come from the program and may contain any bytes. These functions make them valid UTF-8, and single lines where necessary.
 
 namespace profkit::detail {
 
-/// The length of the valid UTF-8 sequence at the start of `text`, 0 if there is none. Source: Unicode 15, table 3-7.
+/// The length of the valid UTF-8 sequence at the beginning of `text`; 0 if there is none. Source: Unicode 15, table 3-7.
 inline std::size_t utf8_sequence(std::string_view text) {
   auto const byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   auto const follows = [&](std::size_t i, unsigned low = 0x80U, unsigned high = 0xbfU) { return byte(i) >= low && byte(i) <= high; };
@@ -30,7 +30,7 @@ inline std::size_t utf8_sequence(std::string_view text) {
   return 0;
 }
 
-/// The text with U+FFFD for each byte that is not UTF-8, which neither protobuf nor a reader of text takes.
+/// Replaces each byte that is not UTF-8 by U+FFFD, because protobuf and text readers reject such bytes.
 inline std::string as_utf8(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -41,7 +41,7 @@ inline std::string as_utf8(std::string_view text) {
   return result;
 }
 
-/// Cut in the middle, where templates are; the ends say the most. Never inside a character of UTF-8.
+/// Shortens a name in the middle, where template arguments are. Does not split UTF-8 characters.
 inline std::string shortened(std::string const& name, std::size_t width) {
   if (name.size() <= width) return name;
   auto const continues = [&](std::size_t i) { return i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0U) == 0x80U; };
@@ -52,20 +52,20 @@ inline std::string shortened(std::string const& name, std::size_t width) {
   return name.substr(0, head) + "..." + name.substr(tail);
 }
 
-/// In bytes; longer than the name of any kernel in a table.
+/// Maximum length of a text in a line, in bytes; longer than any kernel name in a table.
 inline constexpr std::size_t max_shown_text = 200;
 
-/// Of the sentence in which a collector says why it does not work.
+/// Maximum length of the reason of a collector, in bytes.
 inline constexpr std::size_t max_shown_reason = 2000;
 
-/// The text as part of a line for people: control characters escaped as in C, so that it is one line and cannot move the cursor, and cut
-/// where it is longer than `width` bytes.
+/// Makes a text safe for a line of output: escapes control characters as in C, so that it cannot break the line or move the cursor, and
+/// cuts it at `width` bytes.
 inline std::string one_line(std::string_view text, std::size_t width = max_shown_text) {
   std::string const part = as_utf8(shortened(std::string{text}, width));
   std::string result;
   for (std::size_t i = 0; i < part.size(); ++i) {
     auto const c = static_cast<unsigned char>(part[i]);
-    // U+0080 to U+009F are control characters, too, and U+2028 and U+2029 end lines.
+    // U+0080 to U+009F are control characters; U+2028 and U+2029 end lines.
     bool const is_high_control = c == 0xc2U && static_cast<unsigned char>(part[i + 1]) < 0xa0U;
     bool const ends_line = part.compare(i, 3, "\xe2\x80\xa8") == 0 || part.compare(i, 3, "\xe2\x80\xa9") == 0;
     if (c == '\n') {

@@ -11,9 +11,10 @@
 
 namespace profkit {
 
-/// Such as "00:20:11: 1234 steps measured; host step time 1.310 ms, p95 1.402 ms; GPU busy 93.0 %". One line, without its end.
+/// @brief A progress line such as "00:20:11: 1234 steps measured; host step time 1.310 ms, p95 1.402 ms; GPU busy 93.0 %".
 /// @param summary what was measured so far.
-/// @param elapsed since the session began.
+/// @param elapsed time since the session began.
+/// @return the line, without a line end.
 [[nodiscard]] inline std::string status_line(summary const& summary, std::chrono::nanoseconds elapsed) {
   auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(elapsed).count();
   std::string text = fmt::format("{:02}:{:02}:{:02}: ", seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -27,7 +27,7 @@ namespace detail {
 
 inline constexpr std::string_view summary_magic = "profkit-summary\n";
 
-/// The magic, `summary_layout` of the version that writes, a checksum of what follows, and the members of the summary.
+/// Writes the magic, the `summary_layout` of this version, a checksum of the rest, and the members of the summary.
 inline void write_summary(summary const& what, byte_output& to) {
   std::string content;
   string_output content_output{content};
@@ -44,7 +44,7 @@ inline void write_summary(summary const& what, byte_output& to) {
   to.write(content);
 }
 
-/// @return the checksum of what the stream has from here to its end.
+/// @return the checksum of the rest of the stream.
 inline std::uint32_t checksum_of_rest(std::istream& from) {
   checksum sum;
   char piece[1U << 14U];
@@ -79,25 +79,30 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
 
 }  // namespace detail
 
-/// @brief Writes a summary to a file: `summary.profkit` of a report. It is small, does not depend on how long the program ran, and
-/// `profkit compare` and `profkit report` read it. The file is there as a whole or not at all.
-/// @throws profkit::error that names the file and says why it cannot be written; what was there before is still there.
+/// @brief Saves a summary to a file, like `summary.profkit` of a report. `profkit compare` and `profkit report` read it. Its size does not
+/// depend on the length of the run. The file is replaced atomically.
+/// @param what the summary.
+/// @param path the file.
+/// @throws profkit::error that names the file and says why it cannot be written; a previous file stays unchanged.
 inline void save_summary(summary const& what, std::filesystem::path const& path) {
   detail::atomic_file file{path};
   detail::write_summary(what, file);
   file.finish();
 }
 
-/// @return whether a file begins as those of `save_summary` do; false, too, where it cannot be read.
+/// @brief Whether a file is a summary file, by its first bytes.
+/// @param path the file.
+/// @return false also if the file cannot be read.
 [[nodiscard]] inline bool is_summary_file(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   char magic[detail::summary_magic.size()] = {};
   return file.read(magic, sizeof magic) && detail::summary_magic == std::string_view{magic, sizeof magic};
 }
 
-/// @brief Reads what `save_summary` wrote. Summaries are read by the version of profkit that wrote them, and by those whose summaries have
-/// the same members; a saved profile is what later versions read.
-/// @throws profkit::error that names the file and says whether it cannot be read, is no summary, is of another version or is damaged.
+/// @brief Loads a summary file. Versions of profkit whose summaries have the same members can read it; save a profile for later versions.
+/// @param path the file.
+/// @return the summary.
+/// @throws profkit::error that names the file and says whether it cannot be read, is not a summary, has another layout or is damaged.
 [[nodiscard]] inline summary load_summary(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path.string()};

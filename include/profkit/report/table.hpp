@@ -12,27 +12,29 @@
 
 namespace profkit {
 
-/// Rows of text under headings, written as aligned text, Markdown or CSV. Cells may hold any bytes: text and Markdown have a line for each
-/// row, with `one_line` of the cells; CSV has them whole.
+/// @brief A table of text cells that can be written as aligned text, Markdown or CSV. Cells may contain any bytes: text and Markdown show
+/// each row as one line, with `detail::one_line` of the cells; CSV contains the complete cells.
 class table {
  public:
-  /// @param headings one for each column.
-  /// @param text_columns the first so many columns are aligned left, the others right.
+  /// @brief Creates a table without rows.
+  /// @param headings one per column.
+  /// @param text_columns number of first columns that are aligned left; the others are aligned right.
   explicit table(std::vector<std::string> headings, std::size_t text_columns = 1)
       : headings_{std::move(headings)}, text_columns_{text_columns} {}
 
-  /// @param cells as many as there are headings; missing ones are empty.
+  /// @brief Adds a row.
+  /// @param cells one per column; missing cells are empty.
   void add(std::vector<std::string> cells) {
     cells.resize(headings_.size());
     rows_.push_back(std::move(cells));
   }
 
-  /// How many there are.
+  /// @brief The number of columns.
   [[nodiscard]] std::size_t columns() const noexcept { return headings_.size(); }
-  /// Whether there is no row.
+  /// @brief Whether the table has no rows.
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
 
-  /// With aligned columns, for a terminal.
+  /// @brief The table with aligned columns, for a terminal.
   [[nodiscard]] std::string to_text() const {
     std::vector<std::vector<std::string>> const rows = shown_rows();
     std::vector<std::size_t> const widths = column_widths(rows);
@@ -44,7 +46,7 @@ class table {
     return result;
   }
 
-  /// As a table of Markdown; what would end a cell is escaped.
+  /// @brief The table in Markdown. Characters with a meaning in Markdown are escaped.
   [[nodiscard]] std::string to_markdown() const {
     std::string result = markdown_line(headings_);
     for (std::size_t column = 0; column < headings_.size(); ++column) result += column < text_columns_ ? "|---" : "|---:";
@@ -53,7 +55,7 @@ class table {
     return result;
   }
 
-  /// As in RFC 4180: a cell with a comma, quote or line break is quoted. Bytes that are not UTF-8 become U+FFFD.
+  /// @brief The table as CSV (RFC 4180): cells with a comma, quote or line break are quoted. Bytes that are not UTF-8 become U+FFFD.
   [[nodiscard]] std::string to_csv() const {
     std::string result = csv_line(headings_);
     for (auto const& row : rows_) result += csv_line(row);
@@ -61,7 +63,7 @@ class table {
   }
 
  private:
-  /// Columns on a terminal: bytes of UTF-8 that continue a character take none.
+  /// The width on a terminal: continuation bytes of UTF-8 take no column.
   static std::size_t width_of(std::string_view cell) {
     return static_cast<std::size_t>(
         std::count_if(cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
@@ -103,7 +105,7 @@ class table {
       // Leading spaces, which indent the tree of scopes, would be lost.
       std::size_t const indent = std::min(cell.find_first_not_of(' '), cell.size());
       for (std::size_t i = 0; i < indent; ++i) line += "&nbsp;";
-      // Templates would be taken for HTML, pointers for emphasis, brackets for links.
+      // Templates would be read as HTML, pointers as emphasis, brackets as links.
       for (char const c : cell.substr(indent)) {
         if (std::string_view{"|<*`\\[&"}.find(c) != std::string_view::npos) line += '\\';
         line += c;

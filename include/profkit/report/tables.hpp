@@ -35,7 +35,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
 
 }  // namespace detail
 
-/// Host and GPU time of the measured steps, in milliseconds. The GPU's by its kernels where it is longer than the host's.
+/// @brief Host and GPU times of the measured steps, in milliseconds. Includes the GPU period if it is longer than the host time.
+/// @param summary the figures.
+/// @return a row per clock.
 [[nodiscard]] inline table step_table(summary const& summary) {
   table result{
       {"measured steps", "count", "mean ms", "std ms", "min ms", "median ms", "p95 ms", "max ms", "95 % +- ms", "MAD ms", "verdict"}};
@@ -53,14 +55,15 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   return result;
 }
 
-/// Whether any scope was timed between CUDA events.
+/// @brief Whether any scope was timed between CUDA events.
 [[nodiscard]] inline bool has_gpu_events(summary const& summary) {
   return std::any_of(summary.scopes.begin(), summary.scopes.end(), [](scope_summary const& row) { return row.gpu_events.has_value(); });
 }
 
-/// The tree of scopes: host time, and GPU time between CUDA events beside it.
+/// @brief The tree of scopes with host time and GPU time between CUDA events, in milliseconds.
 /// @param summary the figures.
-/// @param with_gpu_events false: without the columns of the GPU.
+/// @param with_gpu_events whether to include the columns of CUDA events.
+/// @return a row per path, depth first.
 [[nodiscard]] inline table scope_table(summary const& summary, bool with_gpu_events = true) {
   std::vector<std::string> headings{"scope",  "count",  "host total ms", "mean ms",   "std ms",  "p50 ms",
                                     "p95 ms", "p99 ms", "self ms",       "of parent", "of steps"};
@@ -88,7 +91,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   return result;
 }
 
-/// A row for each figure of each memory source.
+/// @brief Memory sources.
+/// @param summary the figures.
+/// @return a row per figure of each source.
 [[nodiscard]] inline table memory_table(summary const& summary) {
   table result{{"memory", "samples", "first MiB", "last MiB", "highest sample MiB", "peak MiB", "peak over"}};
   for (memory_summary const& row : summary.memory) {
@@ -99,7 +104,9 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   return result;
 }
 
-/// A row for each counter.
+/// @brief Counters.
+/// @param summary the figures.
+/// @return a row per counter.
 [[nodiscard]] inline table counter_table(summary const& summary) {
   table result{{"counter", "samples", "last", "mean", "min", "max", "not finite"}};
   for (counter_summary const& row : summary.counters) {

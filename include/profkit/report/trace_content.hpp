@@ -22,20 +22,20 @@
 
 namespace profkit::detail {
 
-/// A number over time. Its values are finite, in the order of time.
+/// A number over time, with finite values in time order.
 struct counter_track {
   std::string name;
   bool is_bytes = false;
   std::vector<std::pair<timestamp, double>> values{};
 };
 
-/// Where an arrow to a GPU operation begins: at the call that launched it, as it is shown.
+/// The start of an arrow to a GPU operation: the launching call as shown in the trace.
 struct launch_arrow {
   timestamp begin;
-  std::uint64_t thread = 0;  ///< the system's number
+  std::uint64_t thread = 0;  ///< system thread number
 };
 
-/// Positions in `profile::gpu_operations`.
+/// A list of positions in `profile::gpu_operations`.
 struct operation_list {
   std::uint32_t const* first = nullptr;
   std::uint32_t const* last = nullptr;
@@ -43,7 +43,7 @@ struct operation_list {
   [[nodiscard]] std::uint32_t const* end() const noexcept { return last; }
 };
 
-/// All that a trace shows, for formats to write: so that they show the same.
+/// The content of a trace, so that all formats show the same.
 class trace_content {
  public:
   trace_content(profile const& profile, attribution const& launched, std::uint64_t steps)
@@ -58,24 +58,24 @@ class trace_content {
   }
 
   [[nodiscard]] profile const& recorded() const noexcept { return profile_; }
-  [[nodiscard]] std::uint64_t host() const noexcept { return host_; }                                  ///< number of the process
+  [[nodiscard]] std::uint64_t host() const noexcept { return host_; }                                  ///< process id
   [[nodiscard]] std::vector<std::string> const& scope_names() const noexcept { return scope_names_; }  ///< by path
   [[nodiscard]] std::vector<std::string> const& scope_paths() const noexcept { return scope_paths_; }  ///< by path
 
-  /// The path of the scope that launched the operation; `attribution::none` outside any scope.
+  /// The path of the scope that launched the operation; `attribution::none` if outside any scope.
   [[nodiscard]] std::uint32_t scope_path_of(std::uint32_t operation) const {
     std::uint32_t const scope = launched_.scope_of[operation];
     return scope == attribution::none ? attribution::none : profile_.scopes[scope].path;
   }
 
-  /// The operations shown that the call launched.
+  /// The shown operations that the call launched.
   [[nodiscard]] operation_list launched_by(std::uint32_t call) const {
     if (first_launched_.empty()) return {};
     return {arrows_.data() + first_launched_[call], arrows_.data() + first_launched_[call + 1]};
   }
 
-  /// Calls the format for each track and then for each thing on it, in the order of their begin, outer slices before inner ones. The
-  /// tracks of the process come first, then those of the devices.
+  /// Calls the format for each track and then for each element of the track, in the order of their beginnings, outer slices before inner
+  /// ones. Tracks of the process come first, then tracks of devices.
   template <class Format>
   void write_to(Format& format) const {
     write_threads(format);
@@ -137,7 +137,7 @@ class trace_content {
   template <class Format>
   void write_steps(Format& format) const {
     if (tracks_.steps.empty()) return;
-    std::uint64_t number = 0;  // no thread's
+    std::uint64_t number = 0;  // used by no thread
     for (thread_record const& thread : profile_.threads) number = std::max(number, thread.system_id);
     format.steps(number + 1, tracks_.steps.front().time.begin);
     for (step_record const& step : tracks_.steps) format.step(step);
@@ -220,8 +220,8 @@ class trace_content {
   trace_tracks tracks_;
   std::vector<std::string> scope_names_;
   std::vector<std::string> scope_paths_;
-  std::vector<timestamp> call_begins_;         ///< by API call, as it is shown
-  std::vector<std::uint32_t> first_launched_;  ///< by API call: where its operations begin in `arrows_`, and one more for the end
+  std::vector<timestamp> call_begins_;         ///< by API call, as shown
+  std::vector<std::uint32_t> first_launched_;  ///< by API call: the first of its operations in `arrows_`, plus one entry for the end
   std::vector<std::uint32_t> arrows_;
   std::uint64_t host_ = 1;
 };

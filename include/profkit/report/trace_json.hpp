@@ -29,7 +29,7 @@ namespace profkit {
 
 namespace detail {
 
-/// A short text that is put together on the stack: appending to a string costs more than a copy.
+/// A short text built on the stack, because appending to a string costs more than one copy.
 class short_text {
  public:
   template <std::size_t Size>
@@ -45,7 +45,7 @@ class short_text {
     return *this;
   }
 
-  /// Microseconds with three decimals: exact, and with the begin of the profile as 0 a double holds them.
+  /// Microseconds with three decimals. Exact; relative to the beginning of the profile they fit into a double.
   short_text& operator<<(std::chrono::nanoseconds time) {
     auto ns = static_cast<std::uint64_t>(time.count());
     if (time.count() < 0) {
@@ -68,11 +68,11 @@ class short_text {
   void append_to(std::string& text) const { text.append(text_, static_cast<std::size_t>(end_ - text_)); }
 
  private:
-  char text_[512];  // all that is put here comes from a few numbers, of 20 digits at most
+  char text_[512];  // enough: a few numbers of at most 20 digits
   char* end_ = text_;
 };
 
-/// Writes the events of a trace, one a line. What many events share is made once, as text.
+/// Writes the events of a trace, one per line. The common text of many events is built once.
 class json_trace_format {
  public:
   json_trace_format(trace_content const& content, trace_output& to)
@@ -186,7 +186,7 @@ class json_trace_format {
     slice_begin_ = fmt::format(R"(,{}{{"ph":"X","pid":{},"tid":{},"ts":)", '\n', process, number);
   }
 
-  /// On the latest track.
+  /// Begins a slice on the current track.
   [[nodiscard]] short_text begin_slice(interval const& time) {
     text_ += slice_begin_;
     short_text times;
@@ -209,13 +209,13 @@ class json_trace_format {
   profile const& profile_;
   trace_output& to_;
   std::string& text_;
-  std::vector<std::string> scope_ends_;       ///< by path: how its slices end
-  std::vector<std::string> scope_arguments_;  ///< by path: what operations launched in it say of it
-  std::vector<std::string> call_ends_;        ///< by name: how their slices go on after the times
+  std::vector<std::string> scope_ends_;       ///< by path: the end of its slices as text
+  std::vector<std::string> scope_arguments_;  ///< by path: arguments of operations launched in it
+  std::vector<std::string> call_ends_;        ///< by name: the text after the times
   std::vector<std::string> gpu_names_;        ///< in JSON
-  std::string slice_begin_;                   ///< of the latest track
-  std::uint64_t device_ = 0;                  ///< process of the latest one
-  std::uint64_t stream_ = 0;                  ///< number of the latest one
+  std::string slice_begin_;                   ///< of the current track
+  std::uint64_t device_ = 0;                  ///< process id of the current device
+  std::uint64_t stream_ = 0;                  ///< number of the current stream
   bool is_first_ = true;
 };
 
@@ -228,26 +228,27 @@ inline void put_trace_json(profile const& profile, attribution const& launched, 
 
 }  // namespace detail
 
-/// The last measured steps (without any step, everything) in Chrome's trace event format, which https://ui.perfetto.dev opens: a track per
-/// thread with its scopes and API calls, one per stream of a device with its operations, arrows between a launch and what it launched,
-/// counters and memory. Times are microseconds since the session began.
-/// Source: "Trace Event Format", the Chromium project.
+/// @brief The last measured steps, or without steps everything, in Chrome's trace event format for https://ui.perfetto.dev.
+///
+/// It has a track per thread with scopes and API calls, a track per stream with operations, arrows from launches to operations, counters
+/// and memory. Times are microseconds since the beginning of the session. Source: "Trace Event Format", the Chromium project.
 /// @param profile what was recorded.
-/// @param launched `attribute(of)`.
-/// @param steps how many of the last measured steps are in it.
+/// @param launched `attribute(profile)`.
+/// @param steps number of measured steps, counted from the end.
+/// @return the JSON document.
 [[nodiscard]] inline std::string trace_json(profile const& profile, attribution const& launched, std::uint64_t steps) {
   detail::trace_output text;
   detail::put_trace_json(profile, launched, steps, text);
   return std::move(text).take();
 }
 
-/// The same, with its own attribution.
+/// @brief A trace of a profile; computes the attribution.
 [[nodiscard]] inline std::string trace_json(profile const& profile, std::uint64_t steps = 3) {
   return trace_json(profile, attribute(profile), steps);
 }
 
-/// Writes the same into a file, in pieces.
-/// @throws profkit::error that names the file.
+/// @brief Writes the trace to a file, in pieces. The file is replaced atomically.
+/// @throws profkit::error that names the file and the reason.
 inline void write_trace_json(profile const& profile, attribution const& launched, std::uint64_t steps, std::filesystem::path const& path) {
   detail::trace_output file{path};
   detail::put_trace_json(profile, launched, steps, file);

@@ -11,28 +11,29 @@
 
 namespace profkit::detail {
 
-/// A trace on its way into a file, piece by piece: it may be larger than what one wants in memory. Without a file, all of it is kept.
+/// Writes a trace to a file in pieces, because it may be large. Without a file it keeps the whole text.
 class trace_output {
  public:
   trace_output() = default;
-  /// @throws profkit::error that names the file if it cannot be made.
+  /// @throws profkit::error that names the file if it cannot be created.
   explicit trace_output(std::filesystem::path const& path) : file_{path} { text_.reserve(piece_bytes + piece_bytes / 4); }
 
-  /// What comes next is appended here.
+  /// The buffer to append to.
   [[nodiscard]] std::string& text() noexcept { return text_; }
 
-  /// Call it now and then: writes what has come, if it is enough for a piece.
+  /// Writes the buffer if it is large enough for a piece. To be called regularly.
   void pass_on() {
     if (file_ && text_.size() >= piece_bytes) write();
   }
 
-  /// @throws profkit::error that names the file if any of it could not be written; nothing of it is left then.
+  /// Completes the file.
+  /// @throws profkit::error that names the file if a write failed; no file is left then.
   void close() {
     write();
     file_->finish();
   }
 
-  /// All of it, without a file.
+  /// The whole text, if there is no file.
   [[nodiscard]] std::string take() && { return std::move(text_); }
 
  private:

@@ -25,16 +25,16 @@ struct host_slice {
   bool is_call = false;
 };
 
-/// What a trace shows, track by track. On a track one slice lies inside another or beside it: a viewer cannot draw others.
+/// The tracks of a trace. Slices of one track are nested or disjoint, because viewers cannot draw others.
 struct trace_tracks {
   std::vector<step_record> steps;
-  std::map<std::uint64_t, std::vector<host_slice>> threads;  ///< by number of the system, outer slices before inner ones
-  /// GPU operations in the order of their begin, by device and stream. Those that overlap one before them (branches of a graph, a kernel
-  /// that starts before the one it depends on has ended) are on a further track of the stream.
+  std::map<std::uint64_t, std::vector<host_slice>> threads;  ///< by system thread number; outer slices before inner ones
+  /// GPU operations by device and stream, in the order of their beginnings. Operations that overlap an earlier one (branches of a graph, a
+  /// kernel that starts before its predecessor ends) are on an additional track of the stream.
   std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::vector<std::uint32_t>>> streams;
 };
 
-/// The last `count` measured steps alone; without any step, everything.
+/// The last `count` measured steps; without steps, everything.
 inline std::vector<step_record> last_measured_steps(profile const& profile, std::uint64_t count) {
   std::vector<step_record> result = profile.steps;
   for (auto step = result.rbegin(); step != result.rend(); ++step) {
@@ -45,8 +45,8 @@ inline std::vector<step_record> last_measured_steps(profile const& profile, std:
   return result;
 }
 
-/// API calls come from another clock than scopes, so that they may overlap the edge of one by its error: they are cut there.
-/// @param slices in the order of their begin, outer ones before inner ones.
+/// Cuts API calls at the ends of scopes. Their times come from another clock, so they may exceed a scope by the clock error.
+/// @param slices in the order of their beginnings, outer ones before inner ones.
 inline void make_calls_fit(std::vector<host_slice>& slices) {
   std::vector<host_slice*> open;
   for (host_slice& slice : slices) {
@@ -64,23 +64,23 @@ inline void make_calls_fit(std::vector<host_slice>& slices) {
   }
 }
 
-/// Whether a slice stands before another on its track: outer ones before inner ones.
+/// The order of slices on a track: by beginning, outer ones before inner ones.
 inline bool stands_before(host_slice const& a, host_slice const& b) {
   if (a.time.begin != b.time.begin) return a.time.begin < b.time.begin;
   if (a.time.end != b.time.end) return a.time.end > b.time.end;
   if (a.is_call != b.is_call) return b.is_call;
-  return a.is_call ? a.record < b.record : a.record > b.record;  // of two scopes, the outer one ended later
+  return a.is_call ? a.record < b.record : a.record > b.record;  // of two scopes, the outer one was recorded later
 }
 
-/// Slices come mostly in the order in which they ended, which sorts slowly. In buckets by time, from the last to the first, they come out
-/// right but for rare cases.
+/// Sorts slices. They arrive mostly in the order of their ends, which sorts slowly. Filling buckets by time from last to first gives the
+/// right order except for rare cases.
 inline void sort_slices(std::vector<host_slice>& slices) {
   if (std::is_sorted(slices.begin(), slices.end(), stands_before)) return;
   std::vector<std::uint64_t> begins;
   begins.reserve(slices.size());
   std::reverse(slices.begin(), slices.end());
   for (host_slice const& each : slices) {
-    // With the sign bit the other way round, the order is that of signed numbers.
+    // Flipping the sign bit gives the order of signed numbers.
     begins.push_back(static_cast<std::uint64_t>(each.time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U));
   }
   std::vector<host_slice> sorted;
@@ -91,7 +91,7 @@ inline void sort_slices(std::vector<host_slice>& slices) {
   if (!std::is_sorted(slices.begin(), slices.end(), stands_before)) std::sort(slices.begin(), slices.end(), stands_before);
 }
 
-/// @param operations of one stream.
+/// Distributes operations to tracks without overlap. @param operations of one stream.
 inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& profile, std::vector<std::uint32_t> operations) {
   auto const begins_before = [&](std::uint32_t a, std::uint32_t b) {
     return profile.gpu_operations[a].time.begin < profile.gpu_operations[b].time.begin;
@@ -109,7 +109,7 @@ inline std::vector<std::vector<std::uint32_t>> without_overlap(profile const& pr
   return tracks;
 }
 
-/// The tracks of the threads, by position in `profile::threads`: several may be one thread of the system. References stay valid.
+/// The tracks by position in `profile::threads`; several positions may share a system thread. The pointers stay valid.
 inline std::vector<std::vector<host_slice>*> tracks_by_thread(profile const& profile, trace_tracks& tracks) {
   std::vector<std::vector<host_slice>*> result;
   result.reserve(profile.threads.size());
@@ -117,8 +117,9 @@ inline std::vector<std::vector<host_slice>*> tracks_by_thread(profile const& pro
   return result;
 }
 
-/// @param launched of the profile.
-/// @param steps how many of the last measured steps.
+/// Selects the content of a trace and assigns it to tracks.
+/// @param launched `attribute(profile)`.
+/// @param steps number of measured steps, counted from the end.
 inline trace_tracks make_trace_tracks(profile const& profile, attribution const& launched, std::uint64_t steps) {
   trace_tracks result;
   profkit::profile shown;

@@ -20,7 +20,7 @@ namespace profkit {
 
 namespace detail {
 
-/// "00:20:11", of days "49:00:00".
+/// Such as "00:20:11"; two days are "48:00:00".
 inline std::string format_clock(std::chrono::nanoseconds time) {
   auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
   return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -28,7 +28,9 @@ inline std::string format_clock(std::chrono::nanoseconds time) {
 
 }  // namespace detail
 
-/// The step at which the steps became slower or faster for good. A line; empty where none did.
+/// @brief The step from which on step times changed permanently.
+/// @param trend the history of the run.
+/// @return a line; empty if there is no such step.
 [[nodiscard]] inline std::string level_change_text(run_trend_summary const& trend) {
   if (!trend.change) return {};
   level_change_summary const& change = *trend.change;
@@ -38,12 +40,12 @@ inline std::string format_clock(std::chrono::nanoseconds time) {
                      change.p_value < 0.0001 ? "p < 0.0001" : fmt::format("p = {:.1g}", change.p_value));
 }
 
-/// Below the table.
+/// @brief The note below the table.
 inline constexpr char const* trend_note =
     "host time of the measured steps; p95: the highest of the row's windows, of which report.json has up to 512; GPU busy: share of that "
     "time\n";
 
-/// Whether there are enough steps for a table of their history.
+/// @brief Whether there are enough steps for the table "Trend".
 [[nodiscard]] inline bool has_trend_table(run_trend_summary const& trend) {
   std::uint64_t steps = 0;
   for (trend_window_summary const& each : trend.windows) steps += each.steps;
@@ -51,7 +53,7 @@ inline constexpr char const* trend_note =
   return steps >= min_steps;
 }
 
-/// The history of the run, at most 10 rows; `report.json` has all windows. A row's p95 is the highest of its windows.
+/// @brief The history of the run in at most 10 rows; `report.json` has all windows. The p95 of a row is the maximum of its windows.
 [[nodiscard]] inline table trend_table(run_trend_summary const& trend) {
   std::vector<std::string> headings{"first step", "begin", "steps", "mean ms", "p95 ms", "GPU busy"};
   for (std::string const& name : trend.memory) headings.push_back(detail::one_line(name) + " MiB");

@@ -16,7 +16,7 @@
 
 namespace profkit {
 
-/// Such as "still warming".
+/// @brief The name of a verdict, such as "still warming".
 [[nodiscard]] inline char const* verdict_name(step_verdict verdict) noexcept {
   switch (verdict) {
     case step_verdict::too_few:
@@ -54,7 +54,7 @@ inline std::string interval_words(verdict_summary const& verdict) {
                      verdict.measured, *verdict.effective_samples, outliers);
 }
 
-/// Why the verdict is not `stable` although no fault was found.
+/// Why the verdict is `too few` instead of `stable`.
 inline std::string too_few_words(verdict_summary const& verdict) {
   if (verdict.measured < verdict_bounds::least_steps) {
     return fmt::format("n = {}; at least {} measured steps are needed to say more", verdict.measured, verdict_bounds::least_steps);
@@ -88,7 +88,7 @@ inline std::string drift_words(verdict_summary const& verdict) {
 
 }  // namespace detail
 
-/// Why this is the verdict, such as "the mean is known to +-4.1 %; n = 30 (effective 11), 1 outlier".
+/// @brief The reason of a verdict, such as "the mean is known to +-4.1 %; n = 30 (effective 11), 1 outlier".
 [[nodiscard]] inline std::string verdict_reason(verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
   switch (verdict.verdict) {
     case step_verdict::throttled:
@@ -106,7 +106,7 @@ inline std::string drift_words(verdict_summary const& verdict) {
   return detail::interval_words(verdict);
 }
 
-/// Whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
+/// @brief States whether the warm-up was long enough, such as "warm-up 5 given; steady from step 3".
 [[nodiscard]] inline std::string warmup_words(verdict_summary const& verdict) {
   std::string given = fmt::format("warm-up {} given; ", verdict.warmup);
   switch (verdict.finding) {
@@ -124,8 +124,8 @@ inline std::string drift_words(verdict_summary const& verdict) {
   return given;
 }
 
-/// What the clocks ran at, such as "device 0: SM clock 1755 to 1980 of 1980 MHz, mean 1966, power cap; 512 W, at most 650; at most 61 C; 30
-/// readings".
+/// @brief A line about the clocks of a device, such as "device 0: SM clock 1755 to 1980 of 1980 MHz, mean 1966, power cap; 512 W, at most
+/// 650; at most 61 C; 30 readings".
 [[nodiscard]] inline std::string clock_words(clock_summary const& clock) {
   std::string text = fmt::format(
       "device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", clock.device, clock.min_mhz, clock.max_mhz, clock.highest_mhz,
@@ -166,7 +166,7 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
 
 }  // namespace detail
 
-/// That the host runs ahead of the GPU, and by how many steps. A line; empty where it does not.
+/// @brief States that the host runs ahead of the GPU, and by how many steps. Empty if it does not.
 [[nodiscard]] inline std::string run_ahead_text(step_summary const& steps) {
   if (!steps.gpu_period || !steps.gpu_period->is_longer) return "";
   gpu_period_summary const& gpu = *steps.gpu_period;
@@ -178,7 +178,7 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
                      detail::format_ms(gpu.host_mean));
 }
 
-/// Whether the step times can be believed. A few lines.
+/// @brief The lines below the table of steps: verdicts with reasons, warm-up, clocks.
 [[nodiscard]] inline std::string verdict_text(summary const& summary) {
   step_summary const& steps = summary.steps;
   bool const host_runs_ahead = steps.gpu_period && steps.gpu_period->is_longer;

@@ -18,7 +18,7 @@ namespace profkit {
 
 namespace detail {
 
-/// Four digits, and all those before the point.
+/// A number with four significant digits, or all digits before the decimal point.
 inline std::string format_figure(std::optional<double> value, double unit = 1.0) {
   if (!value) return not_measured;
   double const figure = *value / unit;
@@ -55,7 +55,7 @@ inline std::vector<std::string> work_headings() {
           "TFLOP/s", "GB/s", "FLOP/byte", "of roof", "limited by", "of measured", "of time said"};
 }
 
-/// "bf16 989.5, fp32 67 TFLOP/s and 4800 GB/s"; empty if there is no rate.
+/// Such as "bf16 989.5, fp32 67 TFLOP/s and 4800 GB/s"; empty without rates.
 inline std::string rates_text(device_rates const& rates) {
   std::string text;
   for (std::size_t i = 0; i < precision_count; ++i) {
@@ -88,7 +88,7 @@ inline bool is_impossible(std::optional<work_summary> const& work) {
   return work && ((work->roof && work->roof->share > 1.0) || (work->measured_roof && work->measured_roof->share > 1.0));
 }
 
-/// Where a share is more than the whole.
+/// A line for each share above 100 %, which hints at wrong declared work.
 inline std::string impossible_text(summary const& summary) {
   std::size_t count = 0;
   std::string first;
@@ -108,7 +108,7 @@ inline std::string impossible_text(summary const& summary) {
 
 }  // namespace detail
 
-/// Whether a scope said what it has to do.
+/// @brief Whether any scope declared work.
 [[nodiscard]] inline bool has_work(summary const& summary) {
   for (scope_summary const& row : summary.scopes) {
     if (row.work) return true;
@@ -116,8 +116,9 @@ inline std::string impossible_text(summary const& summary) {
   return false;
 }
 
-/// What the scopes said they have to do, how fast they did it, and how far that is from what the device can; then what was done for them
-/// elsewhere. Empty where none said anything.
+/// @brief Declared work of scopes, achieved rates, and shares of the device peaks; then backward work of adopting scopes.
+/// @param summary the figures.
+/// @return the table; empty without declared work.
 [[nodiscard]] inline table work_table(summary const& summary) {
   table result{detail::work_headings(), 4};
   for (scope_summary const& row : summary.scopes) {
@@ -129,7 +130,7 @@ inline std::string impossible_text(summary const& summary) {
   return result;
 }
 
-/// The same by name, wherever the scopes are in the tree.
+/// @brief Declared work by scope name, merged over the tree.
 [[nodiscard]] inline table work_name_table(summary const& summary) {
   table result{detail::work_headings(), 4};
   for (scope_name_summary const& row : summary.names) {
@@ -138,7 +139,7 @@ inline std::string impossible_text(summary const& summary) {
   return result;
 }
 
-/// What stands below the tables.
+/// @brief The note below the tables of work.
 [[nodiscard]] inline std::string work_note(summary const& summary) {
   return "GFLOP, GB: what the scopes and those inside said they have to do (profkit::work), in all measured steps; backward: what was done "
          "for\n"
@@ -147,7 +148,7 @@ inline std::string impossible_text(summary const& summary) {
          detail::limits_text(summary.limits) + detail::impossible_text(summary);
 }
 
-/// Below the table of steps: the model's floating-point operations, and their share of what the device can; empty if not known.
+/// @brief The line about the model's floating-point operations and MFU. Empty if unknown.
 [[nodiscard]] inline std::string model_text(summary const& summary) {
   if (!summary.model) return {};
   model_summary const& model = *summary.model;
