@@ -128,7 +128,7 @@ TEST_CASE("a collector that throws a number is left alone, too", "[session]") {
   session.collect(strange{});
   for (profkit::step step : session) work();
   profkit::summary const summary = session.report().summary();
-  CHECK(summary.collectors.at(0).reason == "it threw what is no std::exception");
+  CHECK(summary.collectors.at(0).reason == "it threw an exception that is not a std::exception");
   CHECK(find_row(summary, "step/work")->host.count == 3);
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("without a collected step there are no figures of kernels, and nothing
 TEST_CASE("the report says in how many steps kernels were collected, unless it was in all", "[collected_steps]") {
   profkit::report const some{std::make_shared<profkit::profile const>(half_collected())};
   CHECK_THAT(some.text(),
-             ContainsSubstring("kernels were collected in 1 of 2 measured steps: figures of operations, GPU and idle are of these") &&
+             ContainsSubstring("kernels were collected in 1 of 2 measured steps: figures of operations, GPU and idle cover these steps") &&
                  ContainsSubstring("kernels: collected (in 1 of 2 measured steps)") &&
                  ContainsSubstring("of the collected steps' 10.000 ms"));
   profkit::report const all{std::make_shared<profkit::profile const>(made_gpu_profile())};

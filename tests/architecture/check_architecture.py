@@ -60,7 +60,7 @@ TARGETS = {
     "profkit_cupti": r"cupti\.hpp|collect/cupti\w*\.hpp",
 }
 
-MOST_PUBLIC_MACROS = 6
+MAX_PUBLIC_MACROS = 6
 
 # What SECURITY.md promises of include/profkit and tools: what a call must not be, and why.
 FORBIDDEN_CALLS = {
@@ -211,8 +211,8 @@ class Checker:
                     self.complain(header, number, f"the macro {macro.group(1)} does not begin with PROF_ or PROFKIT_")
                 elif macro and macro.group(1).startswith("PROF_") and macro.group(1) not in public_macros:
                     public_macros.append(macro.group(1))
-                    if len(public_macros) > MOST_PUBLIC_MACROS:
-                        self.complain(header, number, f"public macro number {len(public_macros)}, at most {MOST_PUBLIC_MACROS}")
+                    if len(public_macros) > MAX_PUBLIC_MACROS:
+                        self.complain(header, number, f"public macro number {len(public_macros)}, at most {MAX_PUBLIC_MACROS}")
 
     def check_file_sets(self):
         order = list(TARGETS)

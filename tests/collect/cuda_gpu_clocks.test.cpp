@@ -147,7 +147,7 @@ TEST_CASE("what NVML refuses is said in its own words, once", "[clocks]") {
 }
 
 // Run by itself, where what stands in the place of NVML is no library.
-TEST_CASE("without NVML the report says so, and that nothing is known of throttling", "[.missing]") {
+TEST_CASE("without NVML the report says so, and that throttling is unknown", "[.missing]") {
   fake = {};
   profkit::session session{plain_options(0, 2)};
   session.collect(profkit::gpu_clocks{});

@@ -16,13 +16,13 @@ SOURCES = ["include/profkit/**/*.hpp", "tools/profkit/*.[ch]pp"]
 CALLS = ["error{", "ValidationError{", "fail(", "warn(", "fprintf(stderr, ", "fmt::print(stderr, "]
 # Texts of reports that say what is missing or wrong.
 TEXTS = {
-    "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=own cost)",
+    "include/profkit/report/quality_text.hpp": r"inline std::string clock_change_text.*?(?=overhead: )",
     "include/profkit/session/own_collectors.hpp": r"\"between steps only\"[^\n]*",
     "include/profkit/report/verdict_text.hpp": r"\"GPU clocks: n/a[^\n]*|\"not read after[^\n]*|inline std::string run_ahead_text.*?\n}|\"; the GPU takes longer[^\n]*",
     "include/profkit/session/other_recorders.hpp": r"why_not_shared\(\).*?;",
     "include/profkit/report/make_report.hpp": r"fmt::format\(\"not collected[^\n]*",
     "include/profkit/report/coverage_text.hpp": r"inline std::string coverage_text.*?\n\}\n",
-    "include/profkit/report/work_table.hpp": r"[^\n]*cannot be[^\n]*",
+    "include/profkit/report/work_table.hpp": r"[^\n]*is impossible[^\n]*",
     "include/profkit/profile/journal_reader.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
     "tools/profkit/comparison_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;|return \"host speed: unknown[^;]*;",
     "include/profkit/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",
@@ -32,7 +32,7 @@ CMAKE_FILES = ["CMakeLists.txt", "cmake/profkit-config.cmake.in"]
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 PLACEHOLDER = re.compile(r"<[^<>]+>")
 FORMAT_FIELD = re.compile(r"\{[^{}]*\}|%(?:ll)?[a-z]\b")
-LEAST_LETTERS = 6
+MIN_LETTERS = 6
 
 
 def tokens_of(text):
@@ -92,7 +92,7 @@ def normal(pieces):
 def says_something(parts):
     """Not so: what consists of what others say, as in "<call>: <error>", and names of calls."""
     text = " ".join(parts)
-    return len(re.findall(r"[A-Za-z]", text)) >= LEAST_LETTERS and " " in text
+    return len(re.findall(r"[A-Za-z]", text)) >= MIN_LETTERS and " " in text
 
 
 def messages_in(root):

@@ -42,7 +42,7 @@ bool off() {
   for (profkit::step step : session) PROF_SCOPE("work");
   text = session.report().text();
   return says("Nothing was recorded: profkit is off") && does_not_say("No step was made") && does_not_say("nothing dropped") &&
-         does_not_say("own cost");
+         does_not_say("overhead: ");
 }
 
 /// As `daemon` does it: the program goes on in the child of a fork.
@@ -91,7 +91,7 @@ bool abandoned() {
   } catch (std::runtime_error const&) {
   }
   text = session.report().text();
-  return says("No step was measured") && says(" 1 steps were left by an exception.") && does_not_say("No step was made") &&
+  return says("No step was measured") && says(" 1 steps were exited by an exception.") && does_not_say("No step was made") &&
          does_not_say("whole session") && does_not_say("work");
 }
 

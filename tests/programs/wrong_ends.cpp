@@ -191,7 +191,7 @@ void interleaved() {
   }
   profkit::quality_record const quality = check(session.report(), 5 * rounds);
   require(quality.misnested_scopes >= rounds, "scopes are misnested, and not counted");
-  require_named(quality, "first (", "ended when a scope around it had ended before");
+  require_named(quality, "first (", "ended after an outer scope had ended");
   require_equal(session.report().profile().steps.size(), rounds, "steps");
 }
 

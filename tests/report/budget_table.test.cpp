@@ -40,7 +40,7 @@ TEST_CASE("the verdict says how much the GPU idles, why, and for which scopes it
   std::string const verdict = profkit::budget_verdict(made_summary());
   CHECK_THAT(verdict, ContainsSubstring("The GPU idles for 54.5 % of the step, 5.450 of 10.000 ms: launch-bound "));
   CHECK_THAT(verdict, ContainsSubstring("it waits longest for step "));
-  CHECK_THAT(verdict, ContainsSubstring("copies 0.600 ms, 0.300 ms of it with nothing beside"));
+  CHECK_THAT(verdict, ContainsSubstring("copies 0.600 ms, 0.300 ms of it with no other operation"));
   CHECK_THAT(verdict, !ContainsSubstring("communication"));
 }
 

@@ -138,7 +138,7 @@ TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "
 
 TEST_CASE("the text says for how long the GPU did nothing, and of what", "[report]") {
   std::string const text = gpu_report().text();
-  CHECK_THAT(text, ContainsSubstring("idle: nothing ran on any device for 10.900 ms, 54.5 % of the measured steps' 20.000 ms"));
+  CHECK_THAT(text, ContainsSubstring("idle: no operation ran on any device for 10.900 ms, 54.5 % of the measured steps' 20.000 ms"));
   CHECK_THAT(text, !ContainsSubstring("ms to none"));
   std::string const scopes = section(text, "GPU work by scope");
   CHECK_THAT(scopes, ContainsSubstring("   10.900         7.900\n"));  // step
@@ -147,7 +147,8 @@ TEST_CASE("the text says for how long the GPU did nothing, and of what", "[repor
 
   profkit::profile profile = made_gpu_profile();
   profile.scopes.clear();
-  CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("on the steps' thread, or working for it on another, 10.900 ms to none\n"));
+  CHECK_THAT(gpu_report(profile).text(),
+             ContainsSubstring("of the step thread, or to a scope that adopted it on another thread, 10.900 ms outside any scope\n"));
   profile.steps.clear();
   CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("idle: n/a, no step was measured\n"));
 }

@@ -81,7 +81,7 @@ TEST_CASE("a mean that slow changes would move too far says so instead of stable
 
 TEST_CASE("clocks that were not read are n/a, with what that means", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
-  CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no collector), so nothing is known of throttling"));
+  CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no collector), so throttling is unknown"));
   profile.device_clocks.push_back({profile.steps[20].time.end, 20, 0, 1200, 1980, 0x8, 300'000U, 85U});
   CHECK_THAT(text_of(profile),
              ContainsSubstring("host: throttled: device 0 had slowed down in 1 of 1 readings (hardware slowdown; SM clock down "

@@ -37,7 +37,7 @@ class collector_list {
     } catch (std::exception const& failure) {
       each.fail(failure.what());
     } catch (...) {
-      each.fail("it threw what is no std::exception");
+      each.fail("it threw an exception that is not a std::exception");
     }
   }
 

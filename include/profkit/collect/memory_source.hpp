@@ -38,7 +38,7 @@ class memory_source : public collector {
     if (asked.usage == nullptr) return;
     into.position_of(allocator_record{asked.source->name, asked.usage(), true});
     if (!detail::start_polling(asked)) {
-      fail("too many memory sources are to be read at scopes; at most " + std::to_string(detail::max_polled_allocators) + " can be");
+      fail("too many memory sources are polled at scopes; the maximum is " + std::to_string(detail::max_polled_allocators));
     }
   }
 

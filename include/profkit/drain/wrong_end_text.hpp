@@ -24,7 +24,7 @@ namespace profkit::detail {
       text += " ended on another thread than it began";
       return entry.other == nullptr ? text : text + ", inside " + text_of(entry.other);
     case wrong_end_kind::after_another:
-      text += " ended when a scope around it had ended before";
+      text += " ended after an outer scope had ended";
       return entry.other == nullptr ? text : text + ", inside " + text_of(entry.other);
     case wrong_end_kind::never:
       return text + " had not ended when " + text_of(entry.other) + " ended around it";

@@ -140,11 +140,11 @@ inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& b
   if (!budget.has_launches) {
     text += "\nlaunch-bound: n/a, because no launching call was recorded; the time is part of host-bound";
   }
-  text += fmt::format("\noverlap: operations ran beside others for {} ms a step, which counts once, for the one that began first",
+  text += fmt::format("\noverlap: operations ran concurrently for {} ms a step, counted once for the operation that began first",
                       each.text(budget.overlap));
   auto const beside = [&](char const* what, hidden_work const& work) {
     if (work.busy.count() == 0.0) return;
-    text += fmt::format("; {} {} ms, {} ms of it with nothing beside", what, each.text(work.busy), each.text(work.exposed));
+    text += fmt::format("; {} {} ms, {} ms of it with no other operation", what, each.text(work.busy), each.text(work.exposed));
   };
   beside("copies", budget.copies);
   beside("communication", budget.communication);

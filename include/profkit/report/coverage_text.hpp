@@ -18,8 +18,7 @@ namespace profkit {
   if (!summary.quality.not_recorded.empty())
     return fmt::format("Nothing was recorded: {}.\n\n", detail::one_line(summary.quality.not_recorded));
   std::string text;
-  if (summary.quality.snapshot)
-    text = "Snapshot of a session that goes on: the figures cover the steps that had ended when it was taken.\n\n";
+  if (summary.quality.snapshot) text = "Snapshot of a running session: the figures cover the steps that ended before the snapshot.\n\n";
   if (!summary.covers_steps) return text + "No step was made (profkit::step): everything below covers the whole session.\n\n";
   if (summary.steps.host.count > 0) return text;
   text += "No step was measured; the figures of steps and scopes cover measured steps only.";
@@ -28,7 +27,7 @@ namespace profkit {
   };
   count(summary.steps.warmup, "warm-up steps were made");
   count(summary.steps.excluded, "steps were excluded by the program");
-  count(summary.quality.abandoned_steps, "steps were left by an exception");
+  count(summary.quality.abandoned_steps, "steps were exited by an exception");
   return text + "\n\n";
 }
 

@@ -163,7 +163,7 @@ inline table empty_kernel_table() {
 /// @return a line, or nothing.
 [[nodiscard]] inline std::string collected_steps_note(summary const& summary) {
   std::string const text = collected_steps_text(summary);
-  return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle are of these\n";
+  return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle cover these steps\n";
 }
 
 /// @brief The note about GPU idle time below the table of scopes.
@@ -173,14 +173,14 @@ inline table empty_kernel_table() {
   if (!summary.gpu || !summary.gpu->idle || summary.steps.host.count == 0) return "idle: n/a, no step was measured\n";
   gpu_idle_summary const& idle = *summary.gpu->idle;
   milliseconds const steps = summary.budget ? summary.budget->wall : summary.steps.host.total;
-  std::string text = fmt::format("idle: nothing ran on any device for {} ms", detail::format_ms(idle.inclusive));
+  std::string text = fmt::format("idle: no operation ran on any device for {} ms", detail::format_ms(idle.inclusive));
   if (steps.count() > 0.0) {
     bool const is_of_all = collected_steps_text(summary).empty();
     text += fmt::format(", {} of the {} steps' {} ms", detail::format_share(idle.inclusive / steps), is_of_all ? "measured" : "collected",
                         detail::format_ms(steps));
   }
-  text += "; charged to the innermost scope open meanwhile on the steps' thread, or working for it on another";
-  if (idle.self.count() > 0.0) text += fmt::format(", {} ms to none", detail::format_ms(idle.self));
+  text += "; charged to the innermost scope of the step thread, or to a scope that adopted it on another thread";
+  if (idle.self.count() > 0.0) text += fmt::format(", {} ms outside any scope", detail::format_ms(idle.self));
   return text + "\n";
 }
 

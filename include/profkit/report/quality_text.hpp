@@ -48,12 +48,12 @@ inline std::string clock_change_text(quality_record const& quality) {
 
 /// What a snapshot lacks: a line per kind of data.
 inline std::string snapshot_text(snapshot_record const& snapshot) {
-  std::string text = "snapshot: the session goes on";
-  if (snapshot.is_step_open) text += "; the step that was open is not in the report";
+  std::string text = "snapshot of a running session";
+  if (snapshot.is_step_open) text += "; the open step is not in the report";
   text += "\n";
-  if (snapshot.is_behind) text += "what was recorded last may be missing: the logs were not read within a second\n";
+  if (snapshot.is_behind) text += "the latest records may be missing: the logs were not read within a second\n";
   if (snapshot.missing_operations > 0)
-    text += fmt::format("{} launching calls have no GPU operation yet, and the GPU figures miss them\n", snapshot.missing_operations);
+    text += fmt::format("{} launching calls have no GPU operation yet; GPU figures exclude them\n", snapshot.missing_operations);
   if (snapshot.untimed_steps > 0) text += fmt::format("{} steps have no time between CUDA events yet\n", snapshot.untimed_steps);
   return text;
 }
@@ -88,23 +88,20 @@ inline std::string collectors_text(summary const& summary) {
   count(quality.events_without_log, "scopes and counters were dropped: more than 16,384 threads had logs, or the thread was ending");
   count(quality.interrupting_events, "scopes and counters of signal handlers were dropped: they interrupted the recorder on their thread");
   count(quality.misnested_scopes,
-        "scopes were left without their destructors (longjmp, a coroutine): they end where the last event before that is known");
-  count(quality.unmatched_ends, "ends of scopes were dropped: the scope began on another thread, or a scope around it had ended before");
+        "scopes were left without their destructors (longjmp, a coroutine); they end at the previous known event");
+  count(quality.unmatched_ends, "ends of scopes were dropped: the scope began on another thread, or an outer scope had ended");
   for (wrong_end_record const& each : quality.wrong_ends) {
     text += fmt::format("  {} times: {}\n", each.count, detail::one_line(each.what, detail::max_shown_reason));
   }
-  count(quality.unkept_records,
-        "scopes, GPU operations and other records were not kept: there were as many as records=N allows, and the figures miss them");
+  count(quality.unkept_records, "scopes, GPU operations and other records exceed records=N and are in no figure");
   count(quality.untraced_records,
-        "scopes, GPU operations and other records are in the figures, but not in the profile and in traces: there were more than records=N "
-        "allows");
-  count(
-      quality.rowless_scopes,
-      "scopes have no row of their own, as an index keeps growing or scopes are nested very deep: they are in the row without an index, or "
-      "in that of the scope around them");
+        "scopes, GPU operations and other records exceed records=N: they are in the figures, but not in the profile and in traces");
+  count(quality.rowless_scopes,
+        "scopes exceed the maximum number of paths (a growing index, or very deep nesting): they count in the unindexed row, or in the row "
+        "of the parent");
   count(quality.open_scopes,
         quality.snapshot ? "scopes were open and are not in the report" : "scopes were still open at the end and are not in the report");
-  count(quality.abandoned_steps, "steps were left by an exception, or by the end of the program, and are not measured");
+  count(quality.abandoned_steps, "steps were exited by an exception, or by the end of the program, and are excluded");
   count(quality.untimed_gpu_scopes, "GPU scopes could not be timed (stream capture, or no usable device)");
   count(quality.unread_gpu_times,
         "GPU times of scopes and steps could not be read, or were not complete at the end, and are not in the report");
@@ -112,32 +109,31 @@ inline std::string collectors_text(summary const& summary) {
   count(quality.invalid_operations, "GPU operations had no valid time and are not in the report");
   if (summary.gpu && summary.gpu->unattributed_operations > 0) {
     text += fmt::format(
-        "{} GPU operations ({} of them kernels; {:.3f} ms) were launched outside any scope; of {} the launch was not recorded\n",
+        "{} GPU operations ({} of them kernels; {:.3f} ms) were launched outside any scope; the launches of {} were not recorded\n",
         summary.gpu->unattributed_operations, summary.gpu->unattributed_kernels, summary.gpu->unattributed_time.count(),
         summary.gpu->unknown_launches);
   }
   if (summary.gpu) {
     count(summary.gpu->operations_of_unknown_graphs,
-          "operations of CUDA graphs whose capture was not seen (before kernels were collected, or in a child graph) are charged to what "
-          "launched them");
+          "operations of CUDA graphs whose capture was not seen (before kernels were collected, or in a child graph) are charged to the "
+          "scope that launched the graph");
   }
   for (allocator_summary const& each : summary.allocators) {
-    count(each.unknown_releases, ("releases were of memory of " + detail::one_line(each.source) +
-                                  " that was not seen to be given (before the session, or dropped)")
-                                     .c_str());
+    count(each.unknown_releases,
+          ("releases of " + detail::one_line(each.source) + " have no known allocation (before the session, or dropped)").c_str());
     count(each.reused_addresses,
-          ("times memory of " + detail::one_line(each.source) + " was given where some was live: its release was not seen").c_str());
+          ("allocations of " + detail::one_line(each.source) + " reused a live address: a release was not recorded").c_str());
   }
   count(quality.uncertain_operations,
-        "GPU operations may have run before or after the system clock was set back: their launch is not known");
+        "GPU operations may have run before or after the system clock was set back: their launches are unknown");
   if (quality.clock_changes > 0) text += detail::clock_change_text(quality);
   if (text.empty()) text = "nothing dropped, no scope left open\n";
   text += detail::collectors_text(summary);
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
-  text += fmt::format("own cost: {:.1f} ns per scope on this machine", ns_per_scope);
+  text += fmt::format("overhead: {:.1f} ns per scope", ns_per_scope);
   if (summary.steps.host.total.count() > 0.0) {
     double const share = ns_per_scope * static_cast<double>(summary.scopes_recorded) / (summary.steps.host.total.count() * 1e6);
-    text += fmt::format(", {} scopes: {:.3f} % of the measured steps' host time", summary.scopes_recorded, 100.0 * share);
+    text += fmt::format(" ({} scopes, {:.3f} % of step time)", summary.scopes_recorded, 100.0 * share);
   }
   return text +
          fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), detail::one_line(quality.clock)) +

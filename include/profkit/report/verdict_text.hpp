@@ -187,7 +187,7 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
   if (steps.gpu_verdict) text += detail::verdict_line("GPU (CUDA events)", *steps.gpu_verdict, steps.clocks);
   for (clock_summary const& each : steps.clocks) text += clock_words(each) + "\n";
   if (steps.clocks.empty())
-    text += fmt::format("GPU clocks: n/a ({}), so nothing is known of throttling\n",
+    text += fmt::format("GPU clocks: n/a ({}), so throttling is unknown\n",
                         detail::why_not_collected(summary, collector_kind::gpu_clocks, "not read after a measured step"));
   if (steps.stop) text += detail::stop_words(*steps.stop, steps.host.count, host_runs_ahead);
   return text;

@@ -52,7 +52,7 @@ inline std::vector<std::string> work_row(std::string scope, char const* role, wo
 
 inline std::vector<std::string> work_headings() {
   return {"scope",   "work", "precision", "time",    "time ms",    "GFLOP",       "GB",
-          "TFLOP/s", "GB/s", "FLOP/byte", "of roof", "limited by", "of measured", "of time said"};
+          "TFLOP/s", "GB/s", "FLOP/byte", "of roof", "limited by", "of measured", "of time declared"};
 }
 
 /// Such as "bf16 989.5, fp32 67 TFLOP/s and 4800 GB/s"; empty without rates.
@@ -102,7 +102,7 @@ inline std::string impossible_text(summary const& summary) {
   look_at(summary.adopted);
   if (count == 0) return {};
   return fmt::format(
-      "a share above 100 % cannot be: of {} ({} rows) the work is counted wrong, is of another precision, or did not come from memory\n",
+      "a share above 100 % is impossible: the work of {} ({} rows) is wrong, has another precision, or its data came from cache\n",
       one_line(first), count);
 }
 
@@ -122,7 +122,7 @@ inline std::string impossible_text(summary const& summary) {
 [[nodiscard]] inline table work_table(summary const& summary) {
   table result{detail::work_headings(), 4};
   for (scope_summary const& row : summary.scopes) {
-    if (row.work) result.add(detail::work_row(std::string(std::size_t{2} * row.depth, ' ') + row.name, "said", *row.work));
+    if (row.work) result.add(detail::work_row(std::string(std::size_t{2} * row.depth, ' ') + row.name, "declared", *row.work));
   }
   for (adopted_summary const& row : summary.adopted) {
     if (row.work) result.add(detail::work_row(std::string(std::size_t{2} * row.depth, ' ') + row.name, row.role.c_str(), *row.work));
@@ -134,17 +134,17 @@ inline std::string impossible_text(summary const& summary) {
 [[nodiscard]] inline table work_name_table(summary const& summary) {
   table result{detail::work_headings(), 4};
   for (scope_name_summary const& row : summary.names) {
-    if (row.work) result.add(detail::work_row(row.name, "said", *row.work));
+    if (row.work) result.add(detail::work_row(row.name, "declared", *row.work));
   }
   return result;
 }
 
 /// @brief The note below the tables of work.
 [[nodiscard]] inline std::string work_note(summary const& summary) {
-  return "GFLOP, GB: what the scopes and those inside said they have to do (profkit::work), in all measured steps; backward: what was done "
-         "for\n"
-         "them elsewhere. time: of all that is in the scopes, of which only \"of time said\" is in scopes that said what they do\n"
-         "of roof: the least time for the work, the longer of computing and moving at the rates below, over the time\n" +
+  return "GFLOP, GB: declared by the scopes and the scopes inside (profkit::work), in all measured steps; backward: work of adopting "
+         "scopes\n"
+         "time: of everything in the scopes; \"of time declared\" is the share in scopes that declare work\n"
+         "of roof: the shortest time for the work at the rates below (the longer of arithmetic and memory access), divided by the time\n" +
          detail::limits_text(summary.limits) + detail::impossible_text(summary);
 }
 
@@ -166,7 +166,7 @@ inline std::string impossible_text(summary const& summary) {
                         detail::format_figure(model.measured_peak_flops_per_second, 1e12));
   }
   if (model.utilization.value_or(0.0) > 1.0 || model.share_of_measured.value_or(0.0) > 1.0) {
-    text += "; more than 100 % cannot be: the count is wrong, or the precision is another";
+    text += "; more than 100 % is impossible: the count or the precision is wrong";
   }
   return text + "\n\n";
 }
