@@ -126,7 +126,7 @@ set_tests_properties(nsys nsys_capture PROPERTIES RESOURCE_LOCK nsys)
 
 # The script that compares kernels and ranges with Nsight Systems', on a small database made by hand.
 add_test(NAME nsys_parity COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/nsys/parity_test.py"
-                                  "${PROJECT_SOURCE_DIR}/scripts/nsys_parity.py")
+                                  "${CMAKE_CURRENT_SOURCE_DIR}/nsys/nsys_parity.py")
 set_tests_properties(nsys_parity PROPERTIES LABELS cpu TIMEOUT ${profkit_test_timeout})
 
 if(TARGET CUDA::cudart)
@@ -200,34 +200,8 @@ if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   endforeach()
 endif()
 
-if(TARGET CUDA::cudart AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
-  # For tests/gpu/beside_torch_profiler.py, which needs a GPU and PyTorch.
-  add_library(profkit_kernel_status MODULE gpu/kernel_status.cpp)
-  target_link_libraries(profkit_kernel_status PRIVATE profkit::cupti profkit::code profkit_warnings profkit_test_options)
-endif()
-
 include(${PROJECT_SOURCE_DIR}/cmake/enable_cuda.cmake)
-if(profkit_has_cuda)
-  # The same on a real device, where there is one; built everywhere, as host code of nvcc.
-  set(gpu_tests gpu/gpu_timers.test.cu gpu/gpu_kernels.test.cu gpu/gpu_graphs.test.cu gpu/gpu_some_steps.test.cu gpu/gpu_idle_causes.test.cu
-                gpu/gpu_run_ahead.test.cu)
-  if(CMAKE_UNITY_BUILD) # CMake compiles CUDA files together from 3.31 on only
-    list(TRANSFORM gpu_tests REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/\\1\"")
-    list(JOIN gpu_tests "\n" gpu_tests)
-    set(together "${CMAKE_CURRENT_BINARY_DIR}/gpu_tests.cu")
-    file(CONFIGURE OUTPUT "${together}" CONTENT "${gpu_tests}\n" @ONLY)
-    set(gpu_tests "${together}")
-  endif()
-  profkit_add_unit_tests(gpu SOURCES ${gpu_tests} LIBRARIES profkit::cupti)
-  profkit_add_test_program(NAME attribution_exact SOURCES gpu/attribution_exact.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
-  target_compile_features(profkit_gpu_tests PRIVATE cuda_std_17)
-  target_compile_features(profkit_attribution_exact PRIVATE cuda_std_17)
-  profkit_add_test_program(NAME kernels_in_journal SOURCES gpu/kernels_in_journal.cu LIBRARIES profkit::cupti LABELS gpu NO_CATCH)
-  target_compile_features(profkit_kernels_in_journal PRIVATE cuda_std_17)
-  # For scripts/lib/gpu_compare.py.
-  profkit_add_test_program(NAME slower_scope SOURCES gpu/slower_scope.cu LIBRARIES profkit::cupti NO_CATCH NO_TEST)
-  target_compile_features(profkit_slower_scope PRIVATE cuda_std_17)
-endif()
+add_subdirectory(gpu)
 
 # What the documentation shows is compiled.
 profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)

@@ -10,8 +10,8 @@ import re
 import shutil
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from gpu_programs import environment
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests/gpu"))
+from checks.programs import environment
 
 # The page, its title, and the results that it shows in their order: a folder of OUT_DIR and a file in it.
 PAGES = [

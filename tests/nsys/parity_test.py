@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/nsys_parity.py passes two runs that are equal and fails each way in which they can differ.
+"""nsys_parity.py passes two runs that are equal and fails each way in which they can differ.
 
 usage: parity_test.py NSYS_PARITY
 """

@@ -2,7 +2,7 @@
 """Memory by scope, work against the roof and the verdict of the steps, as the trainer's runs on a GPU have them."""
 import os
 
-from gpu_programs import Run, train
+from checks.programs import Run, train
 
 MIB = 1024 * 1024
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that scripts/gpu_check.py runs, and the table that it fills."""
+"""The programs that the checks run, and the rows of their table."""
 import collections
 import contextlib
 import datetime
@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # Where programs are, where results go, what there may be: Nsight Systems and a text to train on; and how many programs to kill.
 Place = collections.namedtuple("Place", "build out nsys text kills", defaults=[20])
@@ -60,9 +60,6 @@ class Checks:
         except FAILURES as failure:
             self.add(name, False, f"{failure.__class__.__name__}: {failure}")
 
-    def failed(self):
-        return any(state == "FAIL" for _, state, _ in self.rows)
-
 
 def text_of(*command, timeout=60):
     try:
@@ -72,13 +69,15 @@ def text_of(*command, timeout=60):
 
 
 def environment():
-    import torch
-
+    try:
+        import torch
+    except ImportError:
+        torch = None
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "gpu, driver": text_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
-        "CUDA": text_of("nvcc", "--version").splitlines()[-2].strip(),
-        "PyTorch": torch.__version__,
+        "CUDA": next((line for line in text_of("nvcc", "--version").splitlines() if "release" in line), "no nvcc").strip(),
+        "PyTorch": torch.__version__ if torch else "none",
         "compiler": text_of("c++", "--version").splitlines()[0],
     }
 

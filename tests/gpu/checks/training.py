@@ -1,26 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of scripts/gpu_check.sh, which builds the programs first. Exit code 1 if one fails."""
-import argparse
-import json
-import pathlib
+"""Checks of what the trainer computes and how fast: against PyTorch eager, in every precision, and where it does not fit."""
 import re
 import statistics
 import subprocess
-import sys
 import time
-import xml.etree.ElementTree
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
-from gpu_compare import check_compare
-from gpu_cost import check_cost
-from gpu_kernels import check_attribution, check_beside_nsys, check_journal, check_launch_cost, check_parity, check_recorded, check_torch_profiler, check_windows
-from gpu_long import check_long
-from gpu_memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
-from gpu_nsys import check_capture
-from gpu_programs import ROOT, Checks, Place, PyTorch, Run, environment, has_nsys, loop_ms, program_in, report_in, run_logged, step_ms, text_of, train
-from gpu_scopes import check_backward, check_budget, check_graph
-from gpu_trainer import check_attention_backends, check_memory, check_no_wait, check_sweep_memory
+from checks.programs import PyTorch, Run, loop_ms, program_in, report_in, step_ms, train
 
 FUSED, LIBTORCH = ["--optimizer", "fused_adamw"], ["--optimizer", "adamw"]
 # Which runs are timed against PyTorch eager, with which options of the trainer and of PyTorch, and over how many steps. Without options
@@ -46,28 +31,6 @@ WARMUP, STEPS = 5, 30
 PROFKIT = "kernels=off"
 TEXT_RUN = ["--size", "small", "--ctx", "256", "--batch", "32", "--mode", "train", "--precision", "bf16", "--attention", "sdpa",
             "--optimizer", "fused_adamw", "--lr", "3e-4", "--warmup", "10", "--steps", "790", "--seed", "1"]
-
-
-def check_gpu_tests(checks, place):
-    program = program_in(place.build, "profkit_gpu_tests")
-    result = place.out / "gpu_tests.xml"
-    done = subprocess.run([str(program), "--reporter", f"junit::out={result}", "--reporter", "console"], capture_output=True, text=True,
-                          check=False, timeout=120)
-    (place.out / "gpu_tests.log").write_text(done.stdout + done.stderr, encoding="utf-8")
-    suite = next(xml.etree.ElementTree.parse(result).getroot().iter("testsuite"))
-    count = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
-    passed = done.returncode == 0 and count["tests"] > 0 and count["skipped"] == 0
-    checks.add("GPU unit tests", passed, ", ".join(f"{number} {name}" for name, number in count.items()))
-
-
-def check_examples(checks, place):
-    """What the reports of the small CUDA examples have to say: 3 measured steps, of 2 kernels and of 3."""
-    for name, kernels, row in (("cuda_streams", 6, r"^ *stream_1 .*"), ("cuda_graph", 9, r"^ *layer_1 .*")):
-        printed = run_logged([program_in(place.build, f"example_{name}")], place.out / "examples.log", "warmup=1,steps=3,out=" + str(place.out / name))
-        report = report_in(place.out / name)
-        count = sum(each["count"] for each in report["kernels"])
-        found = re.search(row, printed[printed.find("GPU work by scope"):], re.MULTILINE)
-        checks.add(f"example {name}", count == kernels and found is not None, f"{count} kernels; {found[0].strip() if found else 'no such row: ' + row}")
 
 
 def check_speed(checks, place):
@@ -154,97 +117,3 @@ def check_text(checks, place):
     checks.add("held-out loss below 2.0 nats per byte", after < 2.0,
                f"{before:.3f} before, {after:.3f} after 800 steps of small, ctx 256, batch 32, bf16, in {time.monotonic() - begin:.0f} s"
                f" ({step_ms(report):.1f} ms a step)")
-
-
-def check_nsys(checks, place):
-    name = "Nsight Systems counts the same NVTX ranges"
-    if not has_nsys(place):
-        checks.add(name, None, "no nsys")
-        return
-    program = program_in(place.build, "profkit_nsys")
-    done = subprocess.run([sys.executable, str(ROOT / "tests/nsys/compare_ranges.py"), place.nsys, str(program)], capture_output=True, text=True,
-                          check=False, timeout=200)
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("ok", "FAIL"))]
-    total = sum(int(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("ok"))
-    if done.returncode != 0:
-        print(done.stdout + done.stderr)
-    checks.add(name, done.returncode == 0, f"{text_of(place.nsys, '--version')}: {len(lines)} names, {total} ranges")
-
-
-def write_results(checks, facts, out):
-    (out / "gpu_check.json").write_text(
-        json.dumps({"environment": facts, "checks": [dict(zip(("name", "state", "figures"), row)) for row in checks.rows]}, indent=2) + "\n",
-        encoding="utf-8")
-    lines = ["# GPU checks", "", "Command: `scripts/gpu_check.sh`. A step is timed between CUDA events, in milliseconds.", ""]
-    lines += [f"* {name}: {value}" for name, value in facts.items()]
-    lines += ["", "| check | result | figures |", "|---|---|---|"]
-    lines += [f"| {name} | {state} | {figures} |" for name, state, figures in checks.rows]
-    for tables in sorted((*out.glob("sync-*/tables.md"), *out.glob("text/tables.md"),
-                          *(path for path in out.glob("parity-*/tables.md") if not path.parent.name.endswith("-nsys")))):
-        lines += ["", f"## {tables.parent.name}", "", tables.read_text(encoding="utf-8").replace("## T", "### T").strip()]
-    (out / "gpu_check.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-# In the order in which they run: what is quick and says most comes first.
-CHECKS = {
-    "gpu_tests": check_gpu_tests,
-    "examples": check_examples,
-    "attribution": check_attribution,
-    "journal": check_journal,
-    "windows": check_windows,
-    "nsys": check_nsys,
-    "beside_nsys": check_beside_nsys,
-    "beside_torch_profiler": check_torch_profiler,
-    "parity": check_parity,
-    "capture": check_capture,
-    "recorded": check_recorded,
-    "no_wait": check_no_wait,
-    "attention_backends": check_attention_backends,
-    "memory": check_memory,
-    "sweep_memory": check_sweep_memory,
-    "memory_by_scope": check_memory_by_scope,
-    "memory_polled": check_memory_polled,
-    "work": check_work,
-    "verdict": check_verdict,
-    "budget": check_budget,
-    "backward": check_backward,
-    "graph": check_graph,
-    "compare": check_compare,
-    "launch_cost": check_launch_cost,
-    "cost": check_cost,
-    "sync": check_sync,
-    "precisions": check_precisions,
-    "out_of_memory": check_out_of_memory,
-    "text": check_text,
-    "speed": check_speed,
-    "long": check_long,
-}
-# These run only when they are named: they would make a run of all checks too long.
-ON_REQUEST = {"long"}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--text", type=pathlib.Path)
-    parser.add_argument("--nsys", default="nsys")
-    parser.add_argument("--only", nargs="+", choices=CHECKS, default=[name for name in CHECKS if name not in ON_REQUEST], metavar="CHECK",
-                        help=f"of {', '.join(CHECKS)}; without this, all but {', '.join(sorted(ON_REQUEST))}")
-    parser.add_argument("--kills", type=int, default=20, help="how many programs the check journal kills")
-    given = parser.parse_args()
-    checks, facts = Checks(), environment()
-    place = Place(given.build, given.out, given.nsys, given.text, given.kills)
-    for name, check in CHECKS.items():
-        if name not in given.only:
-            continue
-        with checks.failure_as_row(name.replace("_", " ")):
-            check(checks, place)
-        write_results(checks, facts, given.out)
-    print("\n| check | result | figures |\n|---|---|---|")
-    for row in checks.rows:
-        print("| " + " | ".join(row) + " |")
-    return 1 if checks.failed() else 0
-
-
-sys.exit(main())

@@ -4,7 +4,7 @@ import collections
 import itertools
 import json
 
-from gpu_programs import Run, program_in, run_logged, train
+from checks.programs import Run, program_in, run_logged, train
 
 SMALL = Run("small", 128, "train", "fp32")
 RUNS, WARMUP, STEPS = 20, 5, 30

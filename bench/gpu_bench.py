@@ -15,7 +15,8 @@ import subprocess
 import sys
 import time
 
-import gpu_programs
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/gpu"))
+from checks.programs import ROOT, environment, line_of_a_turn, program_in
 
 # A figure of a part over a reference, in each round; of each what it adds to its base, where it has one. At most the bar is wanted.
 Comparison = collections.namedtuple("Comparison", "name of base reference reference_base bar")
@@ -92,7 +93,7 @@ class Deadline:
 
 
 def program(build, name):
-    found = gpu_programs.program_in(build, name)
+    found = program_in(build, name)
     if found is None:
         raise RuntimeError(f"{name} was not built")
     return str(found)
@@ -156,7 +157,7 @@ class Turns:
         self.process.wait()
 
     def measure(self, timeout):
-        line = gpu_programs.line_of_a_turn(self.process, timeout)
+        line = line_of_a_turn(self.process, timeout)
         if line is None:
             raise RuntimeError(f"{self.shown}: it ended early, or took longer than {timeout:.0f} s")
         return json.loads(line)
@@ -165,7 +166,7 @@ class Turns:
 def rounds_of_step(build, facts):
     def rounds(deadline):
         executable = program(build, "step_cost")
-        benchmark = gpu_programs.ROOT / "examples/transformer_train/reference/benchmark.py"
+        benchmark = ROOT / "examples/transformer_train/reference/benchmark.py"
         commands = {name: [executable, profkit] for name, profkit in TRAINER.items()}
         commands |= {name: [sys.executable, str(benchmark), *STEP_OPTIONS, "--device", "cuda", "--turns", "--profiler", which]
                      for name, which in PYTORCH.items()}
@@ -248,7 +249,7 @@ class Results:
 
 def markdown(content):
     lines = ["# What profkit costs on a GPU", "",
-             "Command: `scripts/gpu_bench.sh`. Medians of rounds in which all variants of a table took turns; ratios are medians of the ratios",
+             "Command: `bench/gpu_bench.sh`. Medians of rounds in which all variants of a table took turns; ratios are medians of the ratios",
              "within each round.", ""]
     lines += [f"* {name}: {value}" for name, value in content["environment"].items()]
     rows = [(part, each) for part, found in content["parts"].items() for each in found["comparisons"]]
@@ -310,7 +311,7 @@ def main():
     given.out.mkdir(parents=True, exist_ok=True)
     results = Results(given.out)
     try:
-        results.environment = gpu_programs.environment()
+        results.environment = environment()
     except (ImportError, IndexError) as problem:
         results.environment = {"unknown": str(problem)}
     wanted = [name for name in COMPARISONS if name in given.only and name not in results.parts]

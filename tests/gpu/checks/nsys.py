@@ -15,7 +15,7 @@ import sys
 import time
 
 import nsys_parity
-from gpu_programs import FAILURES, ROOT, Run, has_nsys, program_in, report_in, text_of, train
+from checks.programs import FAILURES, ROOT, Run, has_nsys, program_in, report_in, text_of, train
 
 RUN = Run("small", 128, "train", "fp32")
 WARMUP, STEPS = 3, 5
@@ -243,9 +243,6 @@ def check_two_processes(checks, place, page, name):
 
 def check_any_program(checks, place, page, name):
     program = program_in(place.build, "profkit_nsys")
-    if program is None:
-        checks.add(name, None, "the program was not built")
-        return
     page.add("## Another program", "", "`tests/nsys/scopes_program.cpp` counts the scopes that it opens in measured steps, on several threads.")
     done = subprocess.run([sys.executable, str(ROOT / "tests/nsys/compare_ranges.py"), place.nsys, str(program), "--capture"],
                           capture_output=True, text=True, check=False, timeout=LIMIT_S)
@@ -347,7 +344,7 @@ PARTS = [
 def check_capture(checks, place):
     page = Page(place)
     page.add("# Under Nsight Systems and Nsight Compute", "",
-             "Commands as `scripts/gpu_check.py` ran them, without folders, and what they printed, shortened. How to use them:",
+             "Commands as `scripts/gpu_check.sh` ran them, without folders, and what they printed, shortened. How to use them:",
              "[`nsys.md`](../../nsys.md). No environment variable is set but `RANK` where it is shown.", "",
              f"* GPU, driver: {text_of('nvidia-smi', '--query-gpu=name,driver_version', '--format=csv,noheader')}",
              f"* {text_of(place.nsys, '--version') if has_nsys(place) else 'no Nsight Systems'}", "",

@@ -3,14 +3,13 @@
 import collections
 import itertools
 import json
-import math
 import re
 import sqlite3
 import subprocess
 import sys
 
 import nsys_parity
-from gpu_programs import ROOT, Run, has_nsys, program_in, report_of_profile, run_logged, text_of, train, train_under_nsys
+from checks.programs import ROOT, Run, has_nsys, report_of_profile, text_of, train, train_under_nsys
 
 PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
 PARITY_WARMUP, PARITY_STEPS = 3, 30
@@ -29,36 +28,6 @@ RECORDED_LIMITS = [*Run("tiny", 128, "train", "bf16").options(2, 4), "--attentio
 WINDOWS = [(Run("small", 128, "train", "fp32"), []), (Run("small", 256, "train", "bf16"), ["--attention", "sdpa", "--clip-grad", "1"]),
            (Run("small", 128, "train", "fp32"), ["--graph"])]
 WINDOWS_STEPS = 100
-# What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
-LAUNCH_COST_BAR = 1.1
-# The programs that tests/gpu/kernels_in_journal.cu kills do four kinds of work.
-KINDS_OF_KILLS = 4
-
-
-def check_attribution(checks, place):
-    name = "every operation is charged to its scope: a million launches, 4 threads, 8 streams"
-    program = program_in(place.build, "profkit_attribution_exact")
-    if program is None:
-        checks.add(name, None, "the program was not built")
-        return
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=200)
-    (place.out / "attribution.log").write_text(done.stdout + done.stderr, encoding="utf-8")
-    lines = [line for line in done.stdout.splitlines() if "matched" in line or "threads" in line or "figures" in line]
-    checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
-
-
-def check_journal(checks, place):
-    name = "kill -9 loses at most the last 100 ms of kernels and scopes, on a busy GPU"
-    program = program_in(place.build, "profkit_kernels_in_journal")
-    if program is None:
-        checks.add(name, None, "the program was not built")
-        return
-    of_each = math.ceil(place.kills / KINDS_OF_KILLS)
-    done = subprocess.run([str(program), str(of_each), str(place.out / "kernels_in.journal")], capture_output=True, text=True, check=False,
-                          timeout=100 + 20 * of_each)
-    (place.out / "journal.log").write_text(done.stdout + done.stderr, encoding="utf-8")
-    lines = [" ".join(line.split()) for line in done.stdout.splitlines() if "lost at most" in line]
-    checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
 
 
 def different(a, b, path=""):
@@ -94,24 +63,11 @@ def check_windows(checks, place):
     saved.unlink()
 
 
-def check_launch_cost(checks, place):
-    name = f"a launch costs at most {LAUNCH_COST_BAR} times what CUPTI kernel records add"
-    program = program_in(place.build, "profkit_launch_cost")
-    if program is None:
-        checks.add(name, None, "the program was not built")
-        return
-    table = run_logged([program, "11"], place.out / "launch_cost.log")
-    (place.out / "launch_cost.md").write_text(table, encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (-?\d+) \| (\S+) \|$", table, re.MULTILINE)
-    ratio = next(float(ratio) for what, _, _, ratio in rows if what == "profkit kernels")
-    checks.add(name, ratio <= LAUNCH_COST_BAR, "; ".join(f"{what}: {ns} ns (+{added}, {ratio} times)" for what, ns, added, ratio in rows))
-
-
 def compare(checks, run, place, nsys_folder, folder, has_head_start):
     """Without a head start, the times of single kernels and of scopes are shown and not judged."""
     what = "--head-start" if has_head_start else "as it is, names, counts, total time"
     title = f"{run.name}{', ' + ' '.join(HEAD_START) if has_head_start else ''}, {PARITY_WARMUP} warm-up steps, {PARITY_STEPS} measured"
-    done = subprocess.run([sys.executable, str(ROOT / "scripts/nsys_parity.py"), str(nsys_folder / "nsys.sqlite"), str(folder), title],
+    done = subprocess.run([sys.executable, str(ROOT / "tests/nsys/nsys_parity.py"), str(nsys_folder / "nsys.sqlite"), str(folder), title],
                           capture_output=True, text=True, check=False, timeout=200)
     lines = done.stdout.strip().splitlines()
     failed = [line for line in lines if line.endswith("| FAIL |")]
@@ -162,7 +118,7 @@ def check_parity(checks, place):
         return
     lines = ["# Parity with Nsight Systems", "",
              f"The same binary and arguments in two runs: one under {text_of(place.nsys, '--version')} with `-t cuda,nvtx` and `PROFKIT=kernels=off`,",
-             "one by itself with profkit's collector. Compared by `scripts/nsys_parity.py` over the measured steps; times in ms, of all of them.", "",
+             "one by itself with profkit's collector. Compared by `tests/nsys/nsys_parity.py` over the measured steps; times in ms, of all of them.", "",
              f"With `{' '.join(HEAD_START)}` the GPU waits before each forward until the host is ahead of it. Without, launching limits two of",
              "the three runs: the spans of their scopes hold the gaps between kernels, and Nsight Systems slows launching more than profkit does.", ""]
     (place.out / "nsys_parity.md").write_text("\n".join(lines) + "\n" + "\n".join(part.strip() + "\n" for part in parts), encoding="utf-8")
@@ -210,17 +166,6 @@ def seen_by_nsys(database, warmup):
     return {"kernels": {name: {"count": each.count, "total_ms": each.total} for name, each in sorted(kernels.items())},
             "range_instances": dict(sorted(collections.Counter(each.name for each in ranges if steps.hold(each.begin)).items())),
             "launched_in_range": {name: dict(sorted(counts.items())) for name, counts in sorted(charged.items())}}
-
-
-def check_torch_profiler(checks, place):
-    """The profiler of PyTorch keeps CUPTI once it was used: profkit says so, and leaves its results whole."""
-    libraries = list(place.build.rglob("libprofkit_kernel_status.so"))
-    if not libraries:
-        checks.add("beside the profiler of PyTorch", None, "the library was not built")
-        return
-    done = subprocess.run([sys.executable, str(ROOT / "tests/gpu/beside_torch_profiler.py"), str(libraries[0])], capture_output=True, text=True,
-                          check=False, timeout=120)
-    checks.add("beside the profiler of PyTorch", done.returncode == 0, done.stdout.strip() or done.stderr.strip()[-300:])
 
 
 def check_recorded(checks, place):

@@ -6,7 +6,7 @@ import statistics
 import subprocess
 
 import nsys_parity
-from gpu_programs import PyTorch, Run, has_nsys, loop_ms, program_in, run_logged, train, train_under_nsys
+from checks.programs import PyTorch, Run, has_nsys, loop_ms, program_in, run_logged, train, train_under_nsys
 
 SMALL = Run("small", 128, "train", "fp32")
 WARMUP, STEPS, ALTERNATIONS = 5, 30, 7

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmarks that need a GPU. Writes OUT_DIR/gpu_bench.json and gpu_bench.md, again after each round.
-#   usage: scripts/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all, without building; 170 unless told
+#   usage: bench/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all, without building; 170 unless told
 #   PARTS="NAME..."      only these: gpu_bench.py --help lists them
 #   ALSO_BUILD="NAME..." more targets, such as profkit_gpu_tests
 #   PYTHON=python3       an interpreter that has torch 2.11 with CUDA; without torch the whole step is left out
@@ -23,4 +23,4 @@ targets="profkit_launch_cost profkit_gpu_scope_cost"
 gpu_build "$out" $targets ${ALSO_BUILD:-} -- -k 0 || echo "not all was built; what there is, is measured"
 
 # shellcheck disable=SC2086
-exec "$python" -B "$root/scripts/lib/gpu_bench.py" --build "$build" --out "$out" --seconds "${2:-170}" ${PARTS:+--only $PARTS}
+exec "$python" -B "$root/bench/gpu_bench.py" --build "$build" --out "$out" --seconds "${2:-170}" ${PARTS:+--only $PARTS}

@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import time
 
-from gpu_cost import PYTORCH, TRAINER, Costs, judge_kernels, take_turns
-from gpu_programs import Run, program_in, report_in, report_of_profile, train
+from checks.cost import PYTORCH, TRAINER, Costs, judge_kernels, take_turns
+from checks.programs import Run, program_in, report_in, report_of_profile, train
 
 RUN, WARMUP = Run("small", 128, "train", "fp32"), 5
 SECONDS, FIRST_SECONDS = 180, 60

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-from gpu_programs import ROOT, Run, program_in, run_logged, train
+from checks.programs import ROOT, Run, program_in, run_logged, train
 
 WAITS = re.compile(r"synchronize|^cudaMemcpy(2D|3D)?$|^cuMemcpy(HtoD|DtoH)_v2$", re.IGNORECASE)
 BACKENDS = ("flash", "efficient", "cudnn", "math")

@@ -6,7 +6,7 @@ import contextlib
 import re
 import statistics
 
-from gpu_programs import PyTorch, Run, has_nsys, loop_ms, train, train_under_nsys
+from checks.programs import PyTorch, Run, has_nsys, loop_ms, train, train_under_nsys
 
 # With the steps of a run, and whether the third target is of this one.
 # Rounds, warm-up steps, measured steps, and whether what kernels add is judged by itself.
