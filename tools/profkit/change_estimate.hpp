@@ -18,7 +18,7 @@ namespace profkit_program {
 /// Degrees of freedom from which Student's distribution is taken as the normal one: its quantiles differ by less than 0.1 %.
 inline constexpr double known = 1e4;
 
-/// The x within which `share` of Student's distribution lies, also for many degrees of freedom.
+/// The quantile of Student's distribution for a two-sided share, also for many degrees of freedom.
 [[nodiscard]] inline double quantile(double share, double freedom) {
   if (freedom < known) return profkit::student_quantile(share, freedom);
   double low = 0.0;
@@ -52,7 +52,7 @@ class side_of_row {
   [[nodiscard]] double runs() const { return runs_; }
   /// Relative distance of each run from the mean of all.
   [[nodiscard]] std::vector<double> const& deviations() const { return deviations_; }
-  /// Variance of the mean that the steps within the runs explain.
+  /// Variance of the mean caused by the variation of steps within runs.
   [[nodiscard]] double within() const { return within_; }
   /// For the degrees of freedom of a sum of variances.
   [[nodiscard]] double within_squared_over_freedom() const { return within_squared_over_freedom_; }
@@ -65,14 +65,14 @@ class side_of_row {
   double within_squared_over_freedom_ = 0.0;
 };
 
-/// What is known about the spread between runs.
+/// The spread between runs, assumed and measured.
 struct run_noise {
-  double assumed = 0.0;       ///< variance between the runs of one side, as it is assumed
-  double variance = 0.0;      ///< the same, as the runs show it
+  double assumed = 0.0;       ///< assumed variance between the runs of one side
+  double variance = 0.0;      ///< measured variance between the runs of one side
   double freedom = 0.0;       ///< degrees of freedom of `variance`
-  double runs_freedom = 0.0;  ///< number of runs less 2; 0: one run a side, `variance` is not known
+  double runs_freedom = 0.0;  ///< number of runs minus 2; 0: one run per side, so `variance` is unknown
   double both = 2.0;          ///< a variance between runs times this is that of the ratio: 1/m + 1/n for m and n runs
-  double within = 0.0;        ///< variance of the ratio that the steps within the runs explain
+  double within = 0.0;        ///< variance of the ratio caused by the variation of steps within runs
   double within_squared_over_freedom = 0.0;
 
   /// Whether the runs spread more than the assumption allows, at 5 %.
@@ -86,12 +86,12 @@ struct run_noise {
   }
 };
 
-/// Half of the interval around the logarithm of a ratio that holds the truth with a probability of 1 - `error`.
+/// The half-width of the interval around the logarithm of a ratio that contains the true value with a probability of 1 - `error`.
 ///
-/// Two intervals around the same middle are made, and the narrower one is taken. The first rests on the assumed spread, and is wrong with a
-/// probability of `error` / (1 + f), f being the number of runs less 2. The second is Student's, of the spread that the runs show, and is
-/// wrong with the rest of `error`. Both hold with 1 - `error` (Bonferroni). So one run a side rests on the assumption alone, and with every
-/// further run it counts for less, without a jump. Where the runs refute the assumption, the first interval is dropped.
+/// Computes two intervals around the same middle and returns the narrower one. The first uses the assumed spread and is wrong with a
+/// probability of `error` / (1 + f), where f is the number of runs minus 2. The second is Student's interval from the measured spread and
+/// is wrong with the rest of `error`. Both hold with 1 - `error` (Bonferroni). One run per side relies on the assumption alone; its
+/// influence decreases smoothly with each further run. If the runs refute the assumption, the first interval is dropped.
 /// @param error above 0, below 1.
 [[nodiscard]] inline double half_width(run_noise const& noise, double error) {
   double const share = 1.0 / (1.0 + noise.runs_freedom);
@@ -108,7 +108,7 @@ struct run_noise {
   return std::min(result, t * std::sqrt(noise.variance * noise.both));
 }
 
-/// The difference of the means in units of the spread of single steps: Hedges' g. n/a where the steps do not vary.
+/// The difference of the means in units of the spread of single steps: Hedges' g. n/a if the steps do not vary.
 /// Source: L. V. Hedges, "Distribution theory for Glass's estimator of effect size and related estimators", Journal of Educational
 /// Statistics 6 (1981).
 [[nodiscard]] inline std::optional<double> hedges_g(std::vector<figures> const& a, std::vector<figures> const& b) {

@@ -45,9 +45,9 @@ class comparer {
   }
 
  private:
-  static constexpr double quantile_error = 0.01;  ///< relative, of those that a summary has
+  static constexpr double quantile_error = 0.01;  ///< relative error of the quantiles in a summary
 
-  /// Positions of the rows whose times are of one kind.
+  /// Positions of rows with times of one kind.
   using positions = std::vector<std::size_t>;
 
   [[nodiscard]] double floor_of(comparison_row const& row) const {
@@ -60,7 +60,7 @@ class comparer {
     return has_noise && input.is_in_a && input.is_in_b && std::max(input.row.a_ms, input.row.b_ms) > floor_of(input.row);
   }
 
-  /// All that needs no statistics of several rows.
+  /// The parts of a row that need no statistics of several rows.
   void describe(row_input& input) {
     comparison_row& row = input.row;
     row.a_ms = mean_of(input.a);
@@ -83,10 +83,10 @@ class comparer {
 
   [[nodiscard]] bool has_range(row_input const& input) const { return is_judged(input) && input.row.a_ms > 0.0 && input.row.b_ms > 0.0; }
 
-  /// What all rows of this kind share from run to run, and what each has alone: standard deviations.
+  /// Noise between runs as standard deviations: the part shared by all rows of this kind, and the part of each row.
   [[nodiscard]] std::pair<double, double> noise_of(bool is_gpu) const {
     if (is_gpu) return {options_.gpu_noise, options_.gpu_noise};
-    // A thread waits for a processor in a few long pieces, which fall into scopes by chance.
+    // A thread waits for a processor in a few long periods, which hit scopes by chance.
     double const waiting = result_.machine && !options_.is_host_noise_known ? result_.machine->max_waiting : 0.0;
     return {result_.host_noise, std::hypot(options_.host_noise, waiting)};
   }
@@ -94,12 +94,12 @@ class comparer {
   void judge_step() {
     if (inputs_.empty() || inputs_.front().row.kind != row_kind::step || !has_range(inputs_.front())) return;
     row_input& input = inputs_.front();
-    double const noise = result_.host_noise;  // on the GPU, too: the gaps between kernels are in it
+    double const noise = result_.host_noise;  // also for GPU times, which include gaps between kernels
     row_family const family{{{side_of_row{input.a}, side_of_row{input.b}, 0.0, true}}, noise * noise, machine()};
     judge(input.row, family, 0, family.change_alone(0, options_.error_rate));
   }
 
-  /// Rows whose times are of one kind: the means of scopes on the host, their quantiles, GPU times of scopes, kernels.
+  /// Rows with times of one kind: host means of scopes, their quantiles, GPU times of scopes, kernels.
   [[nodiscard]] static std::size_t family_of(comparison_row const& row) {
     if (row.kind == row_kind::kernel) return 2;
     if (row.figure.empty()) return row.is_gpu ? 1 : 0;
@@ -119,11 +119,11 @@ class comparer {
     }
   }
 
-  /// Half of the error rate is for what the rows share, and half for each of them.
+  /// Half of the error rate is for the shared part, half for the individual rows.
   void judge_family(positions const& rows, double families) {
     bool const is_gpu = inputs_[rows.front()].row.is_gpu;
     bool const is_quantile = !inputs_[rows.front()].row.figure.empty();
-    constexpr double unknown = 1e3;  // nothing is assumed of quantiles: their noise is that of the runs
+    constexpr double unknown = 1e3;  // no assumption for quantiles: only measured noise counts
     auto const [common, own] = is_quantile ? std::pair{unknown, unknown} : noise_of(is_gpu);
     row_family const family{family_rows(rows, own), common * common, is_gpu ? nullptr : machine()};
     log_range const machine = family.machine_range(0.5 * options_.error_rate / families);
@@ -137,7 +137,7 @@ class comparer {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       row_input const& input = inputs_[rows[i]];
       double const of_copies = options_.copy_noise * input.copies;
-      // Rows of scopes are in the order of the tree: what is inside a scope comes right after it.
+      // Rows of scopes are in tree order, so inner scopes follow directly.
       bool const has_parts =
           input.row.kind == row_kind::scope && i + 1 < rows.size() && is_inside(inputs_[rows[i + 1]].row.name, input.row.name);
       result.push_back(
@@ -199,12 +199,11 @@ class comparer {
 
 /// Compares the runs of two sides: the step, each scope and each kernel. Pure.
 ///
-/// FASTER, SLOWER: the change matters (margin, floor), and its range does not hold 0. A program compared with itself has the step FASTER or
-/// SLOWER in at most `error_rate` of comparisons, and any other row in at most `error_rate`, if the noise between runs is at most what is
-/// assumed; with several runs, whatever it is.
-/// SAME: the row's own 90 % interval lies within the margin: two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two
-/// one-sided tests procedure and the power approach", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987); or it takes less than the
-/// floor on both sides. UNSURE: neither. docs/compare.md says more.
+/// FASTER, SLOWER: the change is relevant (margin, floor), and its range excludes 0. If a program is compared with itself, the step is
+/// FASTER or SLOWER in at most `error_rate` of comparisons, and any other row in at most `error_rate`. This assumes that the noise between
+/// runs is at most the assumed noise; with several runs it holds for any noise. SAME: the 90 % interval of the row lies within the margin:
+/// two one-sided tests at 5 % (D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal of
+/// Pharmacokinetics and Biopharmaceutics 15, 1987); or the row is below the floor on both sides. UNSURE: neither. See docs/compare.md.
 /// @param a, b at least one run each, all with at least two steps, or all without; those given with `time_kind::gpu` have kernels.
 [[nodiscard]] inline comparison compare(std::vector<run_figures> const& a, std::vector<run_figures> const& b,
                                         compare_options const& options = {}) {

@@ -9,13 +9,13 @@ class App;
 
 namespace profkit_program {
 
-/// Runs what the command line chose.
+/// Runs the chosen command.
 /// @return the exit code.
 /// @throws profkit::error for bad input.
 using command = std::function<int()>;
 
 /// Adds `profkit compare`.
-/// @param chosen is set where that is what the command line says; outlives the parsing.
+/// @param chosen set if the command line selects this command; must outlive the parsing.
 void add_compare_command(CLI::App& app, command& chosen);
 
 }  // namespace profkit_program

@@ -35,13 +35,13 @@ inline double mean_of(std::vector<figures> const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Puts what the runs of both sides say about the step, each scope and each kernel side by side.
+/// Combines the figures of both sides for the step, each scope and each kernel.
 class compared_rows {
  public:
   compared_rows(std::vector<run_figures> const& a, std::vector<run_figures> const& b, compare_options const& options)
       : a_{a}, b_{b}, options_{options} {}
 
-  /// @param into gets the totals and notes.
+  /// @param into receives the totals and notes.
   [[nodiscard]] std::vector<row_input> make(comparison& into) {
     find_times(into);
     if (options_.scope.empty() && a_.front().has_steps) add_step(into);
@@ -68,7 +68,7 @@ class compared_rows {
       double sum = 0.0;
       for (run_figures const& run : side) {
         if (!of_gpu) sum += run.step.mean_ms;
-        // A kernel counts for the step whether a scope launched it or not.
+        // A kernel counts for the step, even if launched outside any scope.
         for (std::size_t i = 0; of_gpu && i < run.kernels->size(); ++i) sum += (*run.kernels)[i].gpu.mean_ms;
       }
       return sum / static_cast<double>(side.size());
@@ -135,7 +135,7 @@ class compared_rows {
     }
   }
 
-  /// @param of_runs all have it.
+  /// @param of_runs figures of runs that all have the row.
   void add_quantile(std::vector<scope_figures const*> const& of_runs, std::size_t which) {
     auto const is_known = [&](scope_figures const* each) { return each->quantiles_ms[which] > 0.0; };
     if (!std::all_of(of_runs.begin(), of_runs.end(), is_known)) return;
@@ -147,7 +147,7 @@ class compared_rows {
     inputs_.push_back(std::move(input));
   }
 
-  /// Whether a scope is in some runs of a side, and in others not. There the time of one of them is n/a, not 0.
+  /// Whether only some runs of a side have a scope. Its mean in the other runs is then n/a, not 0.
   [[nodiscard]] bool is_partial(std::vector<scope_figures const*> const& of_runs) const {
     auto const middle = of_runs.begin() + static_cast<std::ptrdiff_t>(a_.size());
     auto const is_mixed = [](auto begin, auto end) {
@@ -157,7 +157,7 @@ class compared_rows {
     return is_mixed(of_runs.begin(), middle) || is_mixed(middle, of_runs.end());
   }
 
-  /// In means of the runs of each side.
+  /// The mean over the runs of each side.
   void add_counts(std::vector<scope_figures const*> const& of_runs, comparison_row& row) const {
     for (std::size_t run = 0; run < of_runs.size(); ++run) {
       if (of_runs[run] == nullptr) continue;
@@ -180,7 +180,7 @@ class compared_rows {
     });
   }
 
-  /// What a run does not have took no time in it.
+  /// A row that a run does not have took no time in it.
   template <class Item, class FiguresOf>
   [[nodiscard]] row_input input_of(std::vector<Item const*> const& of_runs, row_kind kind, std::string const& name,
                                    FiguresOf figures_of) const {

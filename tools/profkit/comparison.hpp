@@ -20,53 +20,51 @@ enum class row_kind : std::uint8_t { step, scope, kernel };
 
 enum class time_kind : std::uint8_t { automatic, gpu, host };
 
-/// Noise is the standard deviation of a mean from run to run, as a share of it. It is assumed, and counts for less with each run: see
-/// `half_width`. It holds for what all rows have in common, and again for each row alone.
+/// Options of a comparison. Noise is the standard deviation of a mean between runs, relative to the mean. The assumed noise counts less
+/// with each run: see `half_width`. It applies to the part that all rows share, and again to each row.
 struct compare_options {
   double gpu_noise = 0.02;
-  double host_noise = 0.1;  ///< beyond what the probe says
-  double unknown_machine_noise =
-      0.3;  ///< instead of `host_noise`, of what all host times have in common, where the machine's speed is not known
-  bool is_host_noise_known = false;  ///< it is what this machine does, with or without a probe
-  double copy_noise = 0.3;           ///< of copies from and to the host
-  double margin = 0.02;              ///< a change of less does not matter
-  double floor = 0.00005;            ///< nor does one of less than this share of the step
-  double error_rate = 0.05;          ///< of wrong FASTER and SLOWER: of the step, and of all other rows together
+  double host_noise = 0.1;             ///< beyond the part explained by the probe
+  double unknown_machine_noise = 0.3;  ///< shared noise of host times instead of `host_noise` if the speed of the machine is unknown
+  bool is_host_noise_known = false;    ///< `host_noise` is known for this machine, with or without a probe
+  double copy_noise = 0.3;             ///< noise of copies from and to the host
+  double margin = 0.02;                ///< smaller changes are irrelevant
+  double floor = 0.00005;              ///< changes below this share of the step are irrelevant
+  double error_rate = 0.05;            ///< rate of wrong FASTER and SLOWER: for the step, and for all other rows together
   time_kind time = time_kind::automatic;
-  std::string scope;  ///< only scopes with this path, or inside it; empty: all, and kernels, and the step
+  std::string scope;  ///< only the scope with this path and the scopes inside; empty: all scopes, kernels and the step
 };
 
 struct comparison_row {
   row_kind kind = row_kind::step;
   std::string name;    ///< path of a scope, name of a kernel
-  std::string figure;  ///< what is compared of the scopes, such as "p95"; empty: the mean
+  std::string figure;  ///< the compared figure of scopes, such as "p95"; empty: the mean
   bool is_gpu = false;
   double a_ms = 0.0;  ///< per step
   double b_ms = 0.0;
-  double a_count = 0.0;  ///< scopes of a run, where times are of single scopes; 0: times are per step
+  double a_count = 0.0;  ///< scopes per run if times are of single scopes; 0: times are per step
   double b_count = 0.0;
-  std::optional<double> change;  ///< of A; n/a where there is nothing in A, like all that follows
-  std::optional<std::pair<double, double>>
-      range;                                     ///< where the program's change lies, right for all rows at once; see `row_family::change`
-  std::optional<std::pair<double, double>> own;  ///< 90 %, for this row alone; see `row_family::change_alone`
-  std::optional<double> spread;                  ///< standard deviation between runs of one side, as a share of the mean
-  std::optional<double> effect;                  ///< Hedges' g; see `hedges_g`
+  std::optional<double> change;                    ///< relative to A; n/a if A does not have the row, like the following members
+  std::optional<std::pair<double, double>> range;  ///< range of the program's change, valid for all rows at once; see `row_family::change`
+  std::optional<std::pair<double, double>> own;    ///< 90 % interval of this row alone; see `row_family::change_alone`
+  std::optional<double> spread;                    ///< standard deviation between runs of one side, as a share of the mean
+  std::optional<double> effect;                    ///< Hedges' g; see `hedges_g`
   verdict says = verdict::same;
 
-  /// How often a run has what the times are of.
+  /// The number of scopes per run, if times are of single scopes.
   [[nodiscard]] double occurrences() const { return a_count + b_count > 0.0 ? std::max(a_count, b_count) : 1.0; }
 };
 
 struct comparison {
   std::vector<comparison_row> rows;       ///< the step, scopes in the order of the tree, kernels
-  std::size_t judged = 0;                 ///< scopes and kernels that share the error rate: those that take more than the floor
-  std::size_t runs = 1;                   ///< of the side that has fewer
-  bool has_steps = true;                  ///< false: the rows are scopes, and times are of one of them
-  bool is_noise_measured = false;         ///< there are more than two runs
-  double host_noise = 0.0;                ///< that was assumed of what all host times have in common
-  std::optional<machine_change> machine;  ///< n/a where a run has no probe
+  std::size_t judged = 0;                 ///< number of scopes and kernels above the floor, which share the error rate
+  std::size_t runs = 1;                   ///< number of runs of the smaller side
+  bool has_steps = true;                  ///< false: times are of single scopes
+  bool is_noise_measured = false;         ///< true with more than two runs
+  double host_noise = 0.0;                ///< the assumed shared noise of host times
+  std::optional<machine_change> machine;  ///< n/a if a run has no probe
   double host_total_ms = 0.0;             ///< of the longer side: step time, or without steps the time of all outermost scopes
-  double gpu_total_ms = 0.0;              ///< GPU operations per step of the longer side; 0 where they are not compared
+  double gpu_total_ms = 0.0;              ///< GPU operations per step of the longer side; 0 if not compared
   std::vector<std::string> notes;
 
   [[nodiscard]] std::size_t count(verdict which) const {

@@ -24,7 +24,7 @@
 
 namespace profkit_program {
 
-/// What was compared: the two paths as they were given, and their runs.
+/// A line with the two paths as given, and their numbers of runs.
 struct compared_sides {
   std::string path_a;
   std::string path_b;
@@ -66,7 +66,7 @@ inline std::string percent_of(std::optional<std::pair<double, double>> const& ra
   return range ? percent_of(range->first) + " to " + percent_of(range->second) : profkit::detail::not_measured;
 }
 
-/// Kernels are templates whose names fill a screen.
+/// Shortens names of kernels, which are long templates.
 inline std::string shown_name(comparison_row const& row, bool as_markdown) {
   constexpr std::size_t longest = 72;
   if (as_markdown || row.name.size() <= longest) return row.name;
@@ -75,11 +75,11 @@ inline std::string shown_name(comparison_row const& row, bool as_markdown) {
   return row.name.substr(0, length) + "...";
 }
 
-inline profkit::table rows_of(comparison const& of, bool all, bool as_markdown) {
+inline profkit::table rows_of(comparison const& comparison, bool all, bool as_markdown) {
   std::vector<std::string> head{"verdict", "of", "name", "time", "A ms", "B ms", "change", "range", "effect"};
-  if (!of.has_steps) head.insert(head.end(), {"A count", "B count"});
+  if (!comparison.has_steps) head.insert(head.end(), {"A count", "B count"});
   profkit::table result{head, 4};
-  for (comparison_row const& row : of.rows) {
+  for (comparison_row const& row : comparison.rows) {
     bool const has_changed = row.says != verdict::same && row.says != verdict::unsure;
     if (!all && !has_changed && row.kind != row_kind::step) continue;
     std::vector<std::string> cells{name_of(row.says),
@@ -91,24 +91,24 @@ inline profkit::table rows_of(comparison const& of, bool all, bool as_markdown) 
                                    percent_of(row.change),
                                    percent_of(row.range),
                                    row.effect ? fmt::format("{:+.1f}", *row.effect) : profkit::detail::not_measured};
-    if (!of.has_steps) cells.insert(cells.end(), {fmt::format("{:.6g}", row.a_count), fmt::format("{:.6g}", row.b_count)});
+    if (!comparison.has_steps) cells.insert(cells.end(), {fmt::format("{:.6g}", row.a_count), fmt::format("{:.6g}", row.b_count)});
     result.add(std::move(cells));
   }
   return result;
 }
 
-inline std::string counts_of(comparison const& of) {
+inline std::string counts_of(comparison const& comparison) {
   std::size_t scopes = 0;
   std::size_t kernels = 0;
-  for (comparison_row const& row : of.rows) {
+  for (comparison_row const& row : comparison.rows) {
     scopes += row.kind == row_kind::scope && row.figure.empty() ? 1 : 0;
     kernels += row.kind == row_kind::kernel ? 1 : 0;
   }
-  std::string text = of.has_steps ? fmt::format("{} scopes, {} kernels; with the step:", scopes, kernels)
-                                  : fmt::format("{} scopes, {} rows, no steps:", scopes, of.rows.size());
+  std::string text = comparison.has_steps ? fmt::format("{} scopes, {} kernels; with the step:", scopes, kernels)
+                                          : fmt::format("{} scopes, {} rows, no steps:", scopes, comparison.rows.size());
   for (std::size_t i = 0; i < verdicts; ++i) {
     auto const says = static_cast<verdict>(i);
-    text += fmt::format("{} {} {}", i == 0 ? "" : ",", of.count(says), name_of(says));
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",", comparison.count(says), name_of(says));
   }
   return text;
 }
@@ -120,40 +120,41 @@ inline std::string side_line(char const* name, std::string const& path, std::vec
   return fmt::format("{}: {} ({} {}, {})", name, path, runs.size(), runs.size() == 1 ? "run" : "runs", measured);
 }
 
-/// A share as people write it: 0.005 -> "0.5 %".
+/// 0.005 -> "0.5 %".
 inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 100.0 * share); }
 
-inline std::string method_of(comparison const& of, compare_options const& options) {
+inline std::string method_of(comparison const& comparison, compare_options const& options) {
   std::string const assumed = fmt::format("{} of GPU times (--gpu-noise), {} of host times (--host-noise)",
-                                          plain_percent(options.gpu_noise), plain_percent(of.host_noise));
+                                          plain_percent(options.gpu_noise), plain_percent(comparison.host_noise));
   std::string const ranges =
-      of.has_steps
+      comparison.has_steps
           ? fmt::format("times are per step; ranges: the program's part of the change, {} for the step, and for all {} other rows at once",
-                        plain_percent(1.0 - options.error_rate), of.judged)
+                        plain_percent(1.0 - options.error_rate), comparison.judged)
           : fmt::format(
                 "times are the mean and quantiles of one scope; ranges: the program's part of the change, {} for all {} rows at once",
-                plain_percent(1.0 - options.error_rate), of.judged);
-  std::string const whole = of.has_steps ? "step" : "run";
+                plain_percent(1.0 - options.error_rate), comparison.judged);
+  std::string const whole = comparison.has_steps ? "step" : "run";
   return fmt::format("{}; SAME: within {} or {} of the {}; effect: Hedges' g, in spreads of single {}\n", ranges,
-                     plain_percent(options.margin), plain_percent(options.floor), whole, of.has_steps ? "steps" : "scopes") +
-         (of.is_noise_measured ? "noise between runs: estimated from the runs, with an assumption that counts for less with each run: "
-                               : "noise between runs: assumed, since one run a side does not show it: ") +
+                     plain_percent(options.margin), plain_percent(options.floor), whole, comparison.has_steps ? "steps" : "scopes") +
+         (comparison.is_noise_measured
+              ? "noise between runs: estimated from the runs, with an assumption that counts for less with each run: "
+              : "noise between runs: assumed, since one run a side does not show it: ") +
          assumed + "\n";
 }
 
-/// Which machine is faster, and what that leaves of the step's change. Empty where no host times are compared.
-inline std::string machine_text(comparison const& of) {
-  if (std::all_of(of.rows.begin(), of.rows.end(), [](comparison_row const& row) { return row.is_gpu; })) return {};
-  if (!of.machine) return "host speed: unknown, since a run has no probe (an older profkit, or no measured step)\n";
+/// States which machine is faster, and the change of the step without its part. Empty if no host times are compared.
+inline std::string machine_text(comparison const& comparison) {
+  if (std::all_of(comparison.rows.begin(), comparison.rows.end(), [](comparison_row const& row) { return row.is_gpu; })) return {};
+  if (!comparison.machine) return "host speed: unknown, since a run has no probe (an older profkit, or no measured step)\n";
   constexpr double equal = 0.02;
-  double const ratio = std::expm1(of.machine->log_ratio());
-  std::string const how = fmt::format("probe {}, waiting for a processor {}", percent_of(std::expm1(of.machine->probe)),
-                                      percent_of(std::expm1(of.machine->waiting)));
+  double const ratio = std::expm1(comparison.machine->log_ratio());
+  std::string const how = fmt::format("probe {}, waiting for a processor {}", percent_of(std::expm1(comparison.machine->probe)),
+                                      percent_of(std::expm1(comparison.machine->waiting)));
   if (std::abs(ratio) < equal) return "host speed: the machines are equally fast (" + how + ")\n";
   std::string text = ratio > 0.0
                          ? fmt::format("host speed: the machine of B is {:.1f} % slower ({})", 100.0 * ratio, how)
                          : fmt::format("host speed: the machine of B is faster, it takes {:.1f} % less time ({})", -100.0 * ratio, how);
-  comparison_row const& step = of.rows.front();
+  comparison_row const& step = comparison.rows.front();
   if (step.kind != row_kind::step || !step.change) return text + "\n";
   double const rest = (1.0 + *step.change) / (1.0 + ratio) - 1.0;
   bool const is_step_open = step.says == verdict::unsure || step.says == verdict::same;
@@ -163,51 +164,52 @@ inline std::string machine_text(comparison const& of) {
 
 }  // namespace detail
 
-/// Why `--fail-if-slower` fails or cannot be decided: some lines for stderr. Empty where it passes.
-[[nodiscard]] inline std::string decision_text(decision const& of, double limit, bool is_noise_measured) {
+/// The reasons why `--fail-if-slower` fails or is undecided, for stderr. Empty if it passes.
+[[nodiscard]] inline std::string decision_text(decision const& decision, double limit, bool is_noise_measured) {
   std::string text;
   auto const title = [](comparison_row const& row) {
     std::string const name = detail::shown_name(row, false) + (row.figure.empty() ? "" : " (" + row.figure + ")");
     return row.kind == row_kind::step ? name : std::string{detail::name_of(row.kind)} + " " + name;
   };
-  for (comparison_row const* const row : of.too_slow) {
+  for (comparison_row const* const row : decision.too_slow) {
     text += fmt::format("profkit compare: {} is slower by {} at least\n", title(*row),
                         row->range ? detail::plain_percent(row->range->first) : "any limit: A has none of it");
   }
-  if (of.says() != decision::outcome::undecided) return text;
+  if (decision.says() != decision::outcome::undecided) return text;
   text +=
       fmt::format("profkit compare: undecided: these runs do not show whether B is slower by {} or more\n", detail::plain_percent(limit));
   constexpr std::size_t max_shown = 5;
-  for (std::size_t i = 0; i < std::min(of.open.size(), max_shown); ++i) {
-    text += fmt::format("  {}: {}, 90 % interval {}\n", title(*of.open[i]), detail::percent_of(of.open[i]->change),
-                        detail::percent_of(of.open[i]->own));
+  for (std::size_t i = 0; i < std::min(decision.open.size(), max_shown); ++i) {
+    text += fmt::format("  {}: {}, 90 % interval {}\n", title(*decision.open[i]), detail::percent_of(decision.open[i]->change),
+                        detail::percent_of(decision.open[i]->own));
   }
-  if (of.open.size() > max_shown) text += fmt::format("  and {} more rows\n", of.open.size() - max_shown);
+  if (decision.open.size() > max_shown) text += fmt::format("  and {} more rows\n", decision.open.size() - max_shown);
   double spread = 0.0;
-  for (comparison_row const* const row : of.open) spread = std::max(spread, row->spread.value_or(0.0));
+  for (comparison_row const* const row : decision.open) spread = std::max(spread, row->spread.value_or(0.0));
   text += fmt::format("  estimate: {} runs a side would decide (runs differ by {:.1f} %, {}; power 80 %)\n",
-                      of.runs ? "about " + std::to_string(*of.runs) : "more than " + std::to_string(max_runs), 100.0 * spread,
+                      decision.runs ? "about " + std::to_string(*decision.runs) : "more than " + std::to_string(max_runs), 100.0 * spread,
                       is_noise_measured ? "as these runs show" : "which is assumed");
-  if (of.do_machines_differ) text += "  the machines differ by more than the limit: run A and B on one machine, in turns\n";
+  if (decision.do_machines_differ) text += "  the machines differ by more than the limit: run A and B on one machine, in turns\n";
   return text;
 }
 
-/// For a terminal, or as Markdown.
-/// @param all also what is SAME or UNSURE.
-[[nodiscard]] inline std::string comparison_text(comparison const& of, compared_sides const& sides, compare_options const& options,
+/// The comparison for a terminal, or as Markdown.
+/// @param all whether to include rows that are SAME or UNSURE.
+[[nodiscard]] inline std::string comparison_text(comparison const& comparison, compared_sides const& sides, compare_options const& options,
                                                  bool all, bool as_markdown) {
   char const* const end = as_markdown ? "\n\n" : "\n";
   std::string text = detail::side_line("A", sides.path_a, sides.a) + end + detail::side_line("B", sides.path_b, sides.b) + "\n\n";
-  profkit::table const rows = detail::rows_of(of, all, as_markdown);
+  profkit::table const rows = detail::rows_of(comparison, all, as_markdown);
   if (!rows.empty()) text += (as_markdown ? rows.to_markdown() : rows.to_text()) + "\n";
-  text += detail::counts_of(of) + end + detail::method_of(of, options) + (as_markdown ? "\n" : "") + detail::machine_text(of);
-  for (std::string const& note : of.notes) text += (as_markdown ? "\n" : "") + ("note: " + note) + "\n";
+  text += detail::counts_of(comparison) + end + detail::method_of(comparison, options) + (as_markdown ? "\n" : "") +
+          detail::machine_text(comparison);
+  for (std::string const& note : comparison.notes) text += (as_markdown ? "\n" : "") + ("note: " + note) + "\n";
   return text;
 }
 
-/// All rows, as JSON. What is n/a is null; changes are shares, not percent.
-/// @param decided null without a limit.
-[[nodiscard]] inline std::string comparison_json(comparison const& of, compared_sides const& sides, compare_options const& options,
+/// All rows as JSON. n/a is null; changes are fractions, not percent.
+/// @param decided null without `--fail-if-slower`.
+[[nodiscard]] inline std::string comparison_json(comparison const& comparison, compared_sides const& sides, compare_options const& options,
                                                  decision const* decided) {
   using profkit::detail::json_object;
   json_object document;
@@ -232,23 +234,23 @@ inline std::string machine_text(comparison const& of) {
   add(document, "failed", decided != nullptr ? std::optional{decided->says() == decision::outcome::fails} : std::nullopt);
   add(document, "outcome", decided != nullptr ? std::optional{detail::name_of(decided->says())} : std::nullopt);
   add(document, "runs_needed", decided != nullptr ? decided->runs : std::nullopt);
-  json_object& machine = document.object("machine", of.machine.has_value());
-  if (of.machine) {
-    add(machine, "change", std::expm1(of.machine->log_ratio()));
-    add(machine, "probe_change", std::expm1(of.machine->probe));
-    add(machine, "waiting_change", std::expm1(of.machine->waiting));
+  json_object& machine = document.object("machine", comparison.machine.has_value());
+  if (comparison.machine) {
+    add(machine, "change", std::expm1(comparison.machine->log_ratio()));
+    add(machine, "probe_change", std::expm1(comparison.machine->probe));
+    add(machine, "waiting_change", std::expm1(comparison.machine->waiting));
   }
-  add(document, "covers", of.has_steps ? "measured steps" : "session");
-  add(document, "noise", of.is_noise_measured ? "measured" : "assumed");
+  add(document, "covers", comparison.has_steps ? "measured steps" : "session");
+  add(document, "noise", comparison.is_noise_measured ? "measured" : "assumed");
   add(document, "gpu_noise", options.gpu_noise);
-  add(document, "host_noise", of.host_noise);
+  add(document, "host_noise", comparison.host_noise);
   add(document, "margin", options.margin);
   add(document, "floor", options.floor);
   for (std::size_t i = 0; i < verdicts; ++i) {
-    add(document.object("counts"), detail::name_of(static_cast<verdict>(i)), of.count(static_cast<verdict>(i)));
+    add(document.object("counts"), detail::name_of(static_cast<verdict>(i)), comparison.count(static_cast<verdict>(i)));
   }
   profkit::detail::json_list rows{document.depth() + 1};
-  for (comparison_row const& row : of.rows) {
+  for (comparison_row const& row : comparison.rows) {
     json_object to{document.depth() + 2};
     add(to, "verdict", detail::name_of(row.says));
     add(to, "of", detail::name_of(row.kind));
@@ -257,8 +259,8 @@ inline std::string machine_text(comparison const& of) {
     add(to, "figure", row.figure.empty() ? "mean" : row.figure.c_str());
     add(to, "a_ms", row.a_ms);
     add(to, "b_ms", row.b_ms);
-    add(to, "a_count", of.has_steps ? std::nullopt : std::optional{row.a_count});
-    add(to, "b_count", of.has_steps ? std::nullopt : std::optional{row.b_count});
+    add(to, "a_count", comparison.has_steps ? std::nullopt : std::optional{row.a_count});
+    add(to, "b_count", comparison.has_steps ? std::nullopt : std::optional{row.b_count});
     add(to, "change", row.change);
     range(to, "range", row.range);
     range(to, "own_90_percent_interval", row.own);
@@ -268,7 +270,7 @@ inline std::string machine_text(comparison const& of) {
     rows.add(to.text());
   }
   document.add("rows", std::move(rows).take());
-  list(document, "notes", of.notes, itself);
+  list(document, "notes", comparison.notes, itself);
   return document.text() + "\n";
 }
 

@@ -17,21 +17,21 @@ struct log_range {
   double high = 0.0;
 };
 
-/// How much slower the machine of B was than that of A, as the runs recorded it (`environment.host_speed`). Logarithms of ratios: 0 is
-/// "equally fast", above 0 "slower".
+/// How much slower the machine of B was than that of A, according to `environment.host_speed` of the runs. Logarithms of ratios: 0 means
+/// equally fast, above 0 slower.
 struct machine_change {
   double probe = 0.0;    ///< duration of the probe
   double waiting = 0.0;  ///< time that the step thread waited for a processor
   /// No run used a GPU, so waiting for a processor made the step longer by as much. A step that waits for a GPU may hide it.
   bool is_waiting_certain = false;
   double max_waiting = 0.0;                ///< largest waiting share of a run
-  std::vector<double> probe_deviations;    ///< of each run from the mean of its side: those of A, then those of B
-  std::vector<double> waiting_deviations;  ///< the same
+  std::vector<double> probe_deviations;    ///< distance of each run from the mean of its side: first A, then B
+  std::vector<double> waiting_deviations;  ///< the same for waiting
 
-  /// By how much a host time changes that follows the machine's speed fully.
+  /// The change of a host time that follows the speed of the machine fully.
   [[nodiscard]] double log_ratio() const { return probe + waiting; }
 
-  /// By how much a host time may change because of the machine: a time follows the probe fully, in part or not at all.
+  /// The possible change of a host time because of the machine: a time follows the probe fully, partly or not at all.
   [[nodiscard]] log_range effect() const {
     double const certain = is_waiting_certain ? waiting : 0.0;
     double const open = log_ratio() - certain;
@@ -41,7 +41,7 @@ struct machine_change {
 
 namespace detail {
 
-/// A thread that waits for a processor for a share w of its time takes 1 / (1 - w) times as long.
+/// If a thread waits for a processor for a share w of its time, its work takes 1 / (1 - w) times as long.
 inline double log_waiting(double share) { return -std::log(1.0 - std::clamp(share, 0.0, 0.98)); }
 
 /// Appends the distances from the mean. @return the mean.
@@ -54,7 +54,7 @@ inline double add_deviations(std::vector<double> const& values, std::vector<doub
 
 }  // namespace detail
 
-/// @return none if a run lacks the probe. Waiting counts where all runs have it.
+/// @return nothing if a run lacks the probe. Waiting counts if all runs have it.
 [[nodiscard]] inline std::optional<machine_change> find_machine_change(std::vector<run_figures> const& a,
                                                                        std::vector<run_figures> const& b) {
   bool has_waiting = true;

@@ -11,7 +11,7 @@
 
 namespace profkit_program::detail {
 
-/// Collects what runs say of things with keys, in the order of their first appearance; what only B has stands after what precedes it there.
+/// Matches items of runs by key, in the order of their first appearance. Items that only B has follow their predecessors in B.
 template <class Item, class KeyOf, class ListOf>
 class matched_items {
  public:
@@ -21,11 +21,11 @@ class matched_items {
     for (auto const* const side : {&a, &b}) {
       for (run_figures const& each : *side) add(each, run++);
     }
-    // Stable: what has the same place keeps the order in which it came.
+    // Stable: items with the same place keep their order.
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t x, std::size_t y) { return place_[x] < place_[y]; });
   }
 
-  /// Calls with the items of each run, null where it has none.
+  /// Calls a function with the items of each run; null if a run does not have the item.
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::size_t const which : order_) visit(items_[which]);

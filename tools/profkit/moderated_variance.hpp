@@ -8,10 +8,10 @@
 
 namespace profkit_program {
 
-/// What variances of many rows have in common: the scaled inverse chi-square distribution that they are drawn from.
+/// The common prior of the variances of many rows: a scaled inverse chi-square distribution.
 struct variance_prior {
   double variance = 0.0;
-  double freedom = 0.0;  ///< degrees of freedom that it is worth; 0: nothing is known, infinite: all rows have this variance
+  double freedom = 0.0;  ///< degrees of freedom of the prior; 0: no information, infinite: all rows have this variance
 };
 
 namespace detail {
@@ -27,7 +27,7 @@ inline double digamma(double x) noexcept {
   return result + std::log(x) - 0.5 / x - y * (1.0 / 12.0 - y * (1.0 / 120.0 - y / 252.0));
 }
 
-/// Its derivative. Source: DLMF 5.15.5 and 5.15.8.
+/// The second derivative of log gamma. Source: DLMF 5.15.5 and 5.15.8.
 inline double trigamma(double x) noexcept {
   double result = 0.0;
   while (x < 10.0) {
@@ -58,7 +58,7 @@ inline double inverse_trigamma(double y) noexcept {
 [[nodiscard]] inline variance_prior fit_variance_prior(std::vector<double> variances, double freedom) {
   auto const rows = static_cast<double>(variances.size());
   if (variances.size() < 3) return {};
-  // A variance of 0 has no logarithm; one that is far below the others comes of rounding.
+  // A variance of 0 has no logarithm; one far below the others results from rounding.
   auto const middle = variances.begin() + static_cast<std::ptrdiff_t>(variances.size() / 2);
   std::nth_element(variances.begin(), middle, variances.end());
   double const least = 1e-5 * *middle;
@@ -77,8 +77,8 @@ inline double inverse_trigamma(double y) noexcept {
   return {std::exp(mean + detail::digamma(half) - std::log(half)), 2.0 * half};
 }
 
-/// A row's own variance, drawn towards the prior: the posterior mean of Smyth (2004), section 5.
-/// @param max_freedom of all rows of the prior together: it is an estimate, too.
+/// The variance of a row, shrunk towards the prior: the posterior mean of Smyth (2004), section 5.
+/// @param max_freedom degrees of freedom of all rows of the prior together, because the prior is an estimate.
 [[nodiscard]] inline variance_prior moderate(double variance, double freedom, variance_prior const& prior, double max_freedom) {
   if (prior.freedom <= 0.0) return {variance, freedom};
   if (std::isinf(prior.freedom)) return {prior.variance, std::max(freedom, max_freedom)};

@@ -6,7 +6,7 @@
 namespace profkit_program {
 
 /// Adds `profkit report`.
-/// @param chosen is set where that is what the command line says; outlives the parsing.
+/// @param chosen set if the command line selects this command; must outlive the parsing.
 void add_report_command(CLI::App& app, command& chosen);
 
 }  // namespace profkit_program

@@ -22,8 +22,8 @@
 
 namespace profkit_program {
 
-/// Reads one report.json. What it does not have, or only in other words, stays n/a or 0.
-/// @throws profkit::error that names the file, and what is wrong with which field.
+/// Reads one report.json. Members that the document does not contain stay n/a or 0.
+/// @throws profkit::error that names the file and the wrong field.
 [[nodiscard]] inline profkit::summary read_report_json(std::filesystem::path const& file) {
   std::ifstream stream{file, std::ios::binary};
   if (!stream) throw profkit::error{file.string() + ": cannot be opened"};
@@ -49,7 +49,7 @@ namespace profkit_program {
 
 namespace detail {
 
-/// The file of a report's folder that is compared. report.json comes first: other versions of profkit read it, too.
+/// The file of a report folder that is compared: report.json if it exists, because all versions of profkit can read it.
 inline std::optional<std::filesystem::path> report_in(std::filesystem::path const& folder) {
   std::error_code ignored;
   for (char const* const name : {"report.json", "summary.profkit"}) {

@@ -13,12 +13,12 @@
 
 namespace profkit_program {
 
-/// A row of a family, as its runs have it.
+/// A row of a family with the figures of its runs.
 struct family_row {
   side_of_row a;
   side_of_row b;
-  double assumed = 0.0;  ///< variance between runs of one side that is the row's own, as it is assumed
-  bool is_part = true;   ///< it is no sum of others, and like most: it helps to estimate what the rows have in common
+  double assumed = 0.0;  ///< assumed variance of the row alone between runs of one side
+  bool is_part = true;   ///< not a sum of other rows, so it takes part in estimating the shared part
 
   [[nodiscard]] double log_ratio() const { return std::log(b.mean() / a.mean()); }
   [[nodiscard]] double both() const { return 1.0 / a.runs() + 1.0 / b.runs(); }
@@ -29,13 +29,13 @@ struct family_row {
   }
 };
 
-/// The rows whose times are of one kind, such as all kernels. A run is faster or slower than another in two ways: as a whole (clocks, a
-/// busy neighbour), and row by row. The median of the rows tells them apart, both for each run and for the change from A to B.
+/// The rows with times of one kind, such as all kernels. A run differs from another run in two ways: as a whole (clocks, a busy neighbour),
+/// and row by row. The median of the rows separates both, for each run and for the change from A to B.
 class row_family {
  public:
   /// @param rows at least one.
-  /// @param common variance between runs of one side that all rows share, as it is assumed.
-  /// @param machine where the machine's speed is known and counts for these rows; else null.
+  /// @param common assumed variance between runs of one side that all rows share.
+  /// @param machine null if the speed of the machine is unknown or irrelevant for these rows.
   row_family(std::vector<family_row> rows, double common, machine_change const* machine) : rows_{std::move(rows)} {
     if (machine != nullptr) machine_ = *machine;
     runs_freedom_ = rows_.front().a.runs() + rows_.front().b.runs() - 2.0;
@@ -53,19 +53,19 @@ class row_family {
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
 
-  /// What the machine alone may have done to all rows.
-  /// @param error probability that it did more.
+  /// The range of the change of all rows that the machine alone can have caused.
+  /// @param error probability of a larger effect.
   [[nodiscard]] log_range machine_range(double error) const {
     double const half = half_width(common_, error);
     log_range const seen = machine_.effect();
     return {seen.low - half, seen.high + half};
   }
 
-  /// The part of all changes that is certainly not the program's.
+  /// The part of all changes that the program certainly did not cause.
   [[nodiscard]] double certain_machine_change() const { return machine_.is_waiting_certain ? machine_.waiting : 0.0; }
 
-  /// Where the change of a row lies that the program made, if the machine did no more than most rows show.
-  /// @param machine as `machine_range` has it.
+  /// The range of the change of a row caused by the program, if the machine caused no more than the change of most rows.
+  /// @param machine the result of `machine_range`.
   [[nodiscard]] log_range change(std::size_t row, log_range const& machine, double error) const {
     double const shared = std::clamp(median_change_, machine.low, machine.high);
     double const certain = certain_machine_change();
@@ -74,7 +74,7 @@ class row_family {
     return {middle - std::max(certain, shared) - half, middle - std::min(certain, shared) + half};
   }
 
-  /// Where the change of a row lies that the program made, whatever other rows did.
+  /// The range of the change of a row caused by the program, independent of other rows.
   [[nodiscard]] log_range change_alone(std::size_t row, double error) const {
     run_noise together = own_[row];
     together.assumed += common_.assumed;
@@ -91,7 +91,7 @@ class row_family {
     return {middle - seen.high - half, middle - seen.low + half};
   }
 
-  /// Standard deviation of a row between runs of one side: as the runs show it, or as it is assumed.
+  /// Standard deviation of a row between runs of one side: measured, or assumed.
   [[nodiscard]] double spread(std::size_t row) const {
     bool const is_measured = runs_freedom_ > 0.0;
     return std::sqrt(is_measured ? own_[row].variance + common_.variance : own_[row].assumed + common_.assumed);
@@ -150,9 +150,9 @@ class row_family {
     set_common_variance(std::move(shared));
   }
 
-  /// The spread that the machine's speed does not explain. How much a time follows that speed, from not at all to fully, is fitted
-  /// (analysis of covariance with one slope). An unbounded slope would take one degree of freedom; this one takes half of one, with which
-  /// simulated error rates are as stated (bench/compare_power.cpp).
+  /// The spread that the speed of the machine does not explain. The slope between 0 (independent of the speed) and 1 is fitted (analysis of
+  /// covariance with one slope). An unbounded slope would take one degree of freedom; this one takes half, which gives the documented error
+  /// rates in simulations (bench/compare_power.cpp).
   void set_common_variance(std::vector<double> deviations) {
     std::vector<double> machine = machine_.probe_deviations;
     for (std::size_t run = 0; run < machine.size(); ++run) {
@@ -168,7 +168,7 @@ class row_family {
     common_.variance = product(deviations, deviations) / common_.freedom;
   }
 
-  /// @param all without what the rows share.
+  /// @param all variances without the shared part.
   void find_own(std::vector<std::vector<double>> const& all) {
     std::vector<double> variances;
     if (runs_freedom_ > 0.0) {
@@ -196,7 +196,7 @@ class row_family {
 
   std::vector<family_row> rows_;
   std::vector<std::size_t> parts_;  ///< positions of rows
-  machine_change machine_{};        ///< equally fast where it is not known
+  machine_change machine_{};        ///< equally fast if unknown
   double runs_freedom_ = 0.0;
   double median_change_ = 0.0;
   run_noise common_;

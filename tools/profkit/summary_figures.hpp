@@ -20,10 +20,10 @@
 
 namespace profkit_program::detail {
 
-/// Makes of the summary of one run what a comparison needs.
+/// Converts the summary of one run to the figures of a comparison.
 class summary_figures {
  public:
-  /// @param file where the summary is from, for errors.
+  /// @param file the source of the summary, for error messages.
   summary_figures(profkit::summary const& what, std::string file) : what_{what} { result_.file = std::move(file); }
 
   /// @throws profkit::error that names the file and the field that cannot be compared.
@@ -45,7 +45,7 @@ class summary_figures {
     fail(std::string{list} + "[" + std::to_string(row) + "].per_step is missing: the report was written by an older profkit");
   }
 
-  /// The geometric mean of both readings of the probe, or the first where the session did not end.
+  /// The geometric mean of both readings of the probe, or the first reading if the session did not end.
   void add_host_speed() {
     if (!what_.environment.host_speed) return;
     profkit::host_speed_record const& speed = *what_.environment.host_speed;
@@ -84,7 +84,7 @@ class summary_figures {
         if (row.per_step->host_copies) scope.host_copies_ms = row.per_step->host_copies->count();
       } else {
         if (row.depth == 0) result_.step.mean_ms += row.host.total.count();
-        if (row.host.count == 0 || !row.host.mean) continue;  // it was open all along
+        if (row.host.count == 0 || !row.host.mean) continue;  // open during the whole run
         scope.host = {row.host.count, row.host.mean->count(), ms(row.host.standard_deviation), 0.0};
         scope.count = row.host.count;
         scope.quantiles_ms = {ms(row.host.median), ms(row.host.p95), ms(row.host.p99)};
@@ -105,7 +105,7 @@ class summary_figures {
     }
   }
 
-  /// What was lost makes times too short.
+  /// Adds a doubt: lost records make times too short.
   void add_doubts() {
     profkit::quality_record const& quality = what_.quality;
     auto const lost = [&](std::uint64_t count, char const* name) {
@@ -116,7 +116,7 @@ class summary_figures {
     lost(quality.unkept_records, "unkept_records");
     auto const doubt = [&](std::string const& of, profkit::verdict_summary const& verdict) {
       if (verdict.verdict == profkit::step_verdict::stable || verdict.verdict == profkit::step_verdict::noisy)
-        return;  // the ranges hold that
+        return;  // covered by the ranges
       result_.doubts.push_back(of + ": " + profkit::verdict_name(verdict.verdict) + "; the report says why");
     };
     if (result_.has_steps) doubt("step time", what_.steps.host_verdict);
@@ -136,7 +136,7 @@ class summary_figures {
     for (profkit::milliseconds const each : samples) sum += each.count();
     double const mean = sum / count;
     double squares = 0.0;
-    double products = 0.0;  // of neighbours
+    double products = 0.0;  // of neighbouring samples
     double before = 0.0;
     for (profkit::milliseconds const each : samples) {
       double const difference = each.count() - mean;
@@ -148,7 +148,7 @@ class summary_figures {
     return {samples.size(), mean, deviation, squares > 0.0 ? std::clamp(products / squares, -1.0, 1.0) : 0.0};
   }
 
-  /// Two rows of one name are told apart by their order.
+  /// Distinguishes rows with the same name by their order.
   static std::string unique(std::set<std::string>& taken, std::string const& name) {
     std::string result = name;
     for (int i = 2; !taken.insert(result).second; ++i) result = name + " #" + std::to_string(i);

@@ -27,12 +27,12 @@
 
 namespace profkit_program::detail {
 
-/// A value of a document, with the place where it is, for errors.
+/// A value of a document, with its place for error messages.
 struct json_place {
   nlohmann::json const* value;
   std::string where;
 
-  /// The value of a key, if it is there and not null.
+  /// The value of a key, if it exists and is not null.
   [[nodiscard]] std::optional<json_place> find(std::string const& key) const {
     if (!value->is_object()) fail("is not an object");
     auto const found = value->find(key);
@@ -43,13 +43,13 @@ struct json_place {
   [[noreturn]] void fail(std::string const& what) const { throw profkit::error{where + (where.back() == ' ' ? "" : " ") + what}; }
 };
 
-/// Fills a summary from report.json by the description of a summary (`summary_fields.hpp`). What is null, or not there, stays n/a or 0. So
-/// does what report.json has in other words: reasons of clocks, what a verdict rests on beside its numbers.
+/// Fills a summary from report.json by the description of a summary (`summary_fields.hpp`). Members that are null, missing, or only in the
+/// document as words (reasons of clocks, reasons of verdicts) stay n/a or 0.
 class summary_json_reader {
  public:
   explicit summary_json_reader(json_place document) : document_{std::move(document)} {}
 
-  /// @throws profkit::error that names the place of a value which is not what it has to be.
+  /// @throws profkit::error that names the place of an invalid value.
   [[nodiscard]] profkit::summary read() const {
     profkit::summary result;
     read_members(result, document_, {});
@@ -60,7 +60,7 @@ class summary_json_reader {
  private:
   using naming = profkit::detail::json_naming;
 
-  /// @return whether any of them is there.
+  /// @return whether any of the members exists.
   template <class T>
   bool read_members(T& into, json_place const& object, naming const& names) const {
     bool is_any = false;
@@ -84,13 +84,13 @@ class summary_json_reader {
     if (place && key) place = place->find(*key);
     if (!place || !key) return false;
     read_value(into, *place, *key);
-    return !place->value->is_array() || !place->value->empty();  // lists are there where nothing was measured, too
+    return !place->value->is_array() || !place->value->empty();  // lists exist even if nothing was measured
   }
 
   template <class T>
   bool read_flat(T& into, json_place const& object, naming const& names) const {
     if constexpr (profkit::detail::is_described<T>) return read_members(into, object, names);
-    return false;  // no name of such a member ends with a star
+    return false;  // names of such members never end with a star
   }
   template <class T>
   bool read_flat(std::optional<T>& into, json_place const& object, naming const& names) const {
@@ -153,7 +153,7 @@ class summary_json_reader {
       read_value(into.emplace_back(), {&(*from.value)[i], from.where + "[" + std::to_string(i) + "]"}, key);
     }
   }
-  /// By source and quantity.
+  /// Memory by source and quantity.
   void read_value(std::vector<profkit::memory_summary>& into, json_place const& from, std::string const& key) const {
     if (!from.value->is_object()) from.fail("is not an object");
     for (auto const& [source, quantities] : from.value->items()) {
@@ -169,7 +169,7 @@ class summary_json_reader {
   void read_value(std::array<profkit::milliseconds, profkit::idle_causes>& into, json_place const& from, std::string const&) const {
     read_flat(into, from, {});
   }
-  /// By precision.
+  /// Rates by precision.
   void read_value(std::array<std::optional<double>, profkit::precision_count>& into, json_place const& from, std::string const& key) const {
     for (std::size_t i = 1; i < into.size(); ++i) {
       if (auto const place = from.find(profkit::precision_names[i])) read_value(into[i], *place, key);
@@ -212,7 +212,7 @@ class summary_json_reader {
   static profkit::work_bound named(std::string const& name, profkit::work_bound) {
     return name == "memory" ? profkit::work_bound::memory : profkit::work_bound::compute;
   }
-  /// Of what report.json has no names for.
+  /// Members that have no names in report.json.
   template <class Enum>
   static Enum named(std::string const&, Enum is) {
     return is;

@@ -17,7 +17,7 @@ VIEWER_OPCODES = set("""APPEND APPENDS BINFLOAT BINGET BININT BININT1 BININT2 BI
     LONG1 LONG_BINGET LONG_BINPUT MARK MEMOIZE NEWFALSE NEWTRUE NONE PROTO SETITEM SETITEMS SHORT_BINUNICODE STOP TUPLE TUPLE1 TUPLE2
     TUPLE3""".split())
 # It passes the elements of a list as arguments of one call, of which Safari takes 65,536; other browsers take more.
-MOST_ELEMENTS = 65_536
+MAX_ELEMENTS = 65_536
 
 SEGMENT = {"device": int, "address": int, "total_size": int, "allocated_size": int, "active_size": int, "requested_size": int, "stream": int,
            "segment_type": str, "is_expandable": bool, "frames": list, "blocks": list}
@@ -156,7 +156,7 @@ def check(snapshot):
     peak = 0
     for device, trace in enumerate(traces):
         require(isinstance(trace, list), f"trace {device} is not a list")
-        require(len(trace) <= MOST_ELEMENTS, f"trace {device} has {len(trace)} events, the viewer takes {MOST_ELEMENTS}")
+        require(len(trace) <= MAX_ELEMENTS, f"trace {device} has {len(trace)} events, the viewer takes {MAX_ELEMENTS}")
         live, pending, of_device = check_trace(trace, f"trace {device}")
         for state, blocks in (("active_allocated", live), ("active_pending_free", pending)):
             for address, size in blocks.items():
