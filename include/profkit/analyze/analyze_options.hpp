@@ -5,7 +5,7 @@
 
 namespace profkit {
 
-/// What a program may want otherwise in an analysis.
+/// @brief Options of an analysis.
 struct analyze_options {
   kernel_class_rules kernel_classes = default_kernel_classes();
 };

@@ -10,8 +10,7 @@
 
 namespace profkit::detail {
 
-/// Refuses a summary from a file on whose members tables could not rely: positions outside its lists, and figures that are known together
-/// and of which one is missing.
+/// Validates a summary from a file: positions must lie in their lists, and figures that are known together must all be present.
 class summary_check {
  public:
   /// @throws profkit::error that says what is wrong.
@@ -32,7 +31,7 @@ class summary_check {
     scope_summary const& row = read.scopes[position];
     require(!row.parent || *row.parent < position, "a scope comes before its parent");
     std::uint32_t const depth = row.parent ? read.scopes[*row.parent].depth + 1 : 0;
-    // The text of a path is longer than it is deep, so no text is much longer than the file.
+    // A path is longer than its depth, so no text is much longer than the file.
     require(row.depth == depth && depth <= row.path.size(), "a scope has another depth than its place in the tree");
     require(row.memory.empty() || row.memory.size() == read.allocators.size(), "a scope has memory of other allocators");
   }

@@ -12,7 +12,7 @@
 
 namespace profkit {
 
-/// @brief A stretch of a session whose figures can be computed without the rest of it, and added to those of other stretches.
+/// @brief A stretch of a session whose figures can be computed without the rest of the session, and added to those of other stretches.
 ///
 /// A window owns a stretch of time. Its own records are those whose moment lies in the stretch:
 ///
@@ -20,53 +20,51 @@ namespace profkit {
 /// |---|---|
 /// | step, GPU scope, work | its beginning |
 /// | scope | its beginning; in a session without steps its end |
-/// | GPU operation | its launch (the middle of the launching call; its own beginning where the call was not recorded) |
+/// | GPU operation | its launch: the middle of the launching call, or without a recorded call its own beginning |
 /// | API call | its middle |
 /// | GPU time of a step, reading of memory or clocks | that of its step |
 /// | counter, allocation | its time |
 ///
 /// A border between windows lies in no step. In a session without steps it may lie anywhere.
 ///
-/// What adds up by moments (idle time and the budget) is that of the stretch itself: of the operations and the calls of all windows, what
-/// lies in it.
+/// Figures that belong to moments (idle time and the budget) cover the stretch itself, with the operations and calls of all windows that
+/// lie in it.
 ///
-/// Beside its own records a window has those of other stretches on which its figures depend. A record that is in several windows is
-/// counted in the one that owns it.
+/// A window also has the records of other stretches that its figures depend on. A record in several windows counts in the window that owns
+/// it.
 ///
-/// * Scopes, API calls and operations of which a part lies in the stretch, or which end when it begins, and operations that run at the same
-///   time as its own; with the calls that launched these operations, the scopes of these calls, and the steps in which calls and scopes
+/// * Scopes, API calls and operations that overlap the stretch or end when it begins, and operations that run at the same time as its own;
+/// with the calls that launched these operations, the scopes of these calls, and the steps in which calls and scopes
 ///   began.
-/// * The steps that end less than 17 ns before the stretch. Levels that are read at the end of a step may have a time up to 16 ns later.
-/// * The operation that begins next after the stretch, with its launching call. What ends an idle stretch tells whose doing it was.
-/// * The launching calls of each thread that come directly before and after the stretch. A thread is launching between two calls that
-///   follow each other closely.
-/// * Scopes that are still open when the window is made. Their ends are `timestamp::max()`; on each thread, inner ones come before those
-///   around them.
-/// * The state of the allocators when it begins (`memory`).
+/// * Steps that end less than 17 ns before the stretch. Readings of usage at the end of a step may have a time up to 16 ns later.
+/// * The next operation after the stretch, with its launching call, because a gap is attributed to the operation that ends it.
+/// * The launching calls of each thread directly before and after the stretch, because the time between two close calls is launch-bound.
+/// * Scopes that are open when the window is created. Their ends are `timestamp::max()`; on each thread, inner scopes come before outer
+/// ones.
+/// * The state of the allocators at its beginning (`memory`).
 ///
-/// All operations that were launched in the stretch have arrived, and all that begin before its own are complete: these decide when the
-/// devices did the work of its steps. The tables (paths, threads, names, allocators) are whole, or the
-/// beginning of the session's tables that its records refer to; positions do not change from window to window. What a profile has once
-/// (environment, collectors, quality) is as it was at the end of the stretch.
+/// All operations launched in the stretch have arrived, and all operations that begin before them are complete, because both determine when
+/// the devices did the work of its steps. The tables (paths, threads, names, allocators) are complete, or the beginning of the session's
+/// tables that its records refer to; positions are equal in all windows. Single values (environment, collectors, quality) are those at the
+/// end of the stretch.
 struct window_frame {
-  interval own;  ///< its end is not in it
+  interval own;  ///< the stretch, without its end
 
-  bool has_steps = false;  ///< a step was made in the session, in this stretch or before or after it
+  bool has_steps = false;  ///< the session has a step, in this stretch or elsewhere
 
-  std::optional<std::uint32_t> steps_thread;  ///< that ran the steps, as a position in `profile::threads`; the same in all windows
+  std::optional<std::uint32_t> steps_thread;  ///< position of the step thread in `profile::threads`; the same in all windows
 
-  /// When the devices did the work of its own steps in which kernels were collected; positions are those in `records`. They depend on when
-  /// all earlier work was complete, and on later operations that begin before that. Whoever cuts a session knows both; a window does not
-  /// have to hold them.
+  /// The GPU periods of its own steps with kernels collected; positions refer to `records`. They depend on the completion of earlier work
+  /// and on later operations that begin before it. The caller that cuts the session knows both; a window need not contain them.
   detail::gpu_step_windows gpu_steps;
 
-  /// What lies in the stretch of the devices' windows of all measured steps, its own and earlier ones. Disjoint, in the order of time.
+  /// The parts of the GPU periods of all measured steps that lie in the stretch. Disjoint, in time order.
   std::vector<interval> gpu_wall;
 
-  detail::memory_before memory;  ///< when the stretch begins
+  detail::memory_before memory;  ///< at the beginning of the stretch
 };
 
-/// @brief A window with the records that it has.
+/// @brief A window with its records.
 struct window {
   profile records;
   window_frame frame;

@@ -21,11 +21,11 @@ namespace profkit {
 
 namespace detail {
 
-/// By path: whether it, or a path around it, has the name or is the path that is asked for.
+/// For each path: whether the path or a parent has the given name or is the given path.
 inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std::string_view scope) {
   std::vector<bool> result(paths.size());
   std::vector<std::string> whole(paths.size());
-  for (std::size_t i = 0; i < paths.size(); ++i) {  // a parent stands before its children
+  for (std::size_t i = 0; i < paths.size(); ++i) {  // parents precede their children
     std::string const name = shown_name(paths[i]);
     bool const has_parent = paths[i].parent != path_record::no_parent;
     whole[i] = has_parent ? whole[paths[i].parent] + "/" + name : name;
@@ -34,7 +34,7 @@ inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std
   return result;
 }
 
-/// @param is_wanted takes the position of a path, or `attribution::none` for what was launched outside any scope.
+/// @param is_wanted called with the position of a path, or `attribution::none` for launches outside any scope.
 template <class IsWanted>
 std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_options const& with, IsWanted is_wanted) {
   attribution const launched = attribute(of);
@@ -50,22 +50,22 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
 
 }  // namespace detail
 
-/// The kernels that were launched in some scopes or in scopes inside them, over the measured steps in which kernels were collected: by
-/// total time, longest first. Each kernel counts once, also where a scope lies in another of its name. Shares are of the time of these
-/// kernels.
-/// Takes as long as `analyze`. Without kernels, collected or launched, there are no rows.
+/// @brief The kernels launched in some scopes or inside them, over the measured steps with kernels collected.
+///
+/// Each execution counts once, even if a scope lies in another scope of its name. Shares refer to the time of these kernels. Takes as long
+/// as `analyze`. Thread-safe.
 /// @param of what was recorded.
 /// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
 ///   "step/forward".
-/// @param with the classes of kernels.
+/// @param with the rules for kernel classes.
+/// @return rows by total time, longest first; empty without kernels.
 [[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& of, std::string_view scope,
                                                                   analyze_options const& with = {}) {
   std::vector<bool> const is_inside = detail::paths_inside(of.paths, scope);
   return detail::kernels_launched_in(of, with, [&](std::uint32_t path) { return path != attribution::none && is_inside[path]; });
 }
 
-/// The same for kernels that were launched outside any scope of the launching thread, such as by the threads of autograd, or whose
-/// launch was not recorded.
+/// @brief The kernels launched outside any scope of the launching thread, for example by autograd threads, or without a recorded launch.
 [[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& of, analyze_options const& with = {}) {
   return detail::kernels_launched_in(of, with, [](std::uint32_t path) { return path == attribution::none; });
 }

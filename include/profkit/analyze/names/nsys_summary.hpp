@@ -18,23 +18,23 @@
 
 namespace profkit {
 
-/// The figures of the summaries of `nsys stats`, in their order, over the measured steps; all but `ranges` over those of them in which
-/// kernels were collected. Scopes are its ranges.
-/// Source: the report scripts of Nsight Systems 2025.3.1, named behind each list.
+/// @brief The figures of the summaries of `nsys stats`, in the same order. `ranges` covers the measured steps; all others cover the
+/// measured steps with kernels collected. Scopes are its ranges. Source: the report scripts of Nsight Systems 2025.3.1, named after each
+/// list.
 struct nsys_summary {
   std::uint64_t process_id = 0;
   std::vector<nsys_row> ranges;                      ///< nanoseconds; nvtx_pushpop_sum
   std::optional<std::vector<nsys_row>> api;          ///< nanoseconds, n/a unless all API calls were collected; cuda_api_sum
   std::vector<nsys_row> kernels;                     ///< nanoseconds; cuda_gpu_kern_sum
-  std::vector<nsys_row> memory_times;                ///< nanoseconds, of copies and memsets; cuda_gpu_mem_time_sum
-  std::vector<nsys_row> memory_sizes;                ///< bytes, of the same; cuda_gpu_mem_size_sum
+  std::vector<nsys_row> memory_times;                ///< nanoseconds of copies and memsets; cuda_gpu_mem_time_sum
+  std::vector<nsys_row> memory_sizes;                ///< bytes of copies and memsets; cuda_gpu_mem_size_sum
   std::vector<nsys_projection_row> projections;      ///< nvtx_gpu_proj_sum
   std::vector<nsys_range_kernel_row> range_kernels;  ///< nvtx_kern_sum
 };
 
 namespace detail {
 
-/// Without the version of the function, where that has four digits: "cudaLaunchKernel_v7000".
+/// Removes a version of four digits: "cudaLaunchKernel_v7000" -> "cudaLaunchKernel".
 inline std::string nsys_api_name(std::string const& name) {
   return name.size() >= 6 && name.compare(name.size() - 6, 2, "_v") == 0 ? name.substr(0, name.size() - 6) : name;
 }
@@ -51,9 +51,11 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
 
 }  // namespace detail
 
-/// Takes time in proportion to the records and their nesting, n log n if they are out of order.
+/// @brief Computes the summaries of `nsys stats`. Takes time proportional to the records and their nesting (n log n if they are out of
+/// order).
 /// @param of what was recorded.
 /// @param launched `attribute(of)`.
+/// @return the figures.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of, attribution const& launched) {
   detail::measured_time const all{of};
   detail::measured_time const when = detail::measured_time::with_kernels(of);
@@ -82,7 +84,7 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
   result.ranges = std::move(ranges).rows();
   if (of.has_all_api_calls) result.api = detail::nsys_api(of, when);
   result.kernels = std::move(kernels).rows();
-  // Only there do fewer instances come first among equal totals.
+  // Only this summary sorts equal totals by fewer instances first.
   std::stable_sort(result.kernels.begin(), result.kernels.end(), [](nsys_row const& a, nsys_row const& b) {
     return a.samples.total != b.samples.total ? a.samples.total > b.samples.total : a.samples.count < b.samples.count;
   });
@@ -93,7 +95,7 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
   return result;
 }
 
-/// The same, with its own attribution.
+/// @brief Computes the summaries of `nsys stats`; computes the attribution.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of) { return summarize_like_nsys(of, attribute(of)); }
 
 }  // namespace profkit

@@ -17,25 +17,27 @@
 
 namespace profkit {
 
-/// What the means of groups of steps do not show.
+/// @brief Figures of single steps if the series contains means of groups.
 struct grouped_steps {
-  std::uint64_t warmup = 0;    ///< steps
-  std::uint64_t measured = 0;  ///< steps
-  double mean = 0.0;           ///< of the measured steps, in milliseconds
-  double deviation = 0.0;      ///< of a measured step
+  std::uint64_t warmup = 0;    ///< number of warm-up steps
+  std::uint64_t measured = 0;  ///< number of measured steps
+  double mean = 0.0;           ///< mean of the measured steps, in milliseconds
+  double deviation = 0.0;      ///< standard deviation of a measured step, in milliseconds
   std::vector<double> sample;  ///< times of measured steps, chosen at random, in milliseconds
 };
 
-/// The times of steps in the order in which they were made, warm-up first.
+/// @brief Step times in order, warm-up first.
 struct timed_steps {
-  std::vector<double> ms;
+  std::vector<double> ms;            ///< in milliseconds
   std::vector<std::uint64_t> steps;  ///< `step_record::index` of each
-  std::size_t warmup = 0;            ///< how many of them are warm-up
-  /// n/a: each is one step. Else each is the mean of neighbouring steps, as many in each but for a few, and `steps` has the first of them.
+  std::size_t warmup = 0;            ///< number of warm-up steps among them
+  /// n/a: each value is one step. Otherwise each value is the mean of a group of neighbouring steps, and `steps` has the first step of each
+  /// group.
   std::optional<grouped_steps> groups{};
 
+  /// @brief Appends a step.
   /// @param step `step_record::index`.
-  /// @param is_warmup all such steps come first.
+  /// @param is_warmup warm-up steps come first.
   /// @param time of the step.
   void add(std::uint64_t step, bool is_warmup, milliseconds time) {
     ms.push_back(time.count());
@@ -44,14 +46,14 @@ struct timed_steps {
   }
 };
 
-/// The bounds of the verdicts; docs/statistics.md says why these.
+/// @brief The limits of the verdicts. Reasons: docs/statistics.md.
 struct verdict_bounds {
-  static constexpr std::uint64_t least_steps = 10;  ///< as NVBench takes at least
-  /// Fewer steps miss a kind of step that is one in ten with a probability above 5 %: 0.9^28 = 0.052.
+  static constexpr std::uint64_t least_steps = 10;  ///< the minimum of NVBench
+  /// With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
   static constexpr std::uint64_t least_stable_steps = 29;
-  static constexpr double widest_interval = 0.01;  ///< half of it, over the mean
-  static constexpr double most_outliers = 0.1;     ///< of the measured steps
-  static constexpr double least_drift = 0.02;      ///< over the measured steps, of their median
+  static constexpr double widest_interval = 0.01;  ///< half-width relative to the mean
+  static constexpr double most_outliers = 0.1;     ///< share of the measured steps
+  static constexpr double least_drift = 0.02;      ///< over the measured steps, relative to their median
   static constexpr double highest_drift_p_value = 0.01;
 };
 
