@@ -9,6 +9,7 @@ set(PROFKIT_HEADERS
     profkit/session.hpp
     profkit/version.hpp
     profkit/analyze/analysis.hpp
+    profkit/analyze/analysis_state.hpp
     profkit/analyze/analyze.hpp
     profkit/analyze/analyze_options.hpp
     profkit/analyze/check_summary.hpp
@@ -126,8 +127,11 @@ set(PROFKIT_HEADERS
     profkit/drain/scope_paths.hpp
     profkit/drain/step_queue.hpp
     profkit/drain/wrong_end_text.hpp
+    profkit/profile/amount_budget.hpp
     profkit/profile/archive.hpp
+    profkit/profile/archived_state.hpp
     profkit/profile/byte_output.hpp
+    profkit/profile/check_read.hpp
     profkit/profile/check_records.hpp
     profkit/profile/checksum.hpp
     profkit/profile/copy_direction.hpp
@@ -150,6 +154,7 @@ set(PROFKIT_HEADERS
     profkit/profile/save_load.hpp
     profkit/profile/sliced_copy.hpp
     profkit/profile/time.hpp
+    profkit/profile/wide_integer.hpp
     profkit/profile/work.hpp
     profkit/profile/write_signals.hpp
     profkit/record/add_work.hpp

@@ -16,60 +16,13 @@
 #include "../support/cut_windows.hpp"
 #include "../support/made_full_profile.hpp"
 #include "../support/made_profile.hpp"
+#include "../support/random_cut.hpp"
 #include "../support/random_loop_profile.hpp"
 #include "../support/random_memory_profile.hpp"
 #include "../support/random_step_profile.hpp"
 #include "../support/summary_bytes.hpp"
 
 namespace {
-
-/// With all API calls, work of some scopes (all amounts are whole numbers), adopted paths, and levels that are read at the ends of steps.
-profkit::profile with_more(profkit::profile of, std::mt19937_64& random) {
-  of.has_all_api_calls = true;
-  for (std::uint16_t allocator = 0; allocator < of.allocators.size(); ++allocator) {
-    if (!of.allocators[allocator].is_polled) continue;
-    for (profkit::step_record const& each : of.steps) {
-      if (random() % 2 != 0) continue;
-      profkit::timestamp const time = each.time.end + std::chrono::nanoseconds{1 + random() % 17};
-      of.allocations.push_back({time, 0, random() % 1000, 0, allocator, profkit::allocation_kind::level});
-    }
-  }
-  for (profkit::scope_record const& each : of.scopes) {
-    if (random() % 4 != 0) continue;
-    profkit::work done;
-    done.flops = static_cast<double>(random() % 1'000'000);
-    done.bytes = static_cast<double>(random() % 1'000'000);
-    if (random() % 3 != 0) done.backward = 2.0F;
-    of.work.push_back({each.time.begin, each.path, done});
-  }
-  // What some scopes do is work for others.
-  for (std::uint32_t path = 2; path < of.paths.size(); ++path) {
-    profkit::path_record& record = of.paths[path];
-    if (random() % 2 != 0 || record.is_step || record.adopted_from != profkit::path_record::no_parent) continue;
-    record.adopted_from = static_cast<std::uint32_t>(random() % path);
-    record.role = random() % 2 == 0 ? "backward" : "again";
-  }
-  return of;
-}
-
-std::vector<profkit::timestamp> random_borders(profkit::profile const& of, std::mt19937_64& random) {
-  std::vector<profkit::timestamp> possible;
-  if (of.steps.empty()) {
-    for (profkit::scope_record const& each : of.scopes) possible.insert(possible.end(), {each.time.begin, each.time.end});
-  } else {
-    for (std::size_t i = 1; i < of.steps.size(); ++i) possible.insert(possible.end(), {of.steps[i - 1].time.end, of.steps[i].time.begin});
-    possible.push_back(of.steps.back().time.end);
-  }
-  std::vector<profkit::timestamp> result;
-  std::uint64_t const rarity = 1 + random() % 5;
-  for (profkit::timestamp const each : possible) {
-    if (random() % rarity == 0) result.push_back(each);
-  }
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  if (result.size() > 40) result.resize(40);
-  return result;
-}
 
 profkit::summary merged_at_random(std::vector<profkit::window> windows, std::mt19937_64& random) {
   std::shuffle(windows.begin(), windows.end(), random);
@@ -191,4 +144,29 @@ TEST_CASE("operations of a window without scopes count beside those of later win
   CHECK(both.finish().gpu->all.operations == 2);
   CHECK(both.finish().gpu->all.busy.count() == 13.0);
   CHECK(both.finish().scopes_recorded == 1);
+}
+
+TEST_CASE("scopes of an analysis without kernels have no kernel time beside those of one with kernels", "[analysis]") {
+  profkit::window without;
+  without.frame.own = {profkit::timestamp::min(), at_ms(100)};
+  without.records.threads = {{100, "train"}};
+  for (char const* const name : {"a", "b", "c"}) {
+    auto const path = static_cast<std::uint32_t>(without.records.paths.size());
+    without.records.paths.push_back({profkit::path_record::no_parent, name, {}, "train.cpp", 1});
+    without.records.scopes.push_back({{at_ms(path * 10.0), at_ms(path * 10.0 + 5.0)}, path, 0});
+  }
+  profkit::window with;
+  with.frame.own = {at_ms(100), profkit::timestamp::max()};
+  with.records.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
+  profkit::analysis both;
+  both.add(with);
+  profkit::analysis other;
+  other.add(without);
+  both.merge(other);
+  profkit::summary const figures = both.finish();
+  REQUIRE(figures.names.size() == 3);
+  for (profkit::scope_name_summary const& each : figures.names) {
+    REQUIRE(each.gpu);
+    CHECK(each.gpu->kernel_self.count() == 0.0);
+  }
 }

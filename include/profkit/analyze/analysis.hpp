@@ -112,6 +112,9 @@ class analysis {
  private:
   friend summary analyze(profile const& of, analyze_options const& with);
 
+  template <class Archive>
+  friend void fields(Archive& archive, analysis& of);  // in analysis_state.hpp
+
   /// What was found out about a window in which kernels were collected.
   struct added_window {
     std::vector<std::uint32_t> path_of;  ///< by path of the window: the path here

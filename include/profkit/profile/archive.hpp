@@ -7,19 +7,25 @@
 #include <cstdint>
 #include <cstring>
 #include <istream>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "amount_budget.hpp"
 #include "byte_output.hpp"
+#include "check_read.hpp"
 #include "error.hpp"
 #include "flat_records.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"
+#include "wide_integer.hpp"
 
 namespace profkit::detail {
 
@@ -27,11 +33,13 @@ namespace profkit::detail {
 /// before texts and lists.
 class archive_writer {
  public:
+  static constexpr bool is_reader = false;
+
   explicit archive_writer(byte_output& to) : to_{to} {}
 
   template <class T>
   void operator()(T const& value) {
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (is_number<T>) {
       char bytes[sizeof value];
       std::memcpy(bytes, &value, sizeof value);
       bytes_.append(bytes, sizeof value);
@@ -61,6 +69,29 @@ class archive_writer {
   void operator()(std::vector<T> const& values) {
     list(values.data(), values.size());
   }
+  template <class First, class Second>
+  void operator()(std::pair<First, Second> const& value) {
+    (*this)(value.first), (*this)(value.second);
+  }
+  template <class... T>
+  void operator()(std::tuple<T...> const& value) {
+    std::apply([&](T const&... each) { ((*this)(each), ...); }, value);
+  }
+  template <class Key, class T>
+  void operator()(std::map<Key, T> const& values) {
+    collection(values);
+  }
+  template <class T>
+  void operator()(std::set<T> const& values) {
+    collection(values);
+  }
+
+  /// Values that are added to others after reading: `archive_reader::amount`.
+  template <class T>
+  void amount(T const& value) {
+    (*this)(value);
+  }
+  void begin_amounts() noexcept {}
 
   /// As a list of these values alone.
   template <class T>
@@ -82,6 +113,12 @@ class archive_writer {
   [[nodiscard]] static constexpr std::uint32_t format() noexcept { return profile_format; }
 
  private:
+  template <class Values>
+  void collection(Values const& values) {
+    (*this)(std::uint64_t{values.size()});
+    for (auto const& each : values) (*this)(each);
+  }
+
   template <class T>
   void write_flat(T const* values, std::size_t count) {
     std::size_t const each = bytes_in_file<T>();
@@ -103,12 +140,14 @@ class archive_writer {
 /// @throws profkit::error if the bytes end too early.
 class archive_reader {
  public:
+  static constexpr bool is_reader = true;
+
   /// @param bytes how many there are in the file from where it stands.
   archive_reader(std::istream& from, std::uint64_t bytes) : from_{from}, unread_{bytes} {}
 
   template <class T>
   void operator()(T& value) {
-    if constexpr (std::is_arithmetic_v<T>) {
+    if constexpr (is_number<T>) {
       std::string_view const bytes = take(sizeof value);
       std::memcpy(&value, bytes.data(), sizeof value);
     } else if constexpr (std::is_enum_v<T>) {
@@ -142,7 +181,7 @@ class archive_reader {
     bool is_there = false;
     (*this)(is_there);
     value.reset();
-    if (is_there) (*this)(value.emplace());
+    if (is_there) (*this)(value.emplace(T{}));
   }
   template <class T>
   void operator()(std::vector<T>& values) {
@@ -163,6 +202,48 @@ class archive_reader {
       while (values.size() < count) (*this)(values.emplace_back());
     }
   }
+  template <class First, class Second>
+  void operator()(std::pair<First, Second>& value) {
+    (*this)(value.first), (*this)(value.second);
+  }
+  template <class... T>
+  void operator()(std::tuple<T...>& value) {
+    std::apply([&](T&... each) { ((*this)(each), ...); }, value);
+  }
+  template <class Key, class T>
+  void operator()(std::map<Key, T>& values) {
+    values.clear();
+    for (std::size_t left = length(1); left > 0; --left) {
+      Key key{};
+      (*this)(key);
+      check(values.empty() || values.rbegin()->first < key, "the keys of a table are not in order");
+      (*this)(values.emplace_hint(values.end(), std::move(key), T{})->second);
+    }
+  }
+  template <class T>
+  void operator()(std::set<T>& values) {
+    values.clear();
+    for (std::size_t left = length(1); left > 0; --left) {
+      T value{};
+      (*this)(value);
+      check(values.empty() || *values.rbegin() < value, "the values of a set are not in order");
+      values.insert(values.end(), std::move(value));
+    }
+  }
+
+  /// Reads a value that is added to others afterwards.
+  /// @throws profkit::error if the values since `begin_amounts` add up to so much that it could overflow.
+  template <class T>
+  void amount(T& value) {
+    (*this)(value);
+    check(amounts_.add(value), "its figures add up to more than 146 years");
+  }
+
+  /// What is read from here on is not added to what was read before.
+  void begin_amounts() noexcept { amounts_ = {}; }
+
+  /// @throws profkit::error that says what is wrong.
+  static void check(bool is_right, char const* what) { check_read(is_right, what); }
 
   [[nodiscard]] bool at_end() const noexcept { return left() == 0; }
 
@@ -213,6 +294,7 @@ class archive_reader {
   std::string bytes_;      ///< of the file that were read last
   std::string_view rest_;  ///< of them: not taken yet
   std::uint32_t format_ = profile_format;
+  amount_budget amounts_;
 };
 
 }  // namespace profkit::detail

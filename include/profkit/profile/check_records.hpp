@@ -13,9 +13,12 @@
 
 namespace profkit::detail {
 
-/// Adds times up as long as the sum is one that nanoseconds can hold: 292 years. What analyses and reports add up is part of that.
+/// Adds times up as long as the sum is at most 146 years. What analyses and reports add up is part of that, and nanoseconds can hold twice
+/// as much: so the figures of two files can be added, too.
 class time_sum {
  public:
+  static constexpr std::uint64_t max = std::numeric_limits<std::int64_t>::max() / 2;  ///< nanoseconds
+
   /// @return false if it would be too much.
   bool add(std::chrono::nanoseconds time) noexcept {
     auto const ns = static_cast<std::uint64_t>(time.count());
@@ -26,7 +29,7 @@ class time_sum {
   }
 
  private:
-  std::uint64_t left_ = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t left_ = max;
 };
 
 inline void check_profile(bool is_right, char const* what) {
@@ -123,7 +126,7 @@ class record_check {
   static bool is_in_order(interval const& time) { return timestamp{} <= time.begin && time.begin <= time.end; }
   static bool is_amount(double value) { return value >= 0.0 && value <= std::numeric_limits<double>::max(); }
 
-  static void add(time_sum& sum, std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 292 years"); }
+  static void add(time_sum& sum, std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 146 years"); }
 
   void times(profile const& of) {
     auto const add_all = [&](auto const& records) {

@@ -13,6 +13,7 @@
 #include "../analyze/memory/memory_before.hpp"
 #include "../analyze/memory/memory_changes.hpp"
 #include "../analyze/time/thread_lanes.hpp"
+#include "../profile/check_read.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 
@@ -75,6 +76,16 @@ class live_memory {
     }
   }
 
+  /// @throws profkit::error if it was read from a file and refers to what these tables lack.
+  void check(profile const& tables) const {
+    bool is_right = bytes_.size() <= tables.allocators.size();
+    for (auto const& [where, piece] : live_) {
+      bool const has_path = piece.path == live_allocation::none || piece.path < tables.paths.size();
+      is_right = is_right && piece.record.allocator < bytes_.size() && has_path;
+    }
+    check_read(is_right, "memory without allocator or path");
+  }
+
  private:
   using scope_key = std::tuple<std::uint32_t, timestamp, std::uint32_t>;  ///< thread, beginning, path
 
@@ -83,7 +94,17 @@ class live_memory {
     std::uint32_t path;
     bool is_in_scope;  ///< one that is open
     scope_key scope;   ///< the innermost of these around it
+
+    template <class Archive>
+    friend void fields(Archive& archive, live_piece& of) {
+      archive(of.record), archive(of.path), archive(of.is_in_scope), archive(of.scope);
+    }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, live_memory& of) {
+    archive(of.bytes_), archive(of.live_);
+  }
 
   static scope_key key_of(scope_record const& scope) { return {scope.thread, scope.time.begin, scope.path}; }
 

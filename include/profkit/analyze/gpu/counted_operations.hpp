@@ -29,6 +29,12 @@ struct operation_span {
   timestamp begin = timestamp::max();
   timestamp end = timestamp::min();
 
+  template <class Archive>
+  friend void fields(Archive& archive, operation_span& of) {
+    archive(of.begin), archive(of.end);
+    if constexpr (Archive::is_reader) archive.check(of.is_empty() || timestamp{} <= of.begin, "a time lies before 1970");
+  }
+
   /// Whether it grew.
   bool add(interval const& time) {
     if (begin <= time.begin && time.end <= end) return false;

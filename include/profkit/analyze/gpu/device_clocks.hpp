@@ -118,6 +118,14 @@ class merged_clocks {
     std::uint32_t max_milliwatt = 0;
     std::optional<std::uint32_t> max_celsius{};
 
+    template <class Archive>
+    friend void fields(Archive& archive, device_readings& of) {
+      archive(of.readings), archive(of.throttled_readings), archive(of.power_readings), archive(of.reasons), archive(of.mhz);
+      archive(of.milliwatt), archive(of.min_mhz), archive(of.max_mhz), archive(of.highest_mhz), archive(of.max_milliwatt);
+      archive(of.max_celsius);
+      if constexpr (Archive::is_reader) archive.check(of.readings > 0, "a device has clocks that were never read");
+    }
+
     void add(device_clock_record const& reading) {
       ++readings;
       if (is_throttled(reading)) ++throttled_readings;
@@ -148,6 +156,11 @@ class merged_clocks {
       if (other.max_celsius) max_celsius = std::max(max_celsius.value_or(0), *other.max_celsius);
     }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, merged_clocks& of) {
+    archive(of.devices_);
+  }
 
   std::map<std::int32_t, device_readings> devices_;
 };

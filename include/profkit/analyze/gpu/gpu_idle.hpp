@@ -13,6 +13,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../merge/moved.hpp"
 #include "../summary.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
@@ -35,6 +36,11 @@ struct gpu_idle {
     std::chrono::nanoseconds self{};
     causes self_by_cause{};
 
+    template <class Archive>
+    friend void fields(Archive& archive, times& of) {
+      archive.amount(of.inclusive), archive.amount(of.self), archive.amount(of.self_by_cause);
+    }
+
     void add(times const& other) {
       inclusive += other.inclusive;
       self += other.self;
@@ -49,6 +55,12 @@ struct gpu_idle {
   causes unattributed_by_cause{};
   std::vector<std::optional<times>> of_path;  ///< n/a for paths without a scope on the thread of the steps, or of work for one there
 
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_idle& of) {
+    archive(of.has_operations), archive(of.has_launching_calls), archive.amount(of.total), archive.amount(of.unattributed);
+    archive.amount(of.unattributed_by_cause), archive(of.of_path);
+  }
+
   /// False: no launching call was recorded, so that launching cannot be told from other work of the host.
   [[nodiscard]] bool has_launches() const noexcept { return has_launching_calls || !has_operations; }
 
@@ -59,8 +71,9 @@ struct gpu_idle {
     total += other.total;
     unattributed += other.unattributed;
     add_causes(unattributed_by_cause, other.unattributed_by_cause);
+    moved_position const moved{path_of};
     for (std::size_t path = 0; path < other.of_path.size(); ++path) {
-      std::uint32_t const here = path_of[path];
+      std::uint32_t const here = moved(path);
       if (here >= of_path.size()) of_path.resize(here + std::size_t{1});
       if (!other.of_path[path]) continue;
       if (!of_path[here]) of_path[here].emplace();

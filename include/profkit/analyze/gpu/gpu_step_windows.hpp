@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "../../profile/check_read.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "attribution.hpp"
@@ -21,6 +22,14 @@ struct gpu_step_window {
   interval time;
   /// Steps that had begun on the host, after this one, when its work was complete; n/a if it launched nothing.
   std::optional<std::uint64_t> steps_ahead;
+
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_step_window& of) {
+    archive(of.step), archive(of.time), archive(of.steps_ahead);
+    if constexpr (Archive::is_reader) {
+      archive.check(timestamp{} <= of.time.begin && of.time.begin <= of.time.end, "a step ends on the devices before it begins");
+    }
+  }
 };
 
 /// The windows of the steps in which kernels were collected, in the order of time. Those of the measured steps do not overlap, and every
@@ -42,7 +51,19 @@ struct gpu_step_windows {
 struct gpu_step_window_ends {
   timestamp warmup = timestamp::min();
   timestamp measured = timestamp::min();
+
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_step_window_ends& of) {
+    archive(of.warmup), archive(of.measured);
+  }
 };
+
+/// Refuses windows from a file that overlap, or are not in the order of time.
+inline void check_windows(std::vector<gpu_step_window> const& windows) {
+  for (std::size_t i = 1; i < windows.size(); ++i) {
+    check_read(windows[i - 1].time.end <= windows[i].time.begin, "steps overlap on the devices");
+  }
+}
 
 /// What lies in a stretch of time of each, without those that take no time there.
 inline std::vector<interval> parts_in(std::vector<gpu_step_window> const& windows, interval const& own) {

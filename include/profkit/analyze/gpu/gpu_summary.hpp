@@ -64,12 +64,22 @@ class operations_by_name {
     duration_statistics transfers;
     std::uint64_t bytes = 0;  ///< of the transfers
 
+    template <class Archive>
+    friend void fields(Archive& archive, row& of) {
+      archive(of.kernels), archive(of.transfers), archive(of.bytes);
+    }
+
     void add(row const& other) {
       kernels.add(other.kernels);
       transfers.add(other.transfers);
       bytes += other.bytes;
     }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, operations_by_name& of) {
+    archive(of.rows_);
+  }
 
   std::vector<row> rows_;
 };
@@ -79,6 +89,11 @@ struct operation_counts {
   std::uint64_t unknown_launches = 0;
   std::uint64_t of_graphs = 0;
   std::uint64_t of_unknown_graphs = 0;
+
+  template <class Archive>
+  friend void fields(Archive& archive, operation_counts& of) {
+    archive(of.unknown_launches), archive(of.of_graphs), archive(of.of_unknown_graphs);
+  }
 
   operation_counts() = default;
 
@@ -146,6 +161,11 @@ class merged_api_calls {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, merged_api_calls& of) {
+    archive(of.calls_);
+  }
+
   std::map<std::string, duration_statistics> calls_;
 };
 

@@ -13,6 +13,7 @@
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
+#include "../merge/moved.hpp"
 #include "../time/durations.hpp"
 #include "../time/measured_time.hpp"
 #include "../time/path_tree.hpp"
@@ -39,6 +40,12 @@ class gpu_sums {
     std::chrono::nanoseconds busy{};  ///< of the scopes and those inside
     quantile_sketch latencies{};
     duration_statistics spans{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, row& of) {
+      archive(of.operations), archive(of.kernels), archive(of.launches), archive.amount(of.time), archive.amount(of.latency);
+      archive.amount(of.busy), archive(of.latencies), archive(of.spans);
+    }
 
     void add(timed_operation const& operation) {
       ++operations;
@@ -122,9 +129,10 @@ class gpu_sums {
     root_.add(other.root_);
     for (auto const& [name, busy] : other.busy_of_name_) busy_of_name_[name] += busy;
     if (!other.session_.is_empty()) session_.add({other.session_.begin, other.session_.end});
+    moved_position const moved{path_of};
     for (auto const& [scope, each] : other.crossing_) {
       auto const& [path, thread, begin] = scope;
-      crossing_scope& here = crossing_[{path_of[path], thread, begin}];
+      crossing_scope& here = crossing_[{moved(path), thread, begin}];
       if (!each.span.is_empty()) here.span.add({each.span.begin, each.span.end});
       here.end = std::min(here.end, each.end);
     }
@@ -218,10 +226,23 @@ class gpu_sums {
   struct crossing_scope {
     operation_span span;
     timestamp end = timestamp::max();  ///< of the scope
+
+    template <class Archive>
+    friend void fields(Archive& archive, crossing_scope& of) {
+      archive(of.span), archive(of.end);
+    }
   };
 
   /// Path, the system's number of the thread, and beginning of a scope.
   using scope_key = std::tuple<std::uint32_t, std::uint64_t, timestamp>;
+
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_sums& of) {
+    archive(of.rows_), archive(of.root_), archive.amount(of.busy_of_name_), archive(of.session_), archive(of.crossing_);
+    if constexpr (Archive::is_reader) {
+      for (auto const& [scope, each] : of.crossing_) archive.check(std::get<0>(scope) < of.rows_.size(), "a scope without path");
+    }
+  }
 
   static scope_key key_of(profile const& of, scope_record const& scope, std::uint32_t path) {
     return {path, of.threads[scope.thread].system_id, scope.time.begin};

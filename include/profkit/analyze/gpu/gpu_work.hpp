@@ -27,9 +27,7 @@ class gpu_work {
 
   [[nodiscard]] bool has_operations(std::size_t path) const { return inclusive_[path].operations > 0; }
 
-  [[nodiscard]] gpu_work_summary of_path(std::size_t path) const {
-    return summarize(inclusive_[path], path < sums_.rows().size() ? sums_.rows()[path].time : std::chrono::nanoseconds{});
-  }
+  [[nodiscard]] gpu_work_summary of_path(std::size_t path) const { return summarize(inclusive_[path], self_of(path)); }
 
   [[nodiscard]] gpu_work_summary of_name(std::size_t name) const {
     path_tree::name_group const& group = tree_.names()[name];
@@ -37,7 +35,7 @@ class gpu_work {
     for (std::uint32_t const path : group.outermost) inclusive.add(inclusive_[path]);
     inclusive.busy = sums_.busy_of_name(group.name);
     std::chrono::nanoseconds self{};
-    for (std::uint32_t const path : group.paths) self += sums_.rows()[path].time;
+    for (std::uint32_t const path : group.paths) self += self_of(path);
     return summarize(inclusive, self);
   }
 
@@ -47,6 +45,10 @@ class gpu_work {
   [[nodiscard]] std::uint64_t unattributed_operations() const { return sums_.root().operations; }
 
  private:
+  [[nodiscard]] std::chrono::nanoseconds self_of(std::size_t path) const {
+    return path < sums_.rows().size() ? sums_.rows()[path].time : std::chrono::nanoseconds{};
+  }
+
   static gpu_work_summary summarize(gpu_sums::row const& of, std::chrono::nanoseconds self) {
     gpu_work_summary result;
     result.operations = of.operations;

@@ -168,12 +168,22 @@ class busy_sums {
   struct busy_time {
     std::chrono::nanoseconds time{};
 
+    template <class Archive>
+    friend void fields(Archive& archive, busy_time& of) {
+      archive.amount(of.time);
+    }
+
     void add(busy_time const& other) { time += other.time; }
   };
 
   struct shared_time {
     std::chrono::nanoseconds time{};
     std::chrono::nanoseconds alone{};  ///< nothing of another kind ran
+
+    template <class Archive>
+    friend void fields(Archive& archive, shared_time& of) {
+      archive.amount(of.time), archive.amount(of.alone);
+    }
 
     void add(shared_time const& other) {
       time += other.time;
@@ -187,6 +197,12 @@ class busy_sums {
 
     [[nodiscard]] std::chrono::nanoseconds total() const { return std::accumulate(idle.begin(), idle.end(), busy); }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, busy_sums& of) {
+    archive(of.of_path_), archive(of.outside_), archive.amount(of.wall_), archive.amount(of.overlap_), archive(of.copies_);
+    archive(of.communication_), archive(of.some_communicate_);
+  }
 
   std::vector<busy_time> of_path_;
   busy_time outside_;
@@ -206,6 +222,11 @@ struct step_budget {
   step_budget(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread,
               counted_operations const& operations, measured_time const& wall, kernel_class_rules const& classes)
       : busy{of, wall, operations, classes}, idle{find_gpu_idle(of, launched, steps_thread, operations, wall)} {}
+
+  template <class Archive>
+  friend void fields(Archive& archive, step_budget& of) {
+    archive(of.busy), archive(of.idle);
+  }
 
   /// @param path_of by path of the other one: the path here.
   void add(step_budget const& other, std::vector<std::uint32_t> const& path_of) {

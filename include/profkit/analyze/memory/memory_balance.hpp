@@ -17,6 +17,11 @@ struct memory_balance {
   std::uint64_t now = 0;  ///< modulo 2^64: below 0 where more was given back
   std::int64_t peak = 0;
 
+  template <class Archive>
+  friend void fields(Archive& archive, memory_balance& of) {
+    archive(of.now), archive(of.peak);
+  }
+
   void add(std::uint64_t difference) noexcept {
     now += difference;
     peak = std::max(peak, static_cast<std::int64_t>(now));
@@ -33,6 +38,11 @@ struct memory_balance {
 struct scope_balance {
   memory_balance all;  ///< of it and the scopes inside
   memory_balance own;
+
+  template <class Archive>
+  friend void fields(Archive& archive, scope_balance& of) {
+    archive(of.all), archive(of.own);
+  }
 
   void append(scope_balance const& next) noexcept {
     all.append(next.all);
@@ -94,10 +104,20 @@ class crossing_balances {
   struct crossing_scope {
     scope_balance balance;
     timestamp end = timestamp::max();  ///< of the scope
+
+    template <class Archive>
+    friend void fields(Archive& archive, crossing_scope& of) {
+      archive(of.balance), archive(of.end);
+    }
   };
 
   /// Allocator, path, the system's number of the thread, and beginning.
   using scope_key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, timestamp>;
+
+  template <class Archive>
+  friend void fields(Archive& archive, crossing_balances& of) {
+    archive(of.balances_);
+  }
 
   static scope_key key(std::uint32_t allocator, profile const& of, scope_record const& scope) {
     return {allocator, scope.path, of.threads[scope.thread].system_id, scope.time.begin};

@@ -36,6 +36,13 @@ struct path_memory {
   std::uint64_t wide_peak_bytes = 0;
   std::int64_t own_change_bytes = 0;
 
+  template <class Archive>
+  friend void fields(Archive& archive, path_memory& of) {
+    archive(of.peak_bytes), archive(of.own_peak_bytes), archive(of.retained_bytes), archive(of.own_retained_bytes);
+    archive(of.allocated_bytes), archive(of.own_allocated_bytes), archive(of.allocations), archive(of.wide_peak_bytes);
+    archive(of.own_change_bytes);
+  }
+
   /// @param of one scope, complete.
   void add(scope_balance const& of) {
     peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(of.all.peak));
@@ -64,6 +71,11 @@ struct allocator_memory {
     timestamp step;    ///< beginning of the step that the moment belongs to
     timestamp moment;  ///< up to which changes are in it
     std::int64_t bytes = 0;
+
+    template <class Archive>
+    friend void fields(Archive& archive, total& of) {
+      archive(of.step), archive(of.moment), archive(of.bytes);
+    }
   };
 
   std::string name;
@@ -77,6 +89,13 @@ struct allocator_memory {
   std::uint64_t unknown_releases = 0;
   std::uint64_t reused_addresses = 0;
   std::vector<path_memory> by_path{};
+
+  template <class Archive>
+  friend void fields(Archive& archive, allocator_memory& of) {
+    archive(of.name), archive(of.ordinal), archive(of.position), archive(of.is_polled), archive(of.first), archive(of.last);
+    archive(of.highest_bytes), archive(of.outside_change_bytes), archive(of.unknown_releases), archive(of.reused_addresses);
+    archive(of.by_path);
+  }
 
   void add_first(total const& other) {
     if (!first || key(other) < key(*first)) first = other;
@@ -214,6 +233,11 @@ class memory_sums {
     auto const key = [](allocator_memory const& of) { return std::tie(of.position, of.name, of.ordinal); };
     std::sort(result.begin(), result.end(), [&](auto const* a, auto const* b) { return key(*a) < key(*b); });
     return result;
+  }
+
+  template <class Archive>
+  friend void fields(Archive& archive, memory_sums& of) {
+    archive(of.allocators_);
   }
 
   std::vector<allocator_memory> allocators_;

@@ -5,13 +5,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "../../profile/check_read.hpp"
+
 namespace profkit::detail {
 
 /// Adds rows to rows that have other positions.
 /// @tparam Row has `add(Row const&)`; one that is made without arguments adds nothing.
 /// @param row_of by position in `from`: the position in `to`, which grows as needed.
+/// @throws profkit::error if there are more rows than positions: `from` was read from a damaged file.
 template <class Row>
 void add_rows(std::vector<Row>& to, std::vector<Row> const& from, std::vector<std::uint32_t> const& row_of) {
+  check_read(from.size() <= row_of.size(), "figures without a path or name");
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (row_of[i] >= to.size()) to.resize(row_of[i] + std::size_t{1});
     to[row_of[i]].add(from[i]);

@@ -103,6 +103,13 @@ class gpu_figures {
   }
 
  private:
+  /// The table of `names_` is made when they are added to other figures.
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_figures& of) {
+    archive(of.names_), archive(of.has_kernels_), archive(of.steps_), archive(of.sums_), archive(of.by_name_), archive(of.counts_);
+    archive(of.has_all_api_calls_), archive(of.api_calls_);
+  }
+
   std::vector<gpu_name_record> names_;
   name_positions positions_;  ///< in `names_`
   bool has_kernels_ = false;

@@ -41,6 +41,16 @@ class steps_ahead {
     return static_cast<double>(each->first);
   }
 
+  template <class Archive>
+  friend void fields(Archive& archive, steps_ahead& of) {
+    archive.amount(of.times_), archive(of.count_);
+    if constexpr (Archive::is_reader) {
+      std::uint64_t count = 0;
+      for (auto const& [steps, times] : of.times_) count += times;
+      archive.check(count == of.count_, "it is not known how far the host was ahead in all steps");
+    }
+  }
+
   std::map<std::uint64_t, std::uint64_t> times_;  ///< by number of steps
   std::uint64_t count_ = 0;
 };
@@ -85,6 +95,11 @@ class gpu_period_list {
   [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, gpu_period_list& of) {
+    archive(of.warmup_), archive(of.measured_), archive.amount(of.host_), archive(of.ahead_);
+  }
+
   step_series warmup_;
   step_series measured_;
   std::chrono::nanoseconds host_{};

@@ -53,7 +53,25 @@ class joined_stretches {
   struct stretch {
     timestamp end;
     Part part;
+
+    template <class Archive>
+    friend void fields(Archive& archive, stretch& of) {
+      archive(of.end), archive(of.part);
+    }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, joined_stretches& of) {
+    archive(of.stretches_);
+    if constexpr (Archive::is_reader) {
+      for (auto each = of.stretches_.begin(); each != of.stretches_.end(); ++each) {
+        auto const next = std::next(each);
+        bool const is_right = each->first <= each->second.end && (next == of.stretches_.end() || each->second.end < next->first);
+        archive.check(is_right, "stretches of time overlap");
+      }
+    }
+  }
+
   using iterator = typename std::map<timestamp, stretch>::iterator;
 
   /// A stretch with the one behind it.

@@ -66,6 +66,11 @@ class merged_counters {
     double last = 0.0;
     running_statistics finite;
 
+    template <class Archive>
+    friend void fields(Archive& archive, counter& of) {
+      archive(of.position), archive(of.count), archive(of.not_finite), archive(of.last_time), archive(of.last), archive(of.finite);
+    }
+
     void add(counter_record const& sample) {
       if (sample.time >= last_time) {  // threads are not in order of time among each other
         last_time = sample.time;
@@ -90,6 +95,11 @@ class merged_counters {
       finite.add(other.finite);
     }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, merged_counters& of) {
+    archive(of.counters_);
+  }
 
   std::map<std::string, counter> counters_;
 };

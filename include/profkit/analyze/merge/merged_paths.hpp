@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "../../profile/check_records.hpp"
 #include "../../profile/path_table.hpp"
 #include "../../profile/profile.hpp"
 
@@ -57,6 +58,27 @@ class merged_paths {
   [[nodiscard]] std::size_t size() const noexcept { return paths_.size(); }
 
  private:
+  /// The table is made when they are added to others.
+  template <class Archive>
+  friend void fields(Archive& archive, merged_paths& of) {
+    archive(of.paths_), archive(of.first_);
+    if constexpr (Archive::is_reader) {
+      archive.check(of.paths_.size() == of.first_.size() && of.is_in_order(), "a path comes before its parent");
+      check_path_lengths(of.paths_);
+      check_step_path(of.paths_);
+    }
+  }
+
+  /// Whether each path comes after its parent and after the one that it adopted, here and in the windows.
+  [[nodiscard]] bool is_in_order() const {
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      for (std::uint32_t const other : {paths_[i].parent, paths_[i].adopted_from}) {
+        if (other != path_record::no_parent && (other >= i || first_[other] >= first_[i])) return false;
+      }
+    }
+    return true;
+  }
+
   static void translate(path_record& path, std::vector<std::uint32_t> const& positions) {
     if (path.parent != path_record::no_parent) path.parent = positions[path.parent];
     if (path.adopted_from != path_record::no_parent) path.adopted_from = positions[path.adopted_from];

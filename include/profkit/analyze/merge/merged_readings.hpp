@@ -68,6 +68,12 @@ class merged_readings {
     std::optional<std::uint64_t> peak{};
     std::string peak_note{};  ///< of the first reading
 
+    template <class Archive>
+    friend void fields(Archive& archive, quantity& of) {
+      archive(of.samples), archive(of.first), archive(of.last), archive(of.first_bytes), archive(of.last_bytes), archive(of.highest);
+      archive(of.peak), archive(of.peak_note);
+    }
+
     void add(quantity const& other) {
       if (samples == 0) {
         *this = other;
@@ -87,6 +93,11 @@ class merged_readings {
       if (other.peak) peak = std::max(peak.value_or(0), *other.peak);
     }
   };
+
+  template <class Archive>
+  friend void fields(Archive& archive, merged_readings& of) {
+    archive(of.rows_);
+  }
 
   std::map<std::pair<std::string, std::string>, quantity> rows_;
 };

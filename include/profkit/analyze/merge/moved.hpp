@@ -6,13 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "../../profile/check_read.hpp"
+
 namespace profkit::detail {
 
 /// Gives the new position for an old one.
+/// @throws profkit::error where there is none: the old one was read from a damaged file.
 struct moved_position {
   std::vector<std::uint32_t> const& positions;
 
-  [[nodiscard]] std::size_t operator()(std::size_t position) const { return positions[position]; }
+  [[nodiscard]] std::uint32_t operator()(std::size_t position) const {
+    check_read(position < positions.size(), "figures without a path or name");
+    return positions[position];
+  }
 };
 
 /// Positions that stay as they are.

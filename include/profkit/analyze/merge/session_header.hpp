@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "../../profile/check_records.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 
@@ -33,6 +34,14 @@ class session_header {
   [[nodiscard]] profile const& operator()() const noexcept { return of_; }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, session_header& of) {
+    archive(of.end_);
+    archive(of.of_.environment), archive(of.of_.time), archive(of.of_.precision), archive(of.of_.measured_roofs), archive(of.of_.item_name);
+    archive(of.of_.collectors), archive(of.of_.quality), archive(of.of_.stop);
+    if constexpr (Archive::is_reader) record_check{}.tables(of.of_);
+  }
+
   std::optional<timestamp> end_;
   profile of_;
 };

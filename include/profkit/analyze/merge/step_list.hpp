@@ -57,6 +57,12 @@ class step_list {
   [[nodiscard]] double model_flops() const noexcept { return model_flops_; }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, step_list& of) {
+    archive(of.host_), archive(of.gpu_), archive(of.excluded_), archive(of.items_), archive(of.model_flops_);
+    if constexpr (Archive::is_reader) archive.check(of.model_flops_ >= 0.0, "the work of steps is less than nothing, or no number");
+  }
+
   step_series host_;
   step_series gpu_;
   std::uint64_t excluded_ = 0;

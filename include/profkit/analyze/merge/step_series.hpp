@@ -22,6 +22,12 @@ struct step_group {
   std::uint64_t chosen = 0;                ///< `step_record::index` of one of them, chosen at random
   std::chrono::nanoseconds chosen_time{};  ///< of that one
 
+  template <class Archive>
+  friend void fields(Archive& archive, step_group& of) {
+    archive(of.index), archive(of.begin), archive(of.is_warmup), archive.amount(of.count), archive.amount(of.total);
+    archive(of.chosen), archive(of.chosen_time);
+  }
+
   [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
 };
 
@@ -63,6 +69,23 @@ class step_series {
 
  private:
   static constexpr unsigned highest_level = 63;
+
+  template <class Archive>
+  friend void fields(Archive& archive, step_series& of) {
+    archive(of.level_), archive.amount(of.warmup_), archive(of.measured_), archive(of.groups_);
+    if constexpr (Archive::is_reader) archive.check(of.is_whole(), "the groups of steps do not fit their number");
+  }
+
+  /// Whether the groups are those of the steps that were counted.
+  [[nodiscard]] bool is_whole() const noexcept {
+    std::uint64_t warmup = 0;
+    std::uint64_t measured = 0;
+    for (step_group const& each : groups_) {
+      if (each.begin < timestamp{} || each.count == 0 || (level_ == 0 && each.count > 1)) return false;
+      (each.is_warmup ? warmup : measured) += each.count;
+    }
+    return level_ <= highest_level && warmup == warmup_ && measured == measured_.count();
+  }
 
   /// SplitMix64: the steps of a group are equally likely to be its smallest. Source: G. L. Steele Jr., D. Lea, C. H. Flood, "Fast
   /// splittable pseudorandom number generators", OOPSLA (2014).

@@ -22,6 +22,14 @@ struct stretch_figures {
   trend_part trend;
   crossing_balances balances;
 
+  template <class Archive>
+  friend void fields(Archive& archive, stretch_figures& of) {
+    archive(of.steps), archive(of.per_step), archive(of.gpu_periods), archive(of.trend), archive(of.balances);
+    if constexpr (Archive::is_reader) {
+      archive.check(of.gpu_periods.count() <= of.steps.host().measured().count(), "more steps were made on devices than on the host");
+    }
+  }
+
   /// As if the stretch of the other one followed.
   void append(stretch_figures const& next) {
     steps.append(next.steps);
@@ -34,7 +42,7 @@ struct stretch_figures {
   /// Gives all of it other positions of paths, of names of GPU operations and of allocators.
   void move(std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of,
             std::vector<std::uint32_t> const& allocator_of) {
-    if (!stay(path_of) || !stay(name_of)) {
+    if (!stay(path_of) || !stay(name_of) || !per_step.is_in(path_of.size(), name_of.size())) {
       time_per_step moved_steps;
       moved_steps.append(per_step, moved_position{path_of}, moved_position{name_of});
       per_step = std::move(moved_steps);

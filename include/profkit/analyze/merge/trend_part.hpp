@@ -121,6 +121,15 @@ class trend_part {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, trend_part& of) {
+    archive(of.windows_), archive(of.memory_);
+    if constexpr (Archive::is_reader) {
+      for (trend_window const& each : of.windows_.windows())
+        archive.check(each.memory_bytes.size() <= of.memory_.size(), "the history has memory without a name");
+    }
+  }
+
   std::size_t column_named(std::string const& name) {
     auto const known = std::find(memory_.begin(), memory_.end(), name);
     auto const column = static_cast<std::size_t>(known - memory_.begin());

@@ -14,6 +14,7 @@
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
 #include "../merge/add_rows.hpp"
+#include "../merge/moved.hpp"
 #include "adoption_rows.hpp"
 #include "measured_time.hpp"
 
@@ -27,6 +28,11 @@ class adopted_sums {
     std::uint64_t operations = 0;
     std::chrono::nanoseconds host{};
     std::chrono::nanoseconds kernels{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, sums& of) {
+      archive(of.count), archive(of.operations), archive.amount(of.host), archive.amount(of.kernels);
+    }
 
     void add(sums const& other) {
       count += other.count;
@@ -52,7 +58,8 @@ class adopted_sums {
   void add(adopted_sums const& other, std::vector<std::uint32_t> const& path_of) {
     add_rows(own_, other.own_, path_of);
     add_rows(work_, other.work_, path_of);
-    for (auto const& [row, busy] : other.busy_) busy_[{path_of[row.first], row.second}] += busy;
+    moved_position const moved{path_of};
+    for (auto const& [row, busy] : other.busy_) busy_[{moved(row.first), row.second}] += busy;
   }
 
   /// In it, outside of adopting scopes.
@@ -68,6 +75,11 @@ class adopted_sums {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, adopted_sums& of) {
+    archive(of.own_), archive(of.work_), archive.amount(of.busy_);
+  }
+
   void add_scopes(profile const& of, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
     measured_time_cursor in{when};
     for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {

@@ -90,6 +90,11 @@ class duration_statistics {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, duration_statistics& of) {
+    archive(of.sums_), archive(of.quantiles_);
+  }
+
   exact_sums sums_;
   quantile_sketch quantiles_;
 };

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-namespace profkit::detail {
+#include "../../profile/wide_integer.hpp"
 
-/// Wide enough for the sum of the squares of all durations that together last at most 292 years.
-__extension__ using wide_integer = __int128;
+namespace profkit::detail {
 
 /// The sum of integers and of their squares, exactly: adding up is associative, and does not depend on the order.
 class exact_sums {
@@ -45,6 +44,11 @@ class exact_sums {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, exact_sums& of) {
+    archive.amount(of.sum_), archive.amount(of.squares_);
+  }
+
   std::int64_t sum_ = 0;
   wide_integer squares_ = 0;
 };

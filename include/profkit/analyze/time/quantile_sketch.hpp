@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace profkit {
@@ -113,6 +114,42 @@ class quantile_sketch {
       page_of_[which] = static_cast<std::uint8_t>(touched_.size());
     }
     return touched_[page_of_[which] - 1U];
+  }
+
+  using bucket_count = std::pair<std::uint16_t, std::uint64_t>;  ///< a bucket, and how many durations are in it
+
+  /// Names the members for a file, which has the buckets with a duration in ascending order.
+  template <class Archive>
+  friend void fields(Archive& archive, quantile_sketch& of) {
+    std::vector<bucket_count> buckets = of.used_buckets();
+    archive.amount(of.count_), archive(of.min_), archive(of.max_), archive(buckets);
+    if constexpr (Archive::is_reader) archive.check(of.fill(buckets), "the buckets of a quantile sketch do not fit its durations");
+  }
+
+  [[nodiscard]] std::vector<bucket_count> used_buckets() const {
+    std::vector<bucket_count> result;
+    for (std::size_t i = 0; i < pages; ++i) {
+      for (std::size_t k = 0; page_of_[i] != no_page && k < page_size; ++k) {
+        std::uint64_t const count = touched_[page_of_[i] - 1U][k];
+        if (count > 0) result.emplace_back(static_cast<std::uint16_t>(i * page_size + k), count);
+      }
+    }
+    return result;
+  }
+
+  /// @return whether they fit the other members.
+  bool fill(std::vector<bucket_count> const& buckets) {
+    std::uint64_t left = count_;
+    std::size_t next = 0;
+    for (auto const& [index, count] : buckets) {
+      if (index < next || index >= max_buckets || count == 0 || count > left) return false;
+      bucket(index) = count;
+      left -= count;
+      next = index + std::size_t{1};
+    }
+    if (left > 0) return false;
+    if (buckets.empty()) return min_ == quantile_sketch{}.min_ && max_ == quantile_sketch{}.max_;
+    return min_ <= max_ && index_of(min_) == buckets.front().first && index_of(max_) == buckets.back().first;
   }
 
   std::uint64_t& bucket(std::size_t index) { return touched_page(index / page_size)[index % page_size]; }

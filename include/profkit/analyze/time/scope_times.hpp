@@ -34,10 +34,18 @@ class scope_times {
     add_rows(gpu_events_, other.gpu_events_, path_of);
   }
 
+  /// How many paths there are.
+  [[nodiscard]] bool has_paths(std::size_t count) const noexcept { return host_.size() == count && gpu_events_.size() == count; }
+
   [[nodiscard]] duration_statistics const& host(std::size_t path) const { return host_[path]; }
   [[nodiscard]] duration_statistics const& gpu_events(std::size_t path) const { return gpu_events_[path]; }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, scope_times& of) {
+    archive(of.host_), archive(of.gpu_events_);
+  }
+
   std::vector<duration_statistics> host_;  ///< by path
   std::vector<duration_statistics> gpu_events_;
 };

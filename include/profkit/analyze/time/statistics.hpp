@@ -69,6 +69,11 @@ class running_statistics {
     return value;
   }
 
+  template <class Archive>
+  friend void fields(Archive& archive, running_statistics& of) {
+    archive(of.count_), archive(of.total_), archive(of.mean_), archive(of.squares_), archive(of.min_), archive(of.max_);
+  }
+
   std::uint64_t count_ = 0;
   double total_ = 0.0;
   double mean_ = 0.0;

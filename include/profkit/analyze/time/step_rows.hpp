@@ -11,6 +11,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../../profile/wide_integer.hpp"
 #include "../summary.hpp"
 #include "exact_sums.hpp"
 
@@ -82,6 +83,7 @@ class step_rows {
   }
 
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::size_t rows() const noexcept { return figures_.size(); }
 
   /// Of at least one step.
   [[nodiscard]] per_step_figures summarize(std::size_t row) const {
@@ -105,7 +107,16 @@ class step_rows {
     std::int64_t first = 0;  ///< in `first_step`
     std::int64_t last = 0;   ///< in `last_step`
 
+    template <class Archive>
+    friend void fields(Archive& archive, figures& of) {
+      archive(of.sums), archive.amount(of.products), archive(of.first_step), archive(of.last_step);
+      archive.amount(of.first), archive.amount(of.last);
+    }
+
     [[nodiscard]] bool is_empty() const noexcept { return first_step == none; }
+
+    /// Whether the steps are in order and among so many.
+    [[nodiscard]] bool is_in(std::size_t steps) const noexcept { return is_empty() || (first_step <= last_step && last_step < steps); }
 
     void append(std::size_t step, std::int64_t value) noexcept {
       sums.add(value);
@@ -153,6 +164,16 @@ class step_rows {
       }
     }
   };
+
+  /// Between steps: nothing is being added.
+  template <class Archive>
+  friend void fields(Archive& archive, step_rows& of) {
+    archive(of.steps_), archive(of.figures_);
+    if constexpr (Archive::is_reader) {
+      of.now_.resize(of.figures_.size());
+      for (figures const& each : of.figures_) archive.check(each.is_in(of.steps_), "a row has a step that was not made");
+    }
+  }
 
   void touch(std::size_t row) {
     if (now_[row].is_touched) return;

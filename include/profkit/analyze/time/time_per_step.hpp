@@ -95,6 +95,11 @@ class time_per_step {
 
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
 
+  /// Whether all rows are among so many.
+  [[nodiscard]] bool is_in(std::size_t paths, std::size_t names) const noexcept {
+    return host_.rows() <= paths && gpu_.rows() <= paths && host_copies_.rows() <= paths && kernels_.rows() <= names;
+  }
+
   /// n/a without a measured step.
   [[nodiscard]] std::optional<scope_per_step> of_path(std::size_t path) const {
     if (steps_ == 0) return std::nullopt;
@@ -114,6 +119,17 @@ class time_per_step {
   }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, time_per_step& of) {
+    archive.amount(of.steps_), archive.amount(of.gpu_steps_);
+    archive(of.host_), archive(of.gpu_), archive(of.host_copies_), archive(of.kernels_);
+    if constexpr (Archive::is_reader) {
+      bool const is_right = of.host_.steps() == of.steps_ && of.gpu_.steps() == of.gpu_steps_ && of.host_copies_.steps() == of.gpu_steps_ &&
+                            of.kernels_.steps() == of.gpu_steps_;
+      archive.check(is_right, "rows have different numbers of steps");
+    }
+  }
+
   void add_scopes(profile const& of, measured_time const& when) {
     measured_time_cursor in{when};
     for_each_by_step(

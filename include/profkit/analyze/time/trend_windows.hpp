@@ -25,6 +25,17 @@ struct trend_window {
   std::chrono::nanoseconds gpu_busy{};                     ///< of these: some GPU operation ran
   std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< highest reading of each quantity; n/a where it was not read
 
+  /// Names the members for a file.
+  template <class Archive>
+  friend void fields(Archive& archive, trend_window& of) {
+    archive(of.first_step), archive(of.time), archive.amount(of.steps), archive.amount(of.total), archive(of.host);
+    archive.amount(of.collected_time), archive.amount(of.gpu_busy), archive(of.memory_bytes);
+    if constexpr (Archive::is_reader) {
+      archive.check(of.steps > 0 && of.steps == of.host.count(), "a window of the history has other steps than their times");
+      archive.check(timestamp{} <= of.time.begin && of.time.begin <= of.time.end, "a window of the history ends before it begins");
+    }
+  }
+
   /// Takes in the window that follows.
   void add(trend_window const& next) {
     if (steps == 0) {
@@ -77,11 +88,20 @@ class trend_windows {
   [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return std::uint64_t{1} << level_; }
 
  private:
+  static constexpr unsigned max_level = 63;
+
+  template <class Archive>
+  friend void fields(Archive& archive, trend_windows& of) {
+    archive(of.level_), archive(of.windows_);
+    if constexpr (Archive::is_reader) {
+      archive.check(of.level_ <= max_level && of.windows_.size() <= max_windows, "the history has too many windows, or too large ones");
+    }
+  }
+
   [[nodiscard]] std::uint64_t group_of(trend_window const& window) const noexcept { return window.first_step >> level_; }
 
   void merge_neighbours() {
     // Indices that do not increase could keep more windows than that; they are then merged into one.
-    constexpr unsigned max_level = 63;
     bool const is_last_level = level_ == max_level;
     if (!is_last_level) ++level_;
     std::vector<trend_window> merged;

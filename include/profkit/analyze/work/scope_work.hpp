@@ -28,6 +28,11 @@ class work_by_path {
     work_sums again;                  ///< what adopting scopes have to do
     std::uint64_t again_unknown = 0;  ///< scopes that did not say that
 
+    template <class Archive>
+    friend void fields(Archive& archive, row& of) {
+      archive(of.self), archive(of.again), archive(of.again_unknown);
+    }
+
     void add(row const& other) {
       self.add(other.self);
       again.add(other.again);
@@ -60,6 +65,11 @@ class work_by_path {
   [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
 
  private:
+  template <class Archive>
+  friend void fields(Archive& archive, work_by_path& of) {
+    archive(of.rows_);
+  }
+
   std::vector<row> rows_;
 };
 

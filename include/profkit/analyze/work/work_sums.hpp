@@ -70,6 +70,15 @@ class work_sums {
   /// A count that is no count counts nothing.
   static double counted(double value) { return amount_or_zero(value); }
 
+  template <class Archive>
+  friend void fields(Archive& archive, work_sums& of) {
+    archive(of.flops_), archive(of.bytes_);
+    if constexpr (Archive::is_reader) {
+      bool const is_right = of.bytes_ >= 0.0 && std::all_of(of.flops_.begin(), of.flops_.end(), [](double each) { return each >= 0.0; });
+      archive.check(is_right, "work is less than nothing, or no number");
+    }
+  }
+
   std::array<double, precision_count> flops_{};
   double bytes_ = 0.0;
 };

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <type_traits>
+
+#include "check_records.hpp"
+#include "wide_integer.hpp"
+
+namespace profkit::detail {
+
+/// Takes amounts from a file that are added up later, as long as their sum does not overflow: durations, counts, and sums of products of
+/// durations.
+class amount_budget {
+ public:
+  /// @param value a duration, its nanoseconds, a count, or a sum of products of two durations (`wide_integer`); or several of them.
+  /// @return false if it would be too much.
+  template <class T>
+  bool add(T const& value) noexcept {
+    if constexpr (std::is_same_v<T, wide_integer>) {
+      wide_integer const size = value < 0 ? -(value + 1) : value;
+      bool const fits = size <= products_left_;
+      if (fits) products_left_ -= size;
+      return fits;
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return value <= time_sum::max && sum_.add(std::chrono::nanoseconds{static_cast<std::int64_t>(value)});
+    } else {
+      return sum_.add(std::chrono::nanoseconds{value});
+    }
+  }
+  template <class T, std::size_t N>
+  bool add(std::array<T, N> const& values) noexcept {
+    bool result = true;
+    for (T const& value : values) result = result && add(value);
+    return result;
+  }
+  template <class Key, class T>
+  bool add(std::map<Key, T> const& values) noexcept {
+    bool result = true;
+    for (auto const& [key, value] : values) result = result && add(value);
+    return result;
+  }
+
+ private:
+  time_sum sum_;
+  wide_integer products_left_ = wide_integer{time_sum::max} * time_sum::max;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "archive.hpp"
+#include "checksum.hpp"
+#include "error.hpp"
+#include "record_fields.hpp"
+#include "time.hpp"
+
+// The state of figures in a file. It is not for other versions of profkit: a number tells whether a file has the members of this one.
+
+namespace profkit::detail {
+
+/// An archive that takes the types of the members instead of their values.
+class layout_archive {
+ public:
+  static constexpr bool is_reader = false;
+
+  template <class T>
+  void operator()(T const& value) {
+    if constexpr (is_number<T> || std::is_enum_v<T>) {
+      text_ += (std::is_floating_point_v<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u') + std::to_string(sizeof(T));
+    } else {
+      text_ += '{';
+      fields(*this, const_cast<T&>(value));  // `fields` names the members for all archives
+      text_ += '}';
+    }
+  }
+  void operator()(std::string const&) { text_ += 's'; }
+  void operator()(timestamp const&) { text_ += 't'; }
+  void operator()(std::chrono::nanoseconds const&) { text_ += 'n'; }
+  template <class T, std::size_t N>
+  void operator()(std::array<T, N> const&) {
+    list(std::to_string(N), T{});
+  }
+  template <class T>
+  void operator()(std::optional<T> const&) {
+    list("?", T{});
+  }
+  template <class T>
+  void operator()(std::vector<T> const&) {
+    list("*", T{});
+  }
+  template <class T>
+  void operator()(std::set<T> const&) {
+    list("s", T{});
+  }
+  template <class Key, class T>
+  void operator()(std::map<Key, T> const&) {
+    list("m", Key{}, T{});
+  }
+  template <class First, class Second>
+  void operator()(std::pair<First, Second> const& value) {
+    list("p", value.first, value.second);
+  }
+  template <class... T>
+  void operator()(std::tuple<T...> const&) {
+    list("p", T{}...);
+  }
+  template <class T>
+  void amount(T const& value) {
+    (*this)(value);
+  }
+  void begin_amounts() noexcept {}
+
+  [[nodiscard]] std::string const& text() const noexcept { return text_; }
+  [[nodiscard]] static constexpr std::uint32_t format() noexcept { return profile_format; }
+
+ private:
+  template <class... T>
+  void list(std::string const& what, T const&... of) {
+    text_ += what + '(';
+    ((*this)(of), ...);
+    text_ += ')';
+  }
+
+  std::string text_;
+};
+
+/// A number for the types and the order of all members that `fields` names. It differs where a file of one version does not fit another.
+template <class State>
+std::uint32_t state_layout() {
+  // To be raised where members mean something else and have the same types.
+  constexpr char const* meaning = "1";
+  layout_archive layout;
+  layout(State{});
+  checksum sum;
+  sum.add(meaning);
+  sum.add(layout.text());
+  return sum.value();
+}
+
+/// Writes `state_layout` and the members.
+template <class State>
+void write_state(archive_writer& to, State const& state) {
+  to(state_layout<State>());
+  to(state);
+}
+
+/// Reads what `write_state` wrote. Believes no number in the file.
+/// @throws profkit::error if another version of profkit wrote it, or if it is damaged.
+template <class State>
+void read_state(archive_reader& from, State& state) {
+  std::uint32_t layout = 0;
+  from(layout);
+  if (layout != state_layout<State>())
+    throw error{"the figures were written by another version of profkit, whose figures have other members"};
+  from(state);
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes are the state of an analysis, without the number of its layout.
+#include <profkit/analyze/analysis.hpp>
+#include <profkit/analyze/analysis_state.hpp>
+#include <profkit/profile/archive.hpp>
+#include <profkit/profile/archived_state.hpp>
+#include <profkit/profile/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "../support/cut_windows.hpp"
+#include "../support/made_full_profile.hpp"
+#include "../support/state_bytes.hpp"
+#include "loaded.hpp"
+#include "require.hpp"
+#include "written.hpp"
+
+namespace {
+
+/// A figure without durations takes 60 times as many bytes in memory as in the file; lists double as they grow.
+constexpr std::size_t bytes_for_a_byte = 128;
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  static std::vector<profkit::window> const windows = cut_windows(profile_with_everything(), {});
+  std::string const bytes{reinterpret_cast<char const*>(data), size};
+  profkit::analysis read;
+  try {
+    std::istringstream stream{bytes};
+    allocation_limit const limit{size, bytes_for_a_byte};
+    profkit::detail::archive_reader archive{stream, size};
+    archive(read);
+  } catch (profkit::error const&) {
+    return 0;
+  }
+  require(!printed(read.finish()).empty(), "an analysis that was read has a report");
+  profkit::analysis again;
+  read_state_of(state_of(read), again);
+  require(state_of(again) == state_of(read), "an analysis that was read and written is read as the same");
+  profkit::analysis other;
+  other.add(windows[0]);
+  other.merge(read);
+  require(!printed(other.finish()).empty(), "an analysis that was read can be merged");
+  read.add(windows[0]);
+  require(!printed(read.finish()).empty(), "an analysis that was read takes further windows");
+  return 0;
+}
