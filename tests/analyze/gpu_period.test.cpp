@@ -50,7 +50,7 @@ void check_no_contradiction(profkit::profile const& profile) {
   if (steps.step_time) {
     milliseconds longest = *steps.host.mean;
     if (steps.gpu) longest = std::max(longest, *steps.gpu->mean);
-    if (runs_ahead(summary)) longest = std::max(longest, steps.gpu_period->time.mean.value() / (1.0 + profkit::detail::least_gpu_excess));
+    if (runs_ahead(summary)) longest = std::max(longest, steps.gpu_period->time.mean.value() / (1.0 + profkit::detail::min_gpu_excess));
     CHECK(steps.step_time->mean * exact >= longest);
     if (steps.items > 0) {
       double const items_per_step = static_cast<double>(steps.items) / static_cast<double>(steps.host.count);

@@ -23,8 +23,8 @@ struct level_scenario {
   double autocorrelation;
   double drift;      ///< from the first value to the last
   bool has_outlier;  ///< of four times the mean, at a third
-  int least_found;   ///< of 100 series of 100 values with a change of 10 % in the middle, within 2 values
-  int least_found_1000;
+  int min_found;     ///< of 100 series of 100 values with a change of 10 % in the middle, within 2 values
+  int min_found_1000;
 };
 
 std::vector<double> made_levels(normal_numbers& numbers, level_scenario const& like, std::size_t count, double change) {
@@ -57,7 +57,7 @@ TEST_CASE("a level change is found where it is, and none where there is none, wh
         if (change && change->at + 2 >= count / 2 && change->at <= count / 2 + 2) ++found;
       }
       CHECK(false_alarms <= 5);
-      CHECK(found >= (count == 100 ? like.least_found : like.least_found_1000));
+      CHECK(found >= (count == 100 ? like.min_found : like.min_found_1000));
     }
   }
 }

@@ -56,12 +56,12 @@ inline std::string interval_words(verdict_summary const& verdict) {
 
 /// Why the verdict is `too few` instead of `stable`.
 inline std::string too_few_words(verdict_summary const& verdict) {
-  if (verdict.measured < verdict_bounds::least_steps) {
-    return fmt::format("n = {}; at least {} measured steps are needed to say more", verdict.measured, verdict_bounds::least_steps);
+  if (verdict.measured < verdict_bounds::min_steps) {
+    return fmt::format("n = {}; at least {} measured steps are needed to say more", verdict.measured, verdict_bounds::min_steps);
   }
   std::string const known = interval_words(verdict);
-  if (verdict.measured < verdict_bounds::least_stable_steps) {
-    return fmt::format("{}; with fewer than {}, a kind of step that is 1 in 10 may be unseen", known, verdict_bounds::least_stable_steps);
+  if (verdict.measured < verdict_bounds::min_stable_steps) {
+    return fmt::format("{}; with fewer than {}, a kind of step that is 1 in 10 may be unseen", known, verdict_bounds::min_stable_steps);
   }
   return fmt::format("{}; {} if the steps change slowly, which only 100 steps show", known,
                      format_half_width(verdict.cautious_half_width.value_or(0.0)));
@@ -146,7 +146,7 @@ inline std::string verdict_line(char const* what, verdict_summary const& verdict
     text += fmt::format(", {}", outlier_words(verdict));
     // An event with a probability of 3 / n is not seen in n trials with a probability of 5 % ("rule of three": J. A. Hanley and A.
     // Lippman-Hand, "If nothing goes wrong, is everything all right?", JAMA 249, 1983).
-    if (verdict.measured >= verdict_bounds::least_steps)
+    if (verdict.measured >= verdict_bounds::min_steps)
       text += fmt::format("; a kind of step rarer than 1 in {} may be unseen", verdict.measured / 3);
     text += "\n";
   }

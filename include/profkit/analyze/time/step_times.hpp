@@ -87,7 +87,7 @@ inline step_summary summarize_steps(step_list const& of, std::vector<clock_summa
 
 /// The GPU's period has to exceed the host time by more than this share of it to be the step time. The work of a step that launches
 /// asynchronously ends some microseconds after the step, also where the host is what limits it.
-inline constexpr double least_gpu_excess = 0.02;
+inline constexpr double min_gpu_excess = 0.02;
 
 /// @param busy_per_step in which some operation of the measured steps ran: no step time may be shorter.
 /// @return n/a without a window of a measured step.
@@ -102,7 +102,7 @@ inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list co
   result.host_mean = to_ms(of.host()) / static_cast<double>(of.count());
   result.median_steps_ahead = of.ahead().quantile(0.5);
   result.max_steps_ahead = of.ahead().quantile(1.0);
-  result.is_longer = *result.time.mean > (1.0 + least_gpu_excess) * result.host_mean || busy_per_step > *steps.host.mean;
+  result.is_longer = *result.time.mean > (1.0 + min_gpu_excess) * result.host_mean || busy_per_step > *steps.host.mean;
   return result;
 }
 
@@ -115,7 +115,7 @@ inline void choose_step_time(step_summary& of, milliseconds busy_per_step) {
   if (of.gpu_period && of.gpu_period->is_longer) {
     milliseconds const period = *of.gpu_period->time.mean;
     milliseconds const known = of.step_time->mean;
-    if (period > (1.0 + least_gpu_excess) * known || busy_per_step > known)
+    if (period > (1.0 + min_gpu_excess) * known || busy_per_step > known)
       of.step_time = {period, "GPU step time (kernels)", of.gpu_period->verdict.verdict};
   }
   if (of.step_time->mean.count() <= 0.0) of.step_time.reset();

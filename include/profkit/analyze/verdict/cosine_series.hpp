@@ -8,8 +8,8 @@
 
 namespace profkit {
 
-/// The means of neighbouring values, at most `most` of them; the values themselves if they are no more than that. A last block that is
-/// not full is left out.
+/// Means of blocks of neighbouring values, at most `most` of them; the values themselves if there are no more. An incomplete last block is
+/// omitted.
 [[nodiscard]] inline std::vector<double> at_most_points(std::vector<double> const& values, std::size_t most) {
   std::size_t const block = (values.size() + most - 1) / most;
   if (block <= 1) return values;
@@ -21,23 +21,25 @@ namespace profkit {
   return result;
 }
 
-/// A series as a sum of cosines, slowest first: half a period over the series, one period, one and a half, and so on (the discrete cosine
-/// transform of type II). For stationary noise the coefficients are nearly independent, and the variance of each is the spectral density at
-/// its frequency; for independent values that is the variance of a value. Of more than 500 values the fast cosines are left out.
+/// @brief The discrete cosine transform of type II of a series, lowest frequency first: half a period over the series, one period, one and
+/// a half, and so on.
+///
+/// For stationary noise the coefficients are nearly independent, and the variance of each is the spectral density at its frequency; for
+/// independent values that is the variance of a value. For more than 500 values the high frequencies are omitted.
 /// Source: U. K. Mueller and M. W. Watson, "Testing models of low-frequency variability", Econometrica 76 (2008).
 class cosine_series {
  public:
-  static constexpr std::size_t most_points = 500;
+  static constexpr std::size_t max_points = 500;
 
-  /// Takes time in proportion to the square of the number of values up to 500, and to their number beyond.
+  /// @brief Transforms a series. Takes quadratic time up to 500 values, and linear time beyond.
   explicit cosine_series(std::vector<double> const& values) {
-    std::vector<double> points = at_most_points(values, most_points);
+    std::vector<double> points = at_most_points(values, max_points);
     std::size_t const count = points.size();
     if (count < 2) return;
     std::size_t const block = values.size() / count;
     mean_ = std::accumulate(points.begin(), points.end(), 0.0) / static_cast<double>(count);
     for (double& each : points) each -= mean_;
-    std::size_t const turn = 4 * count;  // of a cosine, in steps of the angle
+    std::size_t const turn = 4 * count;  // one period of a cosine, in steps of the angle
     std::vector<double> table(turn);
     constexpr double pi = 3.14159265358979323846;
     for (std::size_t i = 0; i < turn; ++i) table[i] = std::cos(2.0 * pi * static_cast<double>(i) / static_cast<double>(turn));
@@ -55,11 +57,11 @@ class cosine_series {
     }
   }
 
-  /// The mean of the values.
+  /// @brief The mean of the values.
   [[nodiscard]] double mean() const noexcept { return mean_; }
-  /// One for each cosine, from the lowest frequency on.
+  /// @brief The coefficients, lowest frequency first.
   [[nodiscard]] std::vector<double> const& coefficients() const noexcept { return coefficients_; }
-  /// The cosine of the angular frequency of each coefficient, in radians per value.
+  /// @brief The cosine of the angular frequency (radians per value) of each coefficient.
   [[nodiscard]] std::vector<double> const& cosines() const noexcept { return cosines_; }
 
  private:

@@ -14,12 +14,12 @@
 
 namespace profkit {
 
-/// A position in a series from which on the values have another mean.
+/// @brief The position in a series from which on the values have another mean.
 struct level_change {
   std::size_t at = 0;    ///< position of the first value of the new level
-  double before = 0.0;   ///< mean from the change before, or from the beginning, to here
+  double before = 0.0;   ///< mean from the previous change, or from the beginning, to here
   double after = 0.0;    ///< mean from here to the end
-  double p_value = 1.0;  ///< how probable a change this large is at this position by chance
+  double p_value = 1.0;  ///< probability of a change this large at this position by chance
 };
 
 namespace detail {
@@ -27,26 +27,26 @@ namespace detail {
 /// Finds one change of the mean in a part of a series. `find_level_change` has the rules.
 class level_change_finder {
  public:
-  static constexpr std::size_t least_part = 10;
-  /// Far below 0.05, since the change was sought where it is largest. docs/statistics.md has the false alarms.
-  static constexpr double highest_p_value = 0.0005;
-  static constexpr double least_change = 0.02;
+  static constexpr std::size_t min_part = 10;
+  /// Far below 0.05, because the position was chosen where the change is largest. False alarms: docs/statistics.md.
+  static constexpr double max_p_value = 0.0005;
+  static constexpr double min_change = 0.02;
 
   explicit level_change_finder(std::vector<double> const& series) : series_{series} {}
 
-  /// @return where the part changes, if it does.
+  /// @return the position of the change, if there is one.
   [[nodiscard]] std::optional<level_change> find(std::size_t begin, std::size_t end) const {
-    if (end - begin < 2 * least_part) return std::nullopt;
+    if (end - begin < 2 * min_part) return std::nullopt;
     std::vector<double> const values = bounded(part(begin, end));
     split const best = best_split(values);
     if (best.at == 0 || best.explained < explained_by_line(values) + chance_of_position(values, best)) return std::nullopt;
     level_change result{begin + best.at, mean(begin, begin + best.at), mean(begin + best.at, end), 1.0};
     double const early = mean_of(values, 0, best.at);
-    if (std::abs(mean_of(values, best.at, values.size()) - early) <= least_change * std::abs(early)) return std::nullopt;
+    if (std::abs(mean_of(values, best.at, values.size()) - early) <= min_change * std::abs(early)) return std::nullopt;
     std::vector<double> step(values.size(), 0.0);
     std::fill(step.begin() + static_cast<std::ptrdiff_t>(best.at), step.end(), 1.0);
     result.p_value = noise_fit{values.size(), cosine_series{values}, cosine_series{step}}.change_p_value();
-    if (result.p_value >= highest_p_value) return std::nullopt;
+    if (result.p_value >= max_p_value) return std::nullopt;
     return result;
   }
 
@@ -58,12 +58,12 @@ class level_change_finder {
     double explained = 0.0;  ///< sum of squares
   };
 
-  /// Values far from the median are drawn to a bound, so that single ones do not decide.
+  /// Clips values far from the median, so that single values do not decide.
   static std::vector<double> bounded(std::vector<double> values) {
-    constexpr double bound = 5.0;             // in standard deviations, by the median distance
-    constexpr double least_deviation = 0.01;  // of the median, so that a change shows in a series that does not vary at all
+    constexpr double bound = 5.0;           // in standard deviations, estimated by the MAD
+    constexpr double min_deviation = 0.01;  // relative to the median, so that a change is found in a series without variation
     median_spread const spread = *median_and_mad(values);
-    double const reach = bound * std::max(1.4826 * spread.mad, least_deviation * std::abs(spread.median));
+    double const reach = bound * std::max(1.4826 * spread.mad, min_deviation * std::abs(spread.median));
     for (double& value : values) value = std::clamp(value, spread.median - reach, spread.median + reach);
     return values;
   }
@@ -79,9 +79,9 @@ class level_change_finder {
     auto const all = static_cast<double>(values.size());
     double sum = 0.0;
     split best;
-    for (std::size_t at = 1; at + least_part <= values.size(); ++at) {
+    for (std::size_t at = 1; at + min_part <= values.size(); ++at) {
       sum += values[at - 1] - middle;
-      if (at < least_part) continue;
+      if (at < min_part) continue;
       auto const early = static_cast<double>(at);
       double const explained = sum * sum * all / (early * (all - early));
       if (explained > best.explained) best = {at, explained};
@@ -89,8 +89,7 @@ class level_change_finder {
     return best;
   }
 
-  /// What two levels explain more than a straight line because their position was chosen to fit the noise: as in Schwarz's criterion, the
-  /// variance of what they leave times 2 log n for the chosen position.
+  /// The penalty for choosing the position to fit the noise: as in Schwarz's criterion, the residual variance times 2 log n.
   static double chance_of_position(std::vector<double> const& values, split const& best) {
     auto const count = static_cast<double>(values.size());
     double const middle = mean_of(values, 0, values.size());
@@ -116,16 +115,15 @@ class level_change_finder {
 
 }  // namespace detail
 
-/// Finds where the mean of a series changed for good: the last change, after which the values stay at one level. n/a if there is none, and
-/// with fewer than 20 values.
+/// @brief Finds the last permanent change of the mean of a series. n/a if there is none, and with fewer than 20 values.
 ///
 /// The position is the split into two parts that explains most of the variance; each part is split again (binary segmentation). A split is
 /// a change if the means differ by more than 2 %, if it explains more of the variance than a straight line, and if a step at that position
-/// is beyond noise: p < 0.0005 by generalized least squares, averaged over the `noise_models`, so that noise with a memory does not pass
-/// for a change. Takes time in proportion to the number of values beyond 500. docs/statistics.md has the false alarms and the power.
-/// Sources: D. M. Hawkins, "Testing a sequence of observations for a shift in location", JASA 72 (1977); A. J. Scott and M. Knott, "A
-/// cluster analysis method for grouping means in the analysis of variance", Biometrics 30 (1974); G. Schwarz, "Estimating the dimension of
-/// a model", Annals of Statistics 6 (1978); `noise_fit`.
+/// is beyond noise: p < 0.0005 by generalized least squares, averaged over the `noise_models`, so that correlated noise does not look like
+/// a change. Takes linear time beyond 500 values. False alarms and power: docs/statistics.md. Sources: D. M. Hawkins, "Testing a sequence
+/// of observations for a shift in location", JASA 72 (1977); A. J. Scott and M. Knott, "A cluster analysis method for grouping means in the
+/// analysis of variance", Biometrics 30 (1974); G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978);
+/// `noise_fit`.
 /// @param values in the order in which they were measured.
 [[nodiscard]] inline std::optional<level_change> find_level_change(std::vector<double> const& values) {
   detail::level_change_finder const finder{values};

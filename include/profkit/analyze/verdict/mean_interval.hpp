@@ -14,14 +14,14 @@
 
 namespace profkit {
 
-/// Where the mean lies that more steps of the same kind would have.
+/// @brief The interval of the mean of further steps of the same kind.
 struct mean_interval {
   double mean = 0.0;
-  double half_width = 0.0;           ///< of the 95 % interval around `mean`
-  double cautious_half_width = 0.0;  ///< the same if slow changes are probable: see `noise_models`
-  double effective = 0.0;            ///< independent values whose interval would be as wide, at most all of them
+  double half_width = 0.0;           ///< half-width of the 95 % interval around `mean`
+  double cautious_half_width = 0.0;  ///< the same with a higher weight of slow changes: see `noise_models`
+  double effective = 0.0;            ///< number of independent values with an interval of the same width, at most all values
 
-  /// `half_width` over the mean; n/a where the mean is not above 0.
+  /// @brief `half_width` relative to the mean; n/a unless the mean is above 0.
   [[nodiscard]] std::optional<double> relative() const noexcept {
     if (mean <= 0.0) return std::nullopt;
     return half_width / mean;
@@ -30,7 +30,7 @@ struct mean_interval {
 
 namespace detail {
 
-/// How many independent values with this standard deviation would have an interval of this half width, at most `count`.
+/// The number of independent values with this standard deviation and an interval of this half-width, at most `count`.
 inline double as_many_independent(double half_width, double deviation, double count) {
   constexpr double share = 0.95;
   double low = std::min(count, 1.5);
@@ -42,7 +42,7 @@ inline double as_many_independent(double half_width, double deviation, double co
   return high;
 }
 
-/// By how much rare long values shift the interval of a mean: the third moment over 6 times the variance times n. Source: N. J. Johnson,
+/// The shift of the interval of a mean by rare long values: the third moment over 6 times the variance times n. Source: N. J. Johnson,
 /// "Modified t tests and confidence intervals for asymmetrical populations", JASA 73 (1978).
 inline double skewness_shift(std::vector<double> const& values, double mean, double deviation) {
   double cubes = 0.0;

@@ -13,11 +13,11 @@
 
 namespace profkit {
 
-/// What a series says about its noise: how probable each model is, and how large the noise is if that model holds. Optionally together with
-/// a change of a given shape (a line, a step), whose size is estimated by generalized least squares.
+/// @brief Fits the noise models to a series: the probability of each model, and the size of the noise under that model. Optionally together
+/// with a change of a given shape (a line, a step), whose size is estimated by generalized least squares.
 ///
 /// The probabilities are Bayesian: the likelihood of the cosine coefficients, averaged over the size of the noise and of the change, times
-/// the prior of the model. The coefficients count as normal and independent, with the variance of the model's spectrum.
+/// the prior of the model. The coefficients are treated as normal and independent, with the variance given by the spectrum of the model.
 /// Sources: P. Whittle, "Estimation and information in stationary time series", Arkiv for Matematik 2 (1953); J. A. Hoeting, D. Madigan,
 /// A. E. Raftery and C. T. Volinsky, "Bayesian model averaging: a tutorial", Statistical Science 14 (1999).
 class noise_fit {
@@ -31,7 +31,7 @@ class noise_fit {
   /// @param shape of the change, as long as the values and not constant.
   noise_fit(std::size_t count, cosine_series const& values, cosine_series const& shape) : count_{count} { fit(values, &shape); }
 
-  /// How probable a change as large as this one, or larger, is by chance.
+  /// @brief The probability of a change of this size or larger by chance.
   [[nodiscard]] double change_p_value() const {
     double result = 0.0;
     for (candidate const& each : candidates_) {
@@ -41,8 +41,8 @@ class noise_fit {
     return result;
   }
 
-  /// How probable such a difference between two means, or a larger one, is by chance: that of `early` values and of the `late` values that
-  /// follow.
+  /// @brief The probability of this difference or a larger one, by chance, between the mean of `early` values and the mean of the following
+  /// `late` values.
   [[nodiscard]] double difference_p_value(double difference, std::size_t early, std::size_t late) const {
     double result = 0.0;
     for (candidate const& each : candidates_) {
@@ -53,8 +53,8 @@ class noise_fit {
     return result;
   }
 
-  /// Half of the interval that holds the mean of the process with a probability of 95 %.
-  /// @param is_cautious weighs the models by `noise_model::cautious_prior`.
+  /// @brief The half-width of the interval that contains the mean of the process with a probability of 95 %.
+  /// @param is_cautious whether to weight the models by `noise_model::cautious_prior`.
   [[nodiscard]] double mean_half_width(bool is_cautious) const {
     constexpr double outside = 0.05;
     double const t = student_quantile(1.0 - outside, freedom_);
@@ -84,17 +84,17 @@ class noise_fit {
   }
 
  private:
-  /// If one model holds.
+  /// The estimates under one model.
   struct candidate {
     noise_model model;
     double probability = 0.0;
-    double variance = 0.0;    ///< of a value
+    double variance = 0.0;    ///< variance of a value
     double mean_error = 0.0;  ///< standard error of the mean
     double change = 0.0;      ///< size of the change, in units of the shape
     double change_error = 0.0;
   };
 
-  /// Sums over the coefficients, each over the density of the model.
+  /// Sums over the coefficients, each divided by the density of the model.
   struct weighted_sums {
     double log_density = 0.0;
     double squares = 0.0;        ///< of the values
@@ -129,9 +129,9 @@ class noise_fit {
   void fit(cosine_series const& values, cosine_series const* shape) {
     auto const found = static_cast<double>(values.coefficients().size());
     freedom_ = std::max(1.0, shape != nullptr ? found - 1.0 : found);
-    // What arithmetic leaves of values that do not vary.
+    // Rounding errors of values without variation.
     double const rounding = 1e-12 * values.mean();
-    double const least_squares = (found + 1.0) * rounding * rounding + std::numeric_limits<double>::min();
+    double const min_squares = (found + 1.0) * rounding * rounding + std::numeric_limits<double>::min();
     std::vector<double> logs;
     for (noise_model const& model : noise_models(count_)) {
       weighted_sums sums = sums_of(model, values, shape);
@@ -142,7 +142,7 @@ class noise_fit {
         sums.squares -= each.change * sums.products;
         log_likelihood -= 0.5 * std::log(sums.shape_squares);
       }
-      sums.squares = std::max(sums.squares, 0.0) + least_squares;
+      sums.squares = std::max(sums.squares, 0.0) + min_squares;
       each.variance = sums.squares / freedom_;
       each.mean_error = std::sqrt(each.variance * model.variance_of_mean(count_));
       if (shape != nullptr) each.change_error = std::sqrt(each.variance / sums.shape_squares);

@@ -8,23 +8,23 @@
 
 namespace profkit {
 
-/// A model of the noise of step times: independent noise plus a first-order autoregressive process. It describes independent steps
-/// (`share` 0), steps that resemble their neighbours (`share` 1), and independent steps on top of a slow change.
+/// @brief A model of the noise of step times: independent noise plus a first-order autoregressive process. It covers independent steps
+/// (`share` 0), correlated steps (`share` 1), and independent steps on top of a slow change.
 struct noise_model {
-  double share = 0.0;           ///< of the variance that the autoregressive process has, 0 to 1
+  double share = 0.0;           ///< share of the variance in the autoregressive process, 0 to 1
   double decay = 0.0;           ///< lag-1 autocorrelation of that process, 0 to below 1
-  double prior = 1.0;           ///< weight before a series is seen, relative to that of independent steps, which is 1
-  double cautious_prior = 1.0;  ///< the same for a reader who expects slow changes: see `noise_models`
+  double prior = 1.0;           ///< prior weight relative to that of independent steps, which is 1
+  double cautious_prior = 1.0;  ///< the same if slow changes are expected: see `noise_models`
 
-  /// The spectral density relative to that of independent noise of the same variance. Source: G. E. P. Box, G. M. Jenkins and G. C.
+  /// @brief The spectral density relative to independent noise of the same variance. Source: G. E. P. Box, G. M. Jenkins and G. C.
   /// Reinsel, "Time series analysis", 4th ed. (2008), 3.2.3.
   /// @param cosine of the angular frequency.
   [[nodiscard]] double density(double cosine) const noexcept {
     return 1.0 - share + share * (1.0 - decay * decay) / (1.0 - 2.0 * decay * cosine + decay * decay);
   }
 
-  /// The variance of the mean of `count` consecutive values of variance 1. Source: the sum of (1 - k / n) decay^k over the lags, in closed
-  /// form.
+  /// @brief The variance of the mean of `count` consecutive values of variance 1. Source: the sum of (1 - k / n) decay^k over the lags, in
+  /// closed form.
   [[nodiscard]] double variance_of_mean(std::size_t count) const noexcept {
     auto const n = static_cast<double>(count);
     double const rest = 1.0 - decay;
@@ -32,7 +32,7 @@ struct noise_model {
     return (1.0 - share + share * correlated) / n;
   }
 
-  /// The variance of the difference between the mean of `early` values of variance 1 and the mean of the `late` values that follow.
+  /// @brief The variance of the difference between the mean of `early` values of variance 1 and the mean of the `late` values that follow.
   [[nodiscard]] double variance_of_difference(std::size_t early, std::size_t late) const noexcept {
     auto const sum_variance = [this](std::size_t count) {
       auto const n = static_cast<double>(count);
@@ -44,10 +44,10 @@ struct noise_model {
   }
 };
 
-/// The models of the noise of `count` values, with their prior weights.
+/// @brief The noise models for `count` values, with their prior weights.
 ///
 /// * Independent noise has the weight 1.
-/// * Noise with a memory has the weight 0.2 in all: correlation times from 1.5 values to half of the series, 20 to 100 % of the variance.
+/// * Correlated noise has the total weight 0.2: correlation times from 1.5 values to half of the series, 20 to 100 % of the variance.
 /// * Slow noise has the weight 0.8: 20 or 40 % of the variance with a correlation time of 50 values. Fewer than 100 values do not show it,
 ///   and an interval that allows for it is twice as wide. So its weight falls with the third power of the length below 100 values, and the
 ///   cautious one falls to 0.4 of itself at most.

@@ -11,13 +11,13 @@
 
 namespace profkit {
 
-/// Middle and spread of values that a few wild ones do not move.
+/// @brief Robust middle and spread of values.
 struct median_spread {
   double median = 0.0;
-  double mad = 0.0;  ///< median of the distances from the median, as it is: not multiplied by 1.4826
+  double mad = 0.0;  ///< median absolute deviation, not multiplied by 1.4826
 };
 
-/// n/a without values.
+/// @brief The median and the MAD; n/a without values.
 [[nodiscard]] inline std::optional<median_spread> median_and_mad(std::vector<double> values) {
   auto const itself = [](double value) { return value; };
   auto const median = select_quantile(values.begin(), values.end(), 0.5, itself);
@@ -26,8 +26,8 @@ struct median_spread {
   return median_spread{*median, *select_quantile(values.begin(), values.end(), 0.5, itself)};
 }
 
-/// The standard deviation of normal values with this spread: 1.4826 MAD. Where more than half of the values are equal and the MAD is 0,
-/// 1.2533 times the mean distance from the median stands for it. Source: Iglewicz and Hoaglin (see `count_outliers`).
+/// @brief The standard deviation of normal values with this spread: 1.4826 MAD. If more than half of the values are equal, so that the MAD
+/// is 0, it is 1.2533 times the mean absolute deviation. Source: Iglewicz and Hoaglin (see `count_outliers`).
 [[nodiscard]] inline double robust_deviation(std::vector<double> const& values, median_spread const& spread) noexcept {
   if (spread.mad > 0.0) return spread.mad / 0.6745;
   double const total =
@@ -35,19 +35,19 @@ struct median_spread {
   return 1.2533 * total / static_cast<double>(values.size());
 }
 
-/// How many values stand out: their modified z-score 0.6745 |x - median| / MAD is above 3.5, and they are more than 1 % from the median, so
-/// that in very steady steps nothing harmless does.
-/// Source: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC Quality Press (1993).
+/// @brief The number of outliers: values with a modified z-score 0.6745 |x - median| / MAD above 3.5 that are more than 1 % from the
+/// median. The second condition excludes harmless deviations of very steady steps. Source: B. Iglewicz and D. C. Hoaglin, "How to detect
+/// and handle outliers", ASQC Quality Press (1993).
 [[nodiscard]] inline std::uint64_t count_outliers(std::vector<double> const& values) {
-  constexpr double highest_score = 3.5;
-  constexpr double least_distance = 0.01;
+  constexpr double max_score = 3.5;
+  constexpr double min_distance = 0.01;
   auto const spread = median_and_mad(values);
   if (!spread) return 0;
   double const deviation = robust_deviation(values, *spread);
   std::uint64_t result = 0;
   for (double const value : values) {
     double const distance = std::abs(value - spread->median);
-    if (distance > highest_score * deviation && distance > least_distance * std::abs(spread->median)) ++result;
+    if (distance > max_score * deviation && distance > min_distance * std::abs(spread->median)) ++result;
   }
   return result;
 }

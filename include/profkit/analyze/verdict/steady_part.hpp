@@ -14,39 +14,38 @@
 
 namespace profkit {
 
-/// The steady part of a series of step times.
+/// @brief The steady part of a series of step times.
 struct steady_part {
   warmup_finding finding = warmup_finding::unknown;
-  std::size_t begin = 0;        ///< where the steady part begins, or for `never_steady` where the change lies; a position in the series
-  double change = 0.0;          ///< mean from there on over the mean from the given warm-up up to there, less 1; 0 for `enough`
+  std::size_t begin = 0;        ///< position of the beginning of the steady part, or for `never_steady` of the change
+  double change = 0.0;          ///< mean from there on divided by the mean from the warm-up up to there, minus 1; 0 for `enough`
   bool is_line_better = false;  ///< a straight line through the measured steps explains them better than a change at `begin`
 };
 
 namespace detail {
 
-/// The steady part of a series. `find_steady_part` says by which rules.
+/// Finds the steady part of a series by the rules of `find_steady_part`.
 class steady_part_finder {
  public:
-  static constexpr std::size_t least_values = 10;
-  static constexpr std::size_t least_rest = 5;
-  /// Far below the usual 0.05, since the change was sought where it is largest. docs/statistics.md has the false alarms.
-  static constexpr double highest_p_value = 0.0015;
-  static constexpr double highest_late_p_value = 0.0005;  ///< of a change that is no warm-up
-  static constexpr double least_change = 0.02;
-  /// Of the mean of the measured steps: where a program waits before its first measured step, that one step differs.
-  static constexpr double least_effect = 0.005;
+  static constexpr std::size_t min_values = 10;
+  static constexpr std::size_t min_rest = 5;
+  /// Far below 0.05, because the position was chosen where the change is largest. False alarms: docs/statistics.md.
+  static constexpr double max_p_value = 0.0015;
+  static constexpr double max_late_p_value = 0.0005;  ///< for a change that is not warm-up
+  static constexpr double min_change = 0.02;
+  /// Relative to the mean of the measured steps. If a program waits before its first measured step, that single step differs.
+  static constexpr double min_effect = 0.005;
 
   explicit steady_part_finder(std::vector<double> const& series) : series_{series}, values_{bounded(series)} {}
 
   [[nodiscard]] steady_part find(std::size_t warmup) const {
     std::size_t const count = values_.size();
-    if (count < least_values || warmup + least_rest > count) return {};
+    if (count < min_values || warmup + min_rest > count) return {};
     std::size_t const half = std::max(count / 2, warmup);
-    // The largest change may lie late, and hide one in the first half.
-    for (std::size_t const last : {count - least_rest, half}) {
+    // The largest change may be late and hide a change in the first half.
+    for (std::size_t const last : {count - min_rest, half}) {
       std::size_t const found = best_split(warmup, last);
-      if (found == warmup || !matters(warmup, found) || !differs(warmup, found, found <= half ? highest_p_value : highest_late_p_value))
-        continue;
+      if (found == warmup || !matters(warmup, found) || !differs(warmup, found, found <= half ? max_p_value : max_late_p_value)) continue;
       steady_part result{warmup_finding::never_steady, found, 0.0, is_line_better(warmup, found)};
       if (found <= half) result = {warmup_finding::too_short, last_change(found, half), 0.0, result.is_line_better};
       result.change = mean(series_, result.begin, count) / mean(series_, warmup, result.begin) - 1.0;
@@ -56,13 +55,13 @@ class steady_part_finder {
   }
 
  private:
-  /// Values far from the median of the second half are drawn to a bound, so that single ones do not decide.
+  /// Clips values far from the median of the second half, so that single values do not decide.
   static std::vector<double> bounded(std::vector<double> values) {
-    constexpr double bound = 12.0;            // in standard deviations, by the median distance
-    constexpr double least_deviation = 0.01;  // of the median, so that a change shows where the second half does not vary at all
+    constexpr double bound = 12.0;          // in standard deviations, estimated by the MAD
+    constexpr double min_deviation = 0.01;  // relative to the median, for a second half without variation
     auto const spread = median_and_mad({values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end()});
     if (!spread) return values;
-    double const reach = bound * std::max(1.4826 * spread->mad, least_deviation * std::abs(spread->median));
+    double const reach = bound * std::max(1.4826 * spread->mad, min_deviation * std::abs(spread->median));
     for (double& value : values) value = std::clamp(value, spread->median - reach, spread->median + reach);
     return values;
   }
@@ -73,15 +72,15 @@ class steady_part_finder {
            static_cast<double>(end - begin);
   }
 
-  /// Where the values from `begin` on fall best into two parts with a mean each, at `last` at the latest; `begin` if nowhere. Source: D. M.
-  /// Hawkins, "Testing a sequence of observations for a shift in location", JASA 72 (1977).
+  /// The best split of the values from `begin` on into two parts with different means, at most at `last`; `begin` if there is none. Source:
+  /// D. M. Hawkins, "Testing a sequence of observations for a shift in location", JASA 72 (1977).
   [[nodiscard]] std::size_t best_split(std::size_t begin, std::size_t last) const {
     double const middle = mean(values_, begin, values_.size());
     auto const all = static_cast<double>(values_.size() - begin);
     double sum = 0.0;
     double largest = 0.0;
     std::size_t best = begin;
-    for (std::size_t split = begin + 1; split <= std::min(last, values_.size() - least_rest); ++split) {
+    for (std::size_t split = begin + 1; split <= std::min(last, values_.size() - min_rest); ++split) {
       sum += values_[split - 1] - middle;
       auto const early = static_cast<double>(split - begin);
       double const explained = sum * sum / (early * (all - early));
@@ -93,44 +92,44 @@ class steady_part_finder {
     return best;
   }
 
-  /// Past `begin`, if the steps change there, and past each further change up to `last`: a warm-up can have several parts.
+  /// The position after the changes from `begin` to `last`, because a warm-up can have several parts.
   [[nodiscard]] std::size_t last_change(std::size_t begin, std::size_t last) const {
     while (true) {
       std::size_t const next = best_split(begin, last);
-      if (next == begin || !differs(begin, next, highest_p_value)) return begin;
+      if (next == begin || !differs(begin, next, max_p_value)) return begin;
       begin = next;
     }
   }
 
-  /// Whether the mean from `begin` on becomes another one without what lies before `end`.
+  /// Whether the mean from `begin` on changes without the values before `end`.
   [[nodiscard]] bool matters(std::size_t begin, std::size_t end) const {
     double const all = mean(series_, begin, series_.size());
-    return std::abs(mean(series_, end, series_.size()) - all) > least_effect * std::abs(all);
+    return std::abs(mean(series_, end, series_.size()) - all) > min_effect * std::abs(all);
   }
 
-  /// Whether what lies from `begin` to `end` has another mean than what follows, beyond noise and by an amount that matters.
-  /// @param highest p-value.
+  /// Whether the values from `begin` to `end` have another mean than the following values, beyond noise and by a relevant amount.
+  /// @param highest maximum p-value.
   [[nodiscard]] bool differs(std::size_t begin, std::size_t end, double highest) const {
     double const early = mean(values_, begin, end);
     double const rest = mean(values_, end, values_.size());
-    if (std::abs(early - rest) <= least_change * std::abs(rest)) return false;
+    if (std::abs(early - rest) <= min_change * std::abs(rest)) return false;
     std::size_t const count = values_.size();
     bool const is_early_shorter = end - begin <= count - end;
     if (!(is_early_shorter ? most_are_near(begin, end, early, rest) : most_are_near(end, count, rest, early))) return false;
-    // A warm-up is not only longer but also less even, so the noise is that of the longer part.
+    // Warm-up steps also vary more, so the noise is that of the longer part.
     std::vector<double> const longer = is_early_shorter ? part(end, count) : part(begin, end);
     noise_fit const noise{longer.size(), cosine_series{longer}};
     return noise.difference_p_value(early - rest, end - begin, count - end) < highest;
   }
 
-  /// Whether most values are nearer to `own` than to `other`, so that it is not one of them that makes the mean of all.
+  /// Whether most values are closer to `own` than to `other`, so that no single value determines the mean.
   [[nodiscard]] bool most_are_near(std::size_t begin, std::size_t end, double own, double other) const {
     auto const is_near = [&](double value) { return std::abs(value - own) < std::abs(value - other); };
     auto const near = std::count_if(position(begin), position(end), is_near);
     return 2 * static_cast<std::size_t>(near) > end - begin;
   }
 
-  /// Whether less is left of the values from `begin` on by a straight line than by a mean before and after `end`.
+  /// Whether a straight line explains the values from `begin` on better than a mean before and a mean after `end`.
   [[nodiscard]] bool is_line_better(std::size_t begin, std::size_t end) const {
     auto const count = static_cast<double>(values_.size() - begin);
     double const all = mean(values_, begin, values_.size());
@@ -151,18 +150,19 @@ class steady_part_finder {
   }
 
   std::vector<double> const& series_;
-  std::vector<double> values_;  ///< drawn to bounds
+  std::vector<double> values_;  ///< clipped
 };
 
 }  // namespace detail
 
-/// Finds from where on the steps are of one kind: after the split into two parts that explains most of the variance. The parts have to
-/// differ beyond noise (by `noise_fit`: p < 0.001, or 0.0002 for a split in the second half) and by more than 2 %, most steps of the
-/// shorter part have to differ, and the mean of the measured steps has to move by more than 0.5 % without the first part. In the first half
-/// of the series that is a warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer than 10 values
-/// or 5 after the warm-up.
-/// @param series in the order in which they were measured, warm-up included.
-/// @param warmup how many of them are warm-up.
+/// @brief Finds the position from which on steps are of one kind: the split into two parts that explains most of the variance.
+///
+/// The parts must differ beyond noise (`noise_fit`, p < 0.0015, or 0.0005 for a split in the second half) and by more than 2 %, most steps
+/// of the shorter part must differ, and the mean of the measured steps must move by more than 0.5 % without the first part. In the first
+/// half of the series the first part is warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer
+/// than 10 values, or 5 after the warm-up.
+/// @param series step times in order, including warm-up.
+/// @param warmup number of warm-up steps among them.
 [[nodiscard]] inline steady_part find_steady_part(std::vector<double> const& series, std::size_t warmup) {
   return detail::steady_part_finder{series}.find(warmup);
 }

@@ -48,33 +48,33 @@ struct timed_steps {
 
 /// @brief The limits of the verdicts. Reasons: docs/statistics.md.
 struct verdict_bounds {
-  static constexpr std::uint64_t least_steps = 10;  ///< the minimum of NVBench
+  static constexpr std::uint64_t min_steps = 10;  ///< the minimum of NVBench
   /// With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
-  static constexpr std::uint64_t least_stable_steps = 29;
-  static constexpr double widest_interval = 0.01;  ///< half-width relative to the mean
-  static constexpr double most_outliers = 0.1;     ///< share of the measured steps
-  static constexpr double least_drift = 0.02;      ///< over the measured steps, relative to their median
-  static constexpr double highest_drift_p_value = 0.01;
+  static constexpr std::uint64_t min_stable_steps = 29;
+  static constexpr double max_half_width = 0.01;  ///< half-width relative to the mean
+  static constexpr double max_outliers = 0.1;     ///< share of the measured steps
+  static constexpr double min_drift = 0.02;       ///< over the measured steps, relative to their median
+  static constexpr double max_drift_p_value = 0.01;
 };
 
 namespace detail {
 
-/// Whether the measured steps follow a line that rises or falls.
+/// Whether the measured steps have a drift.
 inline bool has_trend(verdict_summary const& of) {
-  return of.drift && std::abs(*of.drift) > verdict_bounds::least_drift && of.drift_p_value < verdict_bounds::highest_drift_p_value;
+  return of.drift && std::abs(*of.drift) > verdict_bounds::min_drift && of.drift_p_value < verdict_bounds::max_drift_p_value;
 }
 
 inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
   auto const measured = static_cast<double>(of.measured);
   auto const is_slow = [](clock_summary const& each) { return each.throttled_readings > 0; };
   if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
-  if (of.measured < verdict_bounds::least_steps) return step_verdict::too_few;
+  if (of.measured < verdict_bounds::min_steps) return step_verdict::too_few;
   if (of.finding == warmup_finding::too_short) return step_verdict::still_warming;
   if (has_trend(of) || of.finding == warmup_finding::never_steady) return step_verdict::drifting;
-  bool const is_known = of.relative_half_width && *of.relative_half_width <= verdict_bounds::widest_interval;
-  bool const is_even = static_cast<double>(of.outliers) <= verdict_bounds::most_outliers * measured;
+  bool const is_known = of.relative_half_width && *of.relative_half_width <= verdict_bounds::max_half_width;
+  bool const is_even = static_cast<double>(of.outliers) <= verdict_bounds::max_outliers * measured;
   if (!is_known || !is_even) return step_verdict::noisy;
-  bool const is_sure = of.measured >= verdict_bounds::least_stable_steps && of.cautious_half_width <= verdict_bounds::widest_interval;
+  bool const is_sure = of.measured >= verdict_bounds::min_stable_steps && of.cautious_half_width <= verdict_bounds::max_half_width;
   return is_sure ? step_verdict::stable : step_verdict::too_few;
 }
 
@@ -82,7 +82,7 @@ inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summ
 
 namespace detail {
 
-/// How many independent steps would have as narrow an interval as the groups of steps that have this one.
+/// The number of independent steps with an interval of the same width as this one of groups of steps.
 inline double effective_steps(mean_interval const& of_groups, std::vector<double> const& group_means, grouped_steps const& of) {
   running_statistics groups;
   for (double const each : group_means) groups.add(each);
@@ -95,8 +95,7 @@ inline double effective_steps(mean_interval const& of_groups, std::vector<double
 
 }  // namespace detail
 
-/// How far the mean of the measured steps can be believed, and what is wrong with them if it cannot.
-/// Takes time in proportion to the square of their number up to 1000 steps, and to their number beyond.
+/// @brief Judges the reliability of the mean of the measured steps. Takes quadratic time up to 1000 steps, and linear time beyond.
 [[nodiscard]] inline verdict_summary judge_steps(timed_steps const& of, std::vector<clock_summary> const& clocks = {}) {
   verdict_summary result;
   std::vector<double> const measured{of.ms.begin() + static_cast<std::ptrdiff_t>(of.warmup), of.ms.end()};

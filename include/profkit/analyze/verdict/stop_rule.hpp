@@ -13,30 +13,30 @@
 
 namespace profkit {
 
-/// Stops when enough steps are measured: when half of the 95 % interval of the mean step time is at most a given share of it. The step time
-/// is that of the host, or that of the GPU where it is known and longer.
+/// @brief The rule of `steps=auto`: stop when the half-width of the 95 % interval of the mean step time is at most a given share of the
+/// mean. The step time is host time, or GPU time if that is known and longer.
 ///
-/// It looks after 60 steps, and then each time a quarter more have come. Fewer than 60 steps miss a kind of step that is one in twenty with
-/// a probability above 5 %, and each look is one more chance to stop because the steps happen to lie close together. docs/statistics.md has
-/// how often the interval at the end holds the true mean.
+/// It checks after 60 steps, and then after each further quarter. Fewer than 60 steps miss a kind of step with a frequency of 1 in 20 with
+/// a probability above 5 %, and each check is another chance to stop by coincidence. Coverage of the final interval: docs/statistics.md.
 class stop_rule {
  public:
-  /// @param wanted half of the interval over the mean, such as 0.01.
-  /// @param warmup steps before the measured ones.
-  /// @param most measured steps, at which it stops in any case.
+  /// @brief Creates the rule.
+  /// @param wanted half-width relative to the mean, such as 0.01.
+  /// @param warmup number of warm-up steps.
+  /// @param most maximum number of measured steps.
   stop_rule(double wanted, std::uint64_t warmup, std::uint64_t most) noexcept : warmup_{warmup}, result_{wanted, {}, false, most} {}
 
-  /// Takes the next measured step's host time.
+  /// @brief Adds the host time of the next measured step.
   void add(double ticks) { ticks_.push_back(ticks); }
 
-  /// A step after the warm-up that is not measured: its GPU time does not count, either.
-  /// @param step `step_record::index`, larger than that of the call before.
+  /// @brief Excludes a step after the warm-up that is not measured; its GPU time does not count.
+  /// @param step `step_record::index`, in increasing order.
   void leave_out(std::uint64_t step) { left_out_.push_back(step); }
 
-  /// Whether enough is measured; to be asked after each step.
-  /// @param so_far holds the GPU step times that are known by now.
-  /// @param has_gpu whether there are such times at all; then some have to be known.
-  /// @param tick how long a tick of `add` is.
+  /// @brief Whether to stop. To be called after each step.
+  /// @param so_far contains the GPU step times known so far.
+  /// @param has_gpu whether GPU step times exist; then at least 60 must be known.
+  /// @param tick the duration of a tick of `add`.
   [[nodiscard]] bool look(profile const& so_far, bool has_gpu, milliseconds tick) {
     if (ticks_.size() >= next_look_ && !is_known_) {
       next_look_ += next_look_ / 4;
@@ -45,15 +45,15 @@ class stop_rule {
     return is_known_ || ticks_.size() >= result_.most_steps;
   }
 
-  /// When it stopped, and what was known then.
+  /// @brief The result for the profile.
   [[nodiscard]] stop_record const& result() const noexcept { return result_; }
 
  private:
-  static constexpr std::size_t least_steps = 60;
+  static constexpr std::size_t min_steps = 60;
 
   [[nodiscard]] bool is_mean_known(profile const& so_far, bool has_gpu, milliseconds tick) {
     std::vector<double> const gpu = gpu_ms(so_far);
-    if (has_gpu && gpu.size() < least_steps) return false;
+    if (has_gpu && gpu.size() < min_steps) return false;
     auto const mean = [](std::vector<double> const& of) {
       return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
     };
@@ -80,7 +80,7 @@ class stop_rule {
   stop_record result_;
   std::vector<double> ticks_;            ///< of the measured steps
   std::vector<std::uint64_t> left_out_;  ///< in increasing order
-  std::size_t next_look_ = least_steps;
+  std::size_t next_look_ = min_steps;
   bool is_known_ = false;
 };
 

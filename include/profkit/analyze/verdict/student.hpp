@@ -14,12 +14,12 @@ namespace detail {
 inline double beta_fraction(double a, double b, double x) noexcept {
   constexpr double tiny = 1e-300;
   constexpr double precise = 1e-14;
-  constexpr int most_terms = 1000;
+  constexpr int max_terms = 1000;
   auto const not_zero = [](double value) { return std::abs(value) < tiny ? tiny : value; };
   double c = 1.0;
   double d = 1.0 / not_zero(1.0 - (a + b) * x / (a + 1.0));
   double result = d;
-  for (int m = 1; m <= most_terms; ++m) {
+  for (int m = 1; m <= max_terms; ++m) {
     double const even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
     double const odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
     double change = 1.0;
@@ -34,7 +34,7 @@ inline double beta_fraction(double a, double b, double x) noexcept {
   return result;
 }
 
-/// std::lgamma writes a global variable, which two threads must not do at once.
+/// Log gamma without the global variable that std::lgamma writes, which is a data race between threads.
 inline double log_gamma(double x) noexcept {
   int sign = 0;
   return ::lgamma_r(x, &sign);
@@ -45,21 +45,21 @@ inline double incomplete_beta(double a, double b, double x) noexcept {
   if (x <= 0.0) return 0.0;
   if (x >= 1.0) return 1.0;
   double const front = std::exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x));
-  // The fraction converges quickly on this side of its mean only.
+  // The fraction converges quickly only on this side of its mean.
   if (x < (a + 1.0) / (a + b + 2.0)) return front * beta_fraction(a, b, x) / a;
   return 1.0 - front * beta_fraction(b, a, 1.0 - x) / b;
 }
 
 }  // namespace detail
 
-/// The share of Student's t distribution that lies within +-t. Source: DLMF 8.17 with x = freedom / (freedom + t^2).
+/// @brief The share of Student's t distribution within +-t. Source: DLMF 8.17 with x = freedom / (freedom + t^2).
 /// @param t the distance from the middle, in standard errors.
 /// @param freedom degrees of freedom, above 0; need not be whole.
 [[nodiscard]] inline double student_share_within(double t, double freedom) noexcept {
   return 1.0 - detail::incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t));
 }
 
-/// The t within which `share` of Student's distribution lies: 2.045 for 0.95 and 29 degrees of freedom.
+/// @brief The two-sided quantile of Student's t distribution: 2.045 for 0.95 and 29 degrees of freedom.
 /// @param share above 0, below 1.
 /// @param freedom degrees of freedom, above 0.
 [[nodiscard]] inline double student_quantile(double share, double freedom) noexcept {
@@ -70,7 +70,7 @@ inline double incomplete_beta(double a, double b, double x) noexcept {
     low = high;
     high *= 2.0;
   }
-  // Newton's steps, and halves where one would leave the bracket.
+  // Newton's method, with bisection if a step would leave the bracket.
   double const log_factor = detail::log_gamma(0.5 * (freedom + 1.0)) - detail::log_gamma(0.5 * freedom) - 0.5 * std::log(freedom * pi);
   double t = 0.5 * (low + high);
   while (high - low > 1e-9 * std::max(1.0, high)) {

@@ -14,18 +14,18 @@
 
 namespace profkit {
 
-/// Whether a series rises or falls from its beginning to its end.
+/// @brief The linear trend of a series.
 struct trend {
   double drift = 0.0;    ///< from the first value to the last on the fitted line
-  double p_value = 1.0;  ///< how probable a drift as large as that is by chance in a series without one
+  double p_value = 1.0;  ///< probability of a drift this large by chance
 };
 
 namespace detail {
 
 /// Theil and Sen's slope per value: the median of the slopes between all pairs. Longer series than 1000 values are averaged in blocks.
 inline double median_slope(std::vector<double> const& values) {
-  constexpr std::size_t most_points = 1000;
-  std::vector<double> const points = at_most_points(values, most_points);
+  constexpr std::size_t max_points = 1000;
+  std::vector<double> const points = at_most_points(values, max_points);
   std::vector<double> slopes;
   slopes.reserve(points.size() * (points.size() - 1) / 2);
   for (std::size_t late = 1; late < points.size(); ++late) {
@@ -36,14 +36,14 @@ inline double median_slope(std::vector<double> const& values) {
   return slope / static_cast<double>(values_per_point);
 }
 
-/// 0, 1, 2...
+/// The values 0, 1, 2, ...
 inline std::vector<double> line_of(std::size_t count) {
   std::vector<double> line(count);
   for (std::size_t i = 0; i < count; ++i) line[i] = static_cast<double>(i);
   return line;
 }
 
-/// The values with what lies far from the line drawn towards it: to 5 standard deviations, by the median distance.
+/// Clips values at 5 standard deviations (estimated by the MAD) around the line.
 inline std::vector<double> near_line(std::vector<double> values, double slope) {
   constexpr double bound = 5.0;
   std::vector<double> rest = values;
@@ -58,9 +58,10 @@ inline std::vector<double> near_line(std::vector<double> values, double slope) {
 
 }  // namespace detail
 
-/// The drift is that of Theil and Sen's line, which single values do not move. Whether it is one says the test of a straight line by
-/// generalized least squares, averaged over the `noise_models`: slow noise shows trends by chance. n/a with fewer than 4 values. Takes time
-/// in proportion to n^2 up to 1000 values, and to n beyond.
+/// @brief Finds the drift of a series. Its size is that of the Theil-Sen line, which is robust against single values. Its p-value is that
+/// of a straight line by generalized least squares, averaged over the `noise_models`, because slow noise looks like a trend.
+///
+/// n/a with fewer than 4 values. Takes quadratic time up to 1000 values, and linear time beyond.
 /// Sources: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968); `noise_fit`.
 /// @param values in the order in which they were measured.
 [[nodiscard]] inline std::optional<trend> find_trend(std::vector<double> const& values) {
