@@ -129,7 +129,8 @@ drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   profkit::profile const& profile = builder.so_far();
   result.scopes = static_cast<double>(correlation);
   result.dropped = profile.quality.dropped_events;
-  if (profile.api_calls.size() + profile.scopes.size() + profile.quality.unkept_records + result.dropped != 2 * correlation) std::abort();
+  if (profile.api_calls.size() + profile.scopes.size() + profile.quality.discarded_records + result.dropped != 2 * correlation)
+    std::abort();
   return result;
 }
 

@@ -49,7 +49,8 @@ void recording::step() { profkit::step const one{state_->session}; }
 recording::result recording::end() {
   profkit::profile const& profile = state_->session.report().profile();
   auto const steps = profile.steps.size();
-  return {profile.scopes.size() - steps, profile.quality.dropped_events, profile.quality.unkept_records + profile.quality.untraced_records};
+  return {profile.scopes.size() - steps, profile.quality.dropped_events,
+          profile.quality.discarded_records + profile.quality.untraced_records};
 }
 
 std::uint64_t log_position() {

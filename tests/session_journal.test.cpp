@@ -147,7 +147,7 @@ TEST_CASE("a journal holds more records and steps than a profile that is not wri
   profkit::profile const written = profkit::load(folder.journal());
   CHECK(written.steps.size() == steps);
   CHECK(written.scopes.size() == steps * (scopes_of_a_step + 1));
-  CHECK(written.quality.unkept_records == 0);
+  CHECK(written.quality.discarded_records == 0);
   CHECK(report.summary().quality.untraced_records == 0);
 }
 

@@ -221,7 +221,7 @@ void check_figures(profkit::report const& report, std::string const& path, std::
   REQUIRE(find_row(report.summary(), path) != nullptr);
   CHECK(find_row(report.summary(), path)->host.count == scopes);
   CHECK(report.profile().scopes.size() <= 1000);
-  CHECK(report.summary().quality.unkept_records == 0);
+  CHECK(report.summary().quality.discarded_records == 0);
   CHECK(report.summary().quality.untraced_records >= scopes - 1000);
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("figures cover the whole of a session of which not all records are kep
     CHECK(find_row(report.summary(), "step")->host.count == 5);
     CHECK(report.summary().steps.host.count == 5);
     CHECK_THAT(report.text(), Catch::Matchers::ContainsSubstring("are in the figures, but not in the profile and in traces"));
-    CHECK(profkit::analyze(report.profile()).quality.unkept_records == report.summary().quality.untraced_records);
+    CHECK(profkit::analyze(report.profile()).quality.discarded_records == report.summary().quality.untraced_records);
   }
   SECTION("without steps, in a scope that is open all the time") {
     {
@@ -341,7 +341,7 @@ TEST_CASE("keep=last:N and keep=slowest:K keep the records of these steps, and t
   CHECK(report.summary().steps.host.count == steps - 2);
   CHECK(find_row(report.summary(), "step/part")->host.count == steps * (steps - 1) / 2 - 1);
   std::uint64_t const all = 3 * steps * (steps - 1) / 2;
-  CHECK(report.summary().quality.unkept_records == 0);
+  CHECK(report.summary().quality.discarded_records == 0);
   CHECK(report.profile().quality.untraced_records < all);
   CHECK(report.profile().quality.untraced_records > 0);
 }

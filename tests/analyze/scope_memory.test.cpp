@@ -63,7 +63,7 @@ struct one_step {
   }
   one_step& reads(double ms, std::uint64_t bytes, std::uint32_t thread = 0) {
     profile.allocators[0].is_polled = true;
-    profile.allocations.push_back({at_ms(ms), 0, bytes, thread, 0, allocation_kind::level});
+    profile.allocations.push_back({at_ms(ms), 0, bytes, thread, 0, allocation_kind::usage});
     return *this;
   }
   [[nodiscard]] profkit::summary summary() const { return profkit::analyze(profile); }
@@ -155,7 +155,7 @@ class plain_memory_model {
       auto const bytes = static_cast<std::int64_t>(each.bytes);
       if (each.allocator != allocator) continue;
       auto const known = live.find(each.address);
-      if (each.kind == allocation_kind::level) {
+      if (each.kind == allocation_kind::usage) {
         to.push_back({each.time, bytes - level, innermost(each)});
         level = bytes;
         continue;
@@ -321,7 +321,7 @@ TEST_CASE("a level that another thread read first is that thread's change, and c
 TEST_CASE("a level read where a step ends counts for the step", "[memory]") {
   one_step made;
   made.reads(5.0, 40);
-  made.profile.allocations.push_back({at_ms(10), 0, 70, 0, 0, allocation_kind::level});
+  made.profile.allocations.push_back({at_ms(10), 0, 70, 0, 0, allocation_kind::usage});
   made.profile.scopes[3].time.end += std::chrono::nanoseconds{1};  // as the reader of logs puts the scope's end behind the reading
   profkit::summary const summary = made.summary();
   CHECK(memory_in(summary, "step").own_retained_bytes == 30);
@@ -411,7 +411,7 @@ TEST_CASE("profiles with nothing but allocations, nothing but warm-up and number
   profile.allocations = {{at_ms(1), 1, ~std::uint64_t{0}, 0, 0, allocation_kind::allocated},
                          {at_ms(2), 2, std::uint64_t{1} << 63U, 0, 0, allocation_kind::allocated},
                          {at_ms(3), 9, ~std::uint64_t{0}, 0, 0, allocation_kind::released},
-                         {at_ms(4), 0, 7, 0, 0, allocation_kind::level}};
+                         {at_ms(4), 0, 7, 0, 0, allocation_kind::usage}};
   CHECK(profkit::analyze(profile).allocators.size() == 1);
   profile.steps = {{{at_ms(0), at_ms(5)}, 0, true, 1}};
   CHECK(profkit::analyze(profile).allocators.empty());

@@ -84,7 +84,7 @@ TEST_CASE("a GPU scope that has no path, as those around it take all the room, i
   profkit::profile const profile = session.report().profile();
   REQUIRE(profile.gpu_scopes.size() == 1);
   CHECK(path_name(profile, profile.gpu_scopes[0].path) == "step/forward");
-  CHECK(profile.quality.rowless_scopes > 1000);
+  CHECK(profile.quality.collapsed_scopes > 1000);
   CHECK(profile.quality.untimed_gpu_scopes + profile.quality.unread_gpu_times == 0);
 }
 

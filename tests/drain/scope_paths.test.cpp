@@ -49,7 +49,7 @@ TEST_CASE("an index that keeps growing makes paths up to the bound, and then cou
   // The step, "batch_0" and "inside" in each; then "batch" and what is inside it.
   CHECK(profile.paths.size() == most + 3);
   std::uint64_t const with_index = (most - 1) / 2 + 1;
-  CHECK(profile.quality.rowless_scopes == scopes - with_index);
+  CHECK(profile.quality.collapsed_scopes == scopes - with_index);
   CHECK(count_scopes(profile, "step/batch") == scopes - with_index);
   CHECK(count_scopes(profile, "step/batch/inside") == scopes - with_index);
   profkit::scope_summary const* const row = find_row(report.summary(), "step/batch");
@@ -65,8 +65,8 @@ TEST_CASE("scopes that are nested so deep that their paths have no room are coun
     PROF_SCOPE("beside");
   }
   profkit::profile const profile = session.report().profile();
-  CHECK(profile.quality.rowless_scopes > 1000);
-  CHECK(profile.scopes.size() + profile.quality.rowless_scopes == depth + 2);
+  CHECK(profile.quality.collapsed_scopes > 1000);
+  CHECK(profile.scopes.size() + profile.quality.collapsed_scopes == depth + 2);
   CHECK(profile.paths.size() == profile.scopes.size());
   CHECK(text_of(profile) < path_table::max_long_bytes + 200'000);
   CHECK(count_scopes(profile, "step/beside") == 1);
@@ -89,7 +89,7 @@ TEST_CASE("scopes outside all others always have a path", "[paths]") {
   CHECK(count_scopes(profile, "item") == 10);
   CHECK(count_scopes(profile, "worker") == 1);
   CHECK(count_scopes(profile, "worker/inside") == 1);
-  CHECK(profile.quality.rowless_scopes == 10);
+  CHECK(profile.quality.collapsed_scopes == 10);
 }
 
 TEST_CASE("two places with one name share a path", "[paths]") {

@@ -70,7 +70,7 @@ TEST_CASE("beyond the record budget records of any kind are counted and dropped,
   builder.add(profkit::step_record{});
   builder.add(profkit::gpu_step_record{});
   profkit::profile const made = builder.take();
-  CHECK(made.quality.unkept_records == 5);
+  CHECK(made.quality.discarded_records == 5);
   CHECK(made.scopes.size() == 1);
   CHECK(made.gpu_operations.size() == 1);
   CHECK(made.api_calls.size() == 1);

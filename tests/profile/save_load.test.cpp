@@ -145,14 +145,14 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   saved_file const file;
   profkit::profile profile;
   profile.steps = {{{at_ms(0), at_ms(1)}, 0x1122334455667788U, false, 1, 0.0, false, true}};
-  profile.quality.unkept_records = 3;
-  profile.quality.rowless_scopes = 4;
+  profile.quality.discarded_records = 3;
+  profile.quality.collapsed_scopes = 4;
   profile.quality.unmatched_ends = 5;
   profkit::save(profile, file.path);
   CHECK_FALSE(profkit::load(file.path).steps[0].has_kernels);
   CHECK(profkit::load(file.path).steps[0].is_excluded);
-  CHECK(profkit::load(file.path).quality.unkept_records == 3);
-  CHECK(profkit::load(file.path).quality.rowless_scopes == 4);
+  CHECK(profkit::load(file.path).quality.discarded_records == 3);
+  CHECK(profkit::load(file.path).quality.collapsed_scopes == 4);
   CHECK(profkit::load(file.path).quality.unmatched_ends == 5);
   std::string bytes = bytes_of(file.path);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
@@ -174,7 +174,7 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
     CHECK(loaded.steps[0].items == 1);
     CHECK_FALSE(loaded.steps[0].is_excluded);
     CHECK_FALSE(loaded.steps[0].has_kernels);
-    CHECK(loaded.quality.rowless_scopes == 4);
+    CHECK(loaded.quality.collapsed_scopes == 4);
   }
   SECTION("7: does not say how fast the host was, how the system clock was set, nor why events were dropped") {
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{11}, std::chrono::nanoseconds{12}, 0.25};
@@ -190,7 +190,7 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
     write(file.path, bytes);
     profkit::profile const loaded = profkit::load(file.path);
     CHECK_FALSE(loaded.environment.host_speed);
-    CHECK(loaded.quality.rowless_scopes == 4);
+    CHECK(loaded.quality.collapsed_scopes == 4);
     CHECK(loaded.quality.unmatched_ends == 0);
   }
   SECTION("6: does not say what was not kept") {
@@ -201,8 +201,8 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
     profkit::profile const loaded = profkit::load(file.path);
     CHECK(loaded.steps[0].items == 1);
     CHECK_FALSE(loaded.steps[0].has_kernels);
-    CHECK(loaded.quality.unkept_records == 0);
-    CHECK(loaded.quality.rowless_scopes == 0);
+    CHECK(loaded.quality.discarded_records == 0);
+    CHECK(loaded.quality.collapsed_scopes == 0);
   }
   SECTION("5: nor in which steps kernels were collected") {
     bytes.erase(bytes.size() - 1 - 16 - since_8, 16 + since_8);

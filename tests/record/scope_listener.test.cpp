@@ -101,7 +101,7 @@ TEST_CASE("what a thread launches outside scopes belongs where it was said, from
   profkit::profile const profile = session.report().profile();
   std::vector<std::string> rests;
   for (profkit::thread_record const& thread : profile.threads) {
-    rests.push_back(thread.rest_path == profkit::path_record::no_parent ? "-" : path_name(profile, thread.rest_path));
+    rests.push_back(thread.default_path == profkit::path_record::no_parent ? "-" : path_name(profile, thread.default_path));
   }
   CHECK(std::count(rests.begin(), rests.end(), "step/backward/rest") == 1);
   for (profkit::scope_record const& scope : profile.scopes) {

@@ -86,7 +86,7 @@ TEST_CASE("past the bound of the profile every record is counted and in the figu
   profkit::profile const& profile = report.profile();
   CHECK(profile.scopes.size() + profile.work.size() + profile.counters.size() + profile.allocations.size() == 1000);
   CHECK(profile.quality.untraced_records == steps * (4 * rounds + 1) - 1000);
-  CHECK(profile.quality.unkept_records == 0);
+  CHECK(profile.quality.discarded_records == 0);
   REQUIRE(find_row(report.summary(), "step/scope") != nullptr);
   CHECK(find_row(report.summary(), "step/scope")->host.count == steps * rounds);
   CHECK(report.summary().counters.at(0).count == steps * rounds);

@@ -56,7 +56,7 @@ profkit::profile profile_with_two_allocators() {
   profkit::profile result = profile_with_memory();
   result.allocators.push_back({"host", 100 * mib, true});
   for (auto const& [ms, level] : std::vector<std::pair<double, std::uint64_t>>{{201, 100}, {203.9, 102}, {205.9, 101}, {209.9, 101}}) {
-    result.allocations.push_back({at_ms(ms), 0, level * mib, 0, 1, allocation_kind::level});
+    result.allocations.push_back({at_ms(ms), 0, level * mib, 0, 1, allocation_kind::usage});
   }
   return result;
 }

@@ -212,8 +212,8 @@ TEST_CASE("the report of a snapshot says that the session goes on, and what is m
 TEST_CASE("what was lost is said with its number", "[report]") {
   profkit::profile profile = made_profile();
   profile.quality.dropped_events = 17;
-  profile.quality.unkept_records = 23;
-  profile.quality.rowless_scopes = 31;
+  profile.quality.discarded_records = 23;
+  profile.quality.collapsed_scopes = 31;
   profile.quality.untimed_gpu_scopes = 4;
   std::string const text = profkit::quality_text(profkit::analyze(profile));
   CHECK_THAT(text, ContainsSubstring("17 scopes and counters were dropped"));

@@ -25,7 +25,7 @@ inline profkit::profile profile_with_everything() {
   result.steps.push_back({{at_ms(330), at_ms(390)}, 3, false, 60, 0.0, true, true});
   result.allocators = {{"libtorch", 4096, false}, {"host", 1U << 20U, true}};
   result.allocations = {{at_ms(201), 0x7f00'0000'1000U, 512, 0, 0, profkit::allocation_kind::allocated},
-                        {at_ms(202), 0, 2U << 20U, 1, 1, profkit::allocation_kind::level},
+                        {at_ms(202), 0, 2U << 20U, 1, 1, profkit::allocation_kind::usage},
                         {at_ms(203), 0x7f00'0000'1000U, 0, 1, 0, profkit::allocation_kind::released}};
   result.work = {{at_ms(201), 2, {1.0 / 3.0, 7e9, profkit::precision::fp8, 2.0F}}, {at_ms(301), 1, {0.0, 1.0}}};
   result.stop = profkit::stop_record{0.01, 0.0075, true, 500};

@@ -19,7 +19,7 @@ inline profkit::profile with_more(profkit::profile of, std::mt19937_64& random) 
     for (profkit::step_record const& each : of.steps) {
       if (random() % 2 != 0) continue;
       profkit::timestamp const time = each.time.end + std::chrono::nanoseconds{1 + random() % 17};
-      of.allocations.push_back({time, 0, random() % 1000, 0, allocator, profkit::allocation_kind::level});
+      of.allocations.push_back({time, 0, random() % 1000, 0, allocator, profkit::allocation_kind::usage});
     }
   }
   for (profkit::scope_record const& each : of.scopes) {

@@ -67,7 +67,7 @@ class random_memory {
     } else {
       level_ += random_() % 100;
       level_ -= std::min<std::uint64_t>(level_, random_() % 100);
-      made_.allocations.push_back({now_, 0, level_, record_of(thread), 1, profkit::allocation_kind::level});
+      made_.allocations.push_back({now_, 0, level_, record_of(thread), 1, profkit::allocation_kind::usage});
     }
   }
 

@@ -350,8 +350,8 @@ void check_backward_call() {
   });
   std::set<std::string> rests;
   for (profkit::thread_record const& thread : recorded.threads) {
-    if (thread.rest_path == profkit::path_record::no_parent) continue;
-    profkit::path_record const& path = recorded.paths[thread.rest_path];
+    if (thread.default_path == profkit::path_record::no_parent) continue;
+    profkit::path_record const& path = recorded.paths[thread.default_path];
     rests.insert(fmt::format("{} in {}", path.name, recorded.paths[path.parent].name));
   }
   check(rests == std::set<std::string>{"gradient accumulation in first"},

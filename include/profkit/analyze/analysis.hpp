@@ -141,7 +141,7 @@ class analysis {
       return budget;
     });
     // They miss what is not in the profile.
-    figures.quality.unkept_records += std::exchange(figures.quality.untraced_records, 0);
+    figures.quality.discarded_records += std::exchange(figures.quality.untraced_records, 0);
     return figures;
   }
 

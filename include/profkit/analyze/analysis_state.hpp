@@ -11,16 +11,17 @@ namespace profkit {
 /// Names the members of an analysis for an archive. Reading keeps the options of the analysis that is read into: they are not in the file.
 /// @throws profkit::error if what is read is not what an analysis can have.
 template <class Archive>
-void fields(Archive& archive, analysis& of) {
+void fields(Archive& archive, analysis& state) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(of.has_any_, of.has_steps_, of.header_, of.paths_, of.scopes_, of.counters_, of.readings_, of.clocks_, of.memory_, of.gpu_,
-       of.budget_in_steps_, of.budget_in_gpu_windows_, of.adopted_, of.work_, of.devices_, of.stretches_);
+  each(state.has_any_, state.has_steps_, state.header_, state.paths_, state.scopes_, state.counters_, state.readings_, state.clocks_,
+       state.memory_, state.gpu_, state.budget_in_steps_, state.budget_in_gpu_windows_, state.adopted_, state.work_, state.devices_,
+       state.stretches_);
   if constexpr (Archive::is_reader) {
-    archive.check(of.scopes_.has_paths(of.paths_.size()), "not all paths have times");
+    archive.check(state.scopes_.has_paths(state.paths_.size()), "not all paths have times");
     // Merging makes the tables and checks the positions.
-    analysis whole{of.options_};
-    whole.merge(of);
-    of = std::move(whole);
+    analysis whole{state.options_};
+    whole.merge(state);
+    state = std::move(whole);
   }
 }
 

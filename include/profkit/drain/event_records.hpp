@@ -98,7 +98,7 @@ class event_records {
         take_allocation(allocation_kind::released, event, at, time);
         return;
       case event_kind::usage:
-        take_allocation(allocation_kind::level, event, at, time);
+        take_allocation(allocation_kind::usage, event, at, time);
         return;
       case event_kind::work:
         take_work(event, at);
@@ -139,15 +139,15 @@ class event_records {
   void take_default_scope(scope_node const& node, thread_reading& at) {
     thread_record changed = into_.so_far().threads[*at.thread];
     std::uint32_t const path = nodes_.path_of(node, into_);
-    if (changed.rest_path == path) return;
-    changed.rest_path = path;
+    if (changed.default_path == path) return;
+    changed.default_path = path;
     at.thread = into_.add(std::move(changed));
   }
 
   void take_allocation(allocation_kind kind, std::uint64_t const* event, thread_reading const& at, timestamp time) {
     site const& source = site_of(*event);
     std::uint32_t const allocator = allocators_.position_of(source, [&] {
-      return into_.position_of(allocator_record{source.name, 0, kind == allocation_kind::level});
+      return into_.position_of(allocator_record{source.name, 0, kind == allocation_kind::usage});
     });
     into_.add(allocation_record{time, event[2], event[3], *at.thread, static_cast<std::uint16_t>(allocator), kind});
   }

@@ -56,7 +56,7 @@ class scope_paths {
       recent_[path_hash{}(key) % recent_.size()] = {key, path};
       return path;
     }
-    into.count(&quality_record::rowless_scopes);
+    into.count(&quality_record::collapsed_scopes);
     if ((key.where & has_index) == 0) return path_record::no_parent;
     return find_or_add({key.where & ~has_index, 0, key.parent}, where, into);
   }

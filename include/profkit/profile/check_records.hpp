@@ -78,7 +78,7 @@ class record_check {
     check_path_lengths(of.paths);
     check_step_path(of.paths);
     for (auto const& each : of.threads) {
-      check_profile(each.rest_path == path_record::no_parent || each.rest_path < of.paths.size(), "a thread's work without path");
+      check_profile(each.default_path == path_record::no_parent || each.default_path < of.paths.size(), "a thread's work without path");
     }
     for (auto const& each : of.graph_nodes) {
       check_profile(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");

@@ -43,7 +43,7 @@ struct file_enum<gpu_operation_kind> {
 };
 template <>
 struct file_enum<allocation_kind> {
-  static constexpr allocation_kind last = allocation_kind::level;
+  static constexpr allocation_kind last = allocation_kind::usage;
   static constexpr char const* what = "kind of allocation";
 };
 template <>

@@ -56,7 +56,7 @@ struct thread_record {
 
   /// Path of the default scope (`set_default_scope`), to which launches outside any scope are charged; `no_parent` if none. A thread whose
   /// default scope changed has several entries.
-  std::uint32_t rest_path = path_record::no_parent;
+  std::uint32_t default_path = path_record::no_parent;
 };
 
 /// @brief One scope.
@@ -170,7 +170,7 @@ struct allocator_record {
 enum class allocation_kind : std::uint8_t {
   allocated = 0,
   released = 1,
-  level = 2,  ///< all that the allocator has given, read where a scope is about to begin or to end
+  usage = 2,  ///< the bytes in use, read where a scope is about to begin or to end
 };
 
 /// @brief An allocation, a release or a reading of usage. Within a thread its time differs from all beginnings and ends of scopes.
@@ -237,8 +237,8 @@ struct snapshot_record {
 struct quality_record {
   std::uint64_t dropped_events =
       0;  ///< scopes and counters not recorded: full log, or a cause counted in `events_...` or `interrupting_events`
-  std::uint64_t unkept_records = 0;                ///< records beyond the record budget that are in no figure
-  std::uint64_t rowless_scopes = 0;                ///< scopes beyond the bound of paths, charged to the unindexed path or to the parent
+  std::uint64_t discarded_records = 0;             ///< records beyond the record budget that are in no figure
+  std::uint64_t collapsed_scopes = 0;              ///< scopes beyond the bound of paths, charged to the unindexed path or to the parent
   std::uint64_t open_scopes = 0;                   ///< scopes open at the end of the session; not in `scopes`
   std::uint64_t abandoned_steps = 0;               ///< steps exited by an exception; not in `steps`
   std::uint64_t unread_gpu_times = 0;              ///< GPU scopes incomplete at the end, and steps that could not be timed

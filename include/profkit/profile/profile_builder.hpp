@@ -38,7 +38,7 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 /// * Records refer to positions. `add` appends one. Nothing that was added is changed or removed.
 /// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations and
 ///   work. Beyond it, `add` puts the record where `take_rest` finds it, if somebody does that; else it counts the record in
-///   `quality_record::unkept_records` and drops it.
+///   `quality_record::discarded_records` and drops it.
 /// * `count` and `set` are for the values of which a profile has one.
 ///
 /// Not thread-safe: a session lets one thread use it at a time.
@@ -194,7 +194,7 @@ class profile_builder {
   template <class Record>
   void add_beyond_budget(Record record, std::vector<Record> profile::*list) {
     if (!collects_rest_) {
-      ++made_.quality.unkept_records;
+      ++made_.quality.discarded_records;
       return;
     }
     (rest_.*list).push_back(std::move(record));

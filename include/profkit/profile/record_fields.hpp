@@ -33,7 +33,7 @@ void fields(Archive& archive, path_record& record) {
 }
 template <class Archive>
 void fields(Archive& archive, thread_record& record) {
-  archive(record.system_id), archive(record.name), archive(record.rest_path);
+  archive(record.system_id), archive(record.name), archive(record.default_path);
 }
 template <class Archive>
 void fields(Archive& archive, scope_record& record) {
@@ -124,7 +124,7 @@ void fields(Archive& archive, quality_record& record) {
       archive(record.untimed_gpu_scopes);
   archive(record.dropped_operations), archive(record.invalid_operations);
   archive(record.clock_changes), archive(record.cost_of_1000_scopes), archive(record.bookkeeping), archive(record.clock);
-  if (archive.format() >= 7) archive(record.unkept_records), archive(record.rowless_scopes);
+  if (archive.format() >= 7) archive(record.discarded_records), archive(record.collapsed_scopes);
   if (archive.format() >= 8) archive(record.clock_change), archive(record.uncertain_operations);
   if (archive.format() >= 8) {
     archive(record.events_without_memory), archive(record.events_without_log), archive(record.interrupting_events);

@@ -93,10 +93,10 @@ inline std::string collectors_text(summary const& summary) {
   for (wrong_end_record const& each : quality.wrong_ends) {
     text += fmt::format("  {} times: {}\n", each.count, detail::one_line(each.what, detail::max_shown_reason));
   }
-  count(quality.unkept_records, "scopes, GPU operations and other records exceed records=N and are in no figure");
+  count(quality.discarded_records, "scopes, GPU operations and other records exceed records=N and are in no figure");
   count(quality.untraced_records,
         "scopes, GPU operations and other records exceed records=N: they are in the figures, but not in the profile and in traces");
-  count(quality.rowless_scopes,
+  count(quality.collapsed_scopes,
         "scopes exceed the maximum number of paths (a growing index, or very deep nesting): they count in the unindexed row, or in the row "
         "of the parent");
   count(quality.open_scopes,

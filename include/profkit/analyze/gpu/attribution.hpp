@@ -102,12 +102,12 @@ class graph_node_index {
 
 /// By thread of the profile: where its work outside scopes belongs. CUPTI's own records of API calls know only the system's number of the
 /// thread.
-inline std::vector<std::uint32_t> rest_paths(profile const& of) {
+inline std::vector<std::uint32_t> default_paths(profile const& of) {
   std::unordered_map<std::uint64_t, std::uint32_t> by_system_id;
   std::vector<std::uint32_t> result;
   for (thread_record const& each : of.threads) {
-    result.push_back(each.rest_path);
-    if (each.rest_path != path_record::no_parent) by_system_id[each.system_id] = each.rest_path;
+    result.push_back(each.default_path);
+    if (each.default_path != path_record::no_parent) by_system_id[each.system_id] = each.default_path;
   }
   for (std::size_t i = 0; of.has_all_api_calls && i < result.size(); ++i) {
     auto const known = by_system_id.find(of.threads[i].system_id);
@@ -119,7 +119,7 @@ inline std::vector<std::uint32_t> rest_paths(profile const& of) {
 /// Fills `path_of`.
 inline void find_paths(attribution& result, profile const& of) {
   graph_node_index const captured{of};
-  std::vector<std::uint32_t> const rest = rest_paths(of);
+  std::vector<std::uint32_t> const rest = default_paths(of);
   result.path_of.reserve(of.gpu_operations.size());
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
     std::uint64_t const node = of.graph_nodes.empty() ? 0 : of.gpu_operations[i].graph_node;

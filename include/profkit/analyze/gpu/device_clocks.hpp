@@ -71,9 +71,9 @@ class merged_clocks {
   merged_clocks() = default;
 
   /// Of the measured steps that begin in a stretch of time.
-  merged_clocks(profile const& of, interval const& own) {
-    std::set<std::uint64_t> const measured = measured_steps_in(of, own);
-    for (device_clock_record const& reading : of.device_clocks) {
+  merged_clocks(profile const& profile, interval const& own) {
+    std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
+    for (device_clock_record const& reading : profile.device_clocks) {
       if (measured.count(reading.step) != 0) devices_[reading.device].add(reading);
     }
   }
@@ -119,11 +119,11 @@ class merged_clocks {
     std::optional<std::uint32_t> max_celsius{};
 
     template <class Archive>
-    friend void fields(Archive& archive, device_readings& of) {
-      archive(of.readings), archive(of.throttled_readings), archive(of.power_readings), archive(of.reasons), archive(of.mhz);
-      archive(of.milliwatt), archive(of.min_mhz), archive(of.max_mhz), archive(of.highest_mhz), archive(of.max_milliwatt);
-      archive(of.max_celsius);
-      if constexpr (Archive::is_reader) archive.check(of.readings > 0, "a device has clocks that were never read");
+    friend void fields(Archive& archive, device_readings& state) {
+      archive(state.readings), archive(state.throttled_readings), archive(state.power_readings), archive(state.reasons), archive(state.mhz);
+      archive(state.milliwatt), archive(state.min_mhz), archive(state.max_mhz), archive(state.highest_mhz), archive(state.max_milliwatt);
+      archive(state.max_celsius);
+      if constexpr (Archive::is_reader) archive.check(state.readings > 0, "a device has clocks that were never read");
     }
 
     void add(device_clock_record const& reading) {
@@ -158,8 +158,8 @@ class merged_clocks {
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, merged_clocks& of) {
-    archive(of.devices_);
+  friend void fields(Archive& archive, merged_clocks& state) {
+    archive(state.devices_);
   }
 
   std::map<std::int32_t, device_readings> devices_;

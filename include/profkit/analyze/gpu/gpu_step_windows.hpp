@@ -24,10 +24,10 @@ struct gpu_step_window {
   std::optional<std::uint64_t> steps_ahead;
 
   template <class Archive>
-  friend void fields(Archive& archive, gpu_step_window& of) {
-    archive(of.step), archive(of.time), archive(of.steps_ahead);
+  friend void fields(Archive& archive, gpu_step_window& state) {
+    archive(state.step), archive(state.time), archive(state.steps_ahead);
     if constexpr (Archive::is_reader) {
-      archive.check(timestamp{} <= of.time.begin && of.time.begin <= of.time.end, "a step ends on the devices before it begins");
+      archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a step ends on the devices before it begins");
     }
   }
 };
@@ -53,8 +53,8 @@ struct gpu_step_window_ends {
   timestamp measured = timestamp::min();
 
   template <class Archive>
-  friend void fields(Archive& archive, gpu_step_window_ends& of) {
-    archive(of.warmup), archive(of.measured);
+  friend void fields(Archive& archive, gpu_step_window_ends& state) {
+    archive(state.warmup), archive(state.measured);
   }
 };
 
@@ -78,14 +78,16 @@ inline std::vector<interval> parts_in(std::vector<gpu_step_window> const& window
 /// Takes time in proportion to the operations, n log n if their launches are out of order.
 class gpu_step_window_finder {
  public:
-  gpu_step_window_finder(profile const& of, attribution const& launched) : of_{of}, order_(of.steps.size()), own_(of.steps.size()) {
+  gpu_step_window_finder(profile const& profile, attribution const& launched)
+      : of_{profile}, order_(profile.steps.size()), own_(profile.steps.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return of.steps[a].time.begin < of.steps[b].time.begin; });
+                     [&](std::size_t a, std::size_t b) { return profile.steps[a].time.begin < profile.steps[b].time.begin; });
     begins_.reserve(order_.size());
-    for (std::size_t const step : order_) begins_.push_back(of.steps[step].time.begin);
+    for (std::size_t const step : order_) begins_.push_back(profile.steps[step].time.begin);
     earlier_end_.assign(order_.size() + 1, timestamp::min());
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) add(of.gpu_operations[i].time, launch_moment(of, launched, i));
+    for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i)
+      add(profile.gpu_operations[i].time, launch_moment(profile, launched, i));
     for (std::size_t i = 1; i < earlier_end_.size(); ++i) earlier_end_[i] = std::max(earlier_end_[i], earlier_end_[i - 1]);
   }
 

@@ -49,16 +49,16 @@ class gpu_work {
     return path < sums_.rows().size() ? sums_.rows()[path].time : std::chrono::nanoseconds{};
   }
 
-  static gpu_work_summary summarize(gpu_sums::row const& of, std::chrono::nanoseconds self) {
+  static gpu_work_summary summarize(gpu_sums::row const& row, std::chrono::nanoseconds self) {
     gpu_work_summary result;
-    result.operations = of.operations;
-    result.kernels = of.kernels;
-    result.kernel_time = to_ms(of.time);
+    result.operations = row.operations;
+    result.kernels = row.kernels;
+    result.kernel_time = to_ms(row.time);
     result.kernel_self = to_ms(self);
-    result.busy = to_ms(of.busy);
-    result.span = of.spans.summarize();
-    if (of.launches > 0) result.latency_mean = to_ms(of.latency) / static_cast<double>(of.launches);
-    result.latency_p95 = quantile_of(of.latencies, 0.95);
+    result.busy = to_ms(row.busy);
+    result.span = row.spans.summarize();
+    if (row.launches > 0) result.latency_mean = to_ms(row.latency) / static_cast<double>(row.launches);
+    result.latency_p95 = quantile_of(row.latencies, 0.95);
     return result;
   }
 

@@ -36,15 +36,15 @@ inline std::vector<bool> paths_inside(std::vector<path_record> const& paths, std
 
 /// @param is_wanted called with the position of a path, or `attribution::none` for launches outside any scope.
 template <class IsWanted>
-std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_options const& with, IsWanted is_wanted) {
-  attribution const launched = attribute(of);
-  measured_time const when = measured_time::with_kernels(of);
+std::vector<kernel_summary> kernels_launched_in(profile const& profile, analyze_options const& with, IsWanted is_wanted) {
+  attribution const launched = attribute(profile);
+  measured_time const when = measured_time::with_kernels(profile);
   std::vector<timed_operation> wanted;
-  counted_operations{of, launched, when}.for_each([&](timed_operation const& each) {
+  counted_operations{profile, launched, when}.for_each([&](timed_operation const& each) {
     if (is_wanted(each.path)) wanted.push_back(each);
   });
   gpu_summary result;
-  summarize_names(result, of.gpu_names, operations_by_name{of, wanted}, with.kernel_classes);
+  summarize_names(result, profile.gpu_names, operations_by_name{profile, wanted}, with.kernel_classes);
   return std::move(result.kernels);
 }
 
@@ -54,20 +54,20 @@ std::vector<kernel_summary> kernels_launched_in(profile const& of, analyze_optio
 ///
 /// Each execution counts once, even if a scope lies in another scope of its name. Shares refer to the time of these kernels. Takes as long
 /// as `analyze`. Thread-safe.
-/// @param of what was recorded.
+/// @param profile what was recorded.
 /// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
 ///   "step/forward".
 /// @param with the rules for kernel classes.
 /// @return rows by total time, longest first; empty without kernels.
-[[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& of, std::string_view scope,
+[[nodiscard]] inline std::vector<kernel_summary> kernels_of_scope(profile const& profile, std::string_view scope,
                                                                   analyze_options const& with = {}) {
-  std::vector<bool> const is_inside = detail::paths_inside(of.paths, scope);
-  return detail::kernels_launched_in(of, with, [&](std::uint32_t path) { return path != attribution::none && is_inside[path]; });
+  std::vector<bool> const is_inside = detail::paths_inside(profile.paths, scope);
+  return detail::kernels_launched_in(profile, with, [&](std::uint32_t path) { return path != attribution::none && is_inside[path]; });
 }
 
 /// @brief The kernels launched outside any scope of the launching thread, for example by autograd threads, or without a recorded launch.
-[[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& of, analyze_options const& with = {}) {
-  return detail::kernels_launched_in(of, with, [](std::uint32_t path) { return path == attribution::none; });
+[[nodiscard]] inline std::vector<kernel_summary> kernels_outside_scopes(profile const& profile, analyze_options const& with = {}) {
+  return detail::kernels_launched_in(profile, with, [](std::uint32_t path) { return path == attribution::none; });
 }
 
 }  // namespace profkit

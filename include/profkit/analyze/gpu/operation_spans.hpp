@@ -20,9 +20,10 @@ namespace profkit::detail {
 /// and so is each launch of a thread outside scopes.
 class operation_spans {
  public:
-  operation_spans(profile const& of, attribution const& launched) : of_{of}, launched_{launched}, of_scope_(of.scopes.size()) {
-    parents_.reserve(of.paths.size());
-    for (path_record const& path : of.paths) parents_.push_back(path.parent);
+  operation_spans(profile const& profile, attribution const& launched)
+      : of_{profile}, launched_{launched}, of_scope_(profile.scopes.size()) {
+    parents_.reserve(profile.paths.size());
+    for (path_record const& path : profile.paths) parents_.push_back(path.parent);
     find_scopes_of_others();
   }
 

@@ -18,8 +18,8 @@ struct memory_balance {
   std::int64_t peak = 0;
 
   template <class Archive>
-  friend void fields(Archive& archive, memory_balance& of) {
-    archive(of.now), archive(of.peak);
+  friend void fields(Archive& archive, memory_balance& state) {
+    archive(state.now), archive(state.peak);
   }
 
   void add(std::uint64_t difference) noexcept {
@@ -40,8 +40,8 @@ struct scope_balance {
   memory_balance own;
 
   template <class Archive>
-  friend void fields(Archive& archive, scope_balance& of) {
-    archive(of.all), archive(of.own);
+  friend void fields(Archive& archive, scope_balance& balance) {
+    archive(balance.all), archive(balance.own);
   }
 
   void append(scope_balance const& next) noexcept {
@@ -55,15 +55,15 @@ struct scope_balance {
 class crossing_balances {
  public:
   /// @param end of the scope.
-  void add(std::uint32_t allocator, profile const& of, scope_record const& scope, scope_balance const& balance) {
-    crossing_scope& here = balances_[key(allocator, of, scope)];
+  void add(std::uint32_t allocator, profile const& profile, scope_record const& scope, scope_balance const& balance) {
+    crossing_scope& here = balances_[key(allocator, profile, scope)];
     here.balance.append(balance);
     here.end = scope.time.end;
   }
 
   /// Says when a scope ends. Before, its end may have been unknown.
-  void end(std::uint32_t allocator, profile const& of, scope_record const& scope) {
-    balances_[key(allocator, of, scope)].end = scope.time.end;
+  void end(std::uint32_t allocator, profile const& profile, scope_record const& scope) {
+    balances_[key(allocator, profile, scope)].end = scope.time.end;
   }
 
   /// As if the stretch of the other one followed.
@@ -106,8 +106,8 @@ class crossing_balances {
     timestamp end = timestamp::max();  ///< of the scope
 
     template <class Archive>
-    friend void fields(Archive& archive, crossing_scope& of) {
-      archive(of.balance), archive(of.end);
+    friend void fields(Archive& archive, crossing_scope& state) {
+      archive(state.balance), archive(state.end);
     }
   };
 
@@ -115,12 +115,12 @@ class crossing_balances {
   using scope_key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, timestamp>;
 
   template <class Archive>
-  friend void fields(Archive& archive, crossing_balances& of) {
-    archive(of.balances_);
+  friend void fields(Archive& archive, crossing_balances& state) {
+    archive(state.balances_);
   }
 
-  static scope_key key(std::uint32_t allocator, profile const& of, scope_record const& scope) {
-    return {allocator, scope.path, of.threads[scope.thread].system_id, scope.time.begin};
+  static scope_key key(std::uint32_t allocator, profile const& profile, scope_record const& scope) {
+    return {allocator, scope.path, profile.threads[scope.thread].system_id, scope.time.begin};
   }
 
   std::map<scope_key, crossing_scope> balances_;

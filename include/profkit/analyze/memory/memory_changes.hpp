@@ -39,22 +39,22 @@ struct allocator_changes {
 class memory_change_finder {
  public:
   /// Of the changes in a stretch of time.
-  memory_change_finder(profile const& of, interval const& own, memory_before const& before)
-      : of_{of}, before_{before}, result_(of.allocators.size()), live_(of.allocators.size()) {
-    for (std::size_t i = 0; i < of.allocators.size(); ++i) levels_.push_back(before.bytes_of(of, i));
+  memory_change_finder(profile const& profile, interval const& own, memory_before const& before)
+      : of_{profile}, before_{before}, result_(profile.allocators.size()), live_(profile.allocators.size()) {
+    for (std::size_t i = 0; i < profile.allocators.size(); ++i) levels_.push_back(before.bytes_of(profile, i));
     for (std::uint32_t i = 0; i < before.live.size(); ++i) {
       allocation_record const& piece = before.live[i].record;
-      live_[piece.allocator][piece.address] = static_cast<std::uint32_t>(of.allocations.size()) + i;
+      live_[piece.allocator][piece.address] = static_cast<std::uint32_t>(profile.allocations.size()) + i;
     }
     std::vector<std::uint64_t> times;
-    times.reserve(of.allocations.size());
-    for (allocation_record const& each : of.allocations) {
+    times.reserve(profile.allocations.size());
+    for (allocation_record const& each : profile.allocations) {
       // Of what happened in the same nanosecond on different threads, releases come first: their addresses are given again at once.
       times.push_back(static_cast<std::uint64_t>(each.time.time_since_epoch().count()) << 1U | (is_release(each) ? 0U : 1U));
     }
     bucket_order const order{times};
     for (std::uint32_t const each : order.positions()) {
-      timestamp const time = of.allocations[each].time;
+      timestamp const time = profile.allocations[each].time;
       if (own.begin <= time && time < own.end) take(each);
     }
   }
@@ -63,7 +63,7 @@ class memory_change_finder {
   [[nodiscard]] std::vector<allocator_changes> changes() && { return std::move(result_); }
 
  private:
-  static bool is_release(allocation_record const& of) { return of.kind == allocation_kind::released; }
+  static bool is_release(allocation_record const& change) { return change.kind == allocation_kind::released; }
 
   void take(std::uint32_t position) {
     allocation_record const& record = of_.allocations[position];
@@ -110,9 +110,9 @@ class memory_change_finder {
 };
 
 /// Of a whole profile, by allocator. Takes time in proportion to the allocations, n log n if they are out of order.
-[[nodiscard]] inline std::vector<allocator_changes> find_memory_changes(profile const& of) {
+[[nodiscard]] inline std::vector<allocator_changes> find_memory_changes(profile const& profile) {
   memory_before const nothing;
-  return memory_change_finder{of, {timestamp::min(), timestamp::max()}, nothing}.changes();
+  return memory_change_finder{profile, {timestamp::min(), timestamp::max()}, nothing}.changes();
 }
 
 }  // namespace profkit::detail

@@ -37,18 +37,18 @@ struct path_memory {
   std::int64_t own_change_bytes = 0;
 
   template <class Archive>
-  friend void fields(Archive& archive, path_memory& of) {
-    archive(of.peak_bytes), archive(of.own_peak_bytes), archive(of.retained_bytes), archive(of.own_retained_bytes);
-    archive(of.allocated_bytes), archive(of.own_allocated_bytes), archive(of.allocations), archive(of.wide_peak_bytes);
-    archive(of.own_change_bytes);
+  friend void fields(Archive& archive, path_memory& state) {
+    archive(state.peak_bytes), archive(state.own_peak_bytes), archive(state.retained_bytes), archive(state.own_retained_bytes);
+    archive(state.allocated_bytes), archive(state.own_allocated_bytes), archive(state.allocations), archive(state.wide_peak_bytes);
+    archive(state.own_change_bytes);
   }
 
-  /// @param of one scope, complete.
-  void add(scope_balance const& of) {
-    peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(of.all.peak));
-    own_peak_bytes = std::max(own_peak_bytes, static_cast<std::uint64_t>(of.own.peak));
-    add_difference(retained_bytes, of.all.now);
-    add_difference(own_retained_bytes, of.own.now);
+  /// @param balance one scope, complete.
+  void add(scope_balance const& balance) {
+    peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(balance.all.peak));
+    own_peak_bytes = std::max(own_peak_bytes, static_cast<std::uint64_t>(balance.own.peak));
+    add_difference(retained_bytes, balance.all.now);
+    add_difference(own_retained_bytes, balance.own.now);
   }
 
   void add(path_memory const& other) {
@@ -73,8 +73,8 @@ struct allocator_memory {
     std::int64_t bytes = 0;
 
     template <class Archive>
-    friend void fields(Archive& archive, total& of) {
-      archive(of.step), archive(of.moment), archive(of.bytes);
+    friend void fields(Archive& archive, total& sum) {
+      archive(sum.step), archive(sum.moment), archive(sum.bytes);
     }
   };
 
@@ -91,10 +91,11 @@ struct allocator_memory {
   std::vector<path_memory> by_path{};
 
   template <class Archive>
-  friend void fields(Archive& archive, allocator_memory& of) {
-    archive(of.name), archive(of.ordinal), archive(of.position), archive(of.is_polled), archive(of.first), archive(of.last);
-    archive(of.highest_bytes), archive(of.outside_change_bytes), archive(of.unknown_releases), archive(of.reused_addresses);
-    archive(of.by_path);
+  friend void fields(Archive& archive, allocator_memory& memory) {
+    archive(memory.name), archive(memory.ordinal), archive(memory.position), archive(memory.is_polled), archive(memory.first),
+        archive(memory.last);
+    archive(memory.highest_bytes), archive(memory.outside_change_bytes), archive(memory.unknown_releases), archive(memory.reused_addresses);
+    archive(memory.by_path);
   }
 
   void add_first(total const& other) {
@@ -159,7 +160,7 @@ struct allocator_memory {
   }
 
  private:
-  static std::tuple<timestamp, timestamp, std::int64_t> key(total const& of) { return {of.step, of.moment, of.bytes}; }
+  static std::tuple<timestamp, timestamp, std::int64_t> key(total const& sum) { return {sum.step, sum.moment, sum.bytes}; }
 };
 
 /// The same for all allocators.
@@ -230,14 +231,14 @@ class memory_sums {
   [[nodiscard]] std::vector<allocator_memory const*> in_order() const {
     std::vector<allocator_memory const*> result;
     for (allocator_memory const& each : allocators_) result.push_back(&each);
-    auto const key = [](allocator_memory const& of) { return std::tie(of.position, of.name, of.ordinal); };
+    auto const key = [](allocator_memory const& memory) { return std::tie(memory.position, memory.name, memory.ordinal); };
     std::sort(result.begin(), result.end(), [&](auto const* a, auto const* b) { return key(*a) < key(*b); });
     return result;
   }
 
   template <class Archive>
-  friend void fields(Archive& archive, memory_sums& of) {
-    archive(of.allocators_);
+  friend void fields(Archive& archive, memory_sums& state) {
+    archive(state.allocators_);
   }
 
   std::vector<allocator_memory> allocators_;

@@ -37,11 +37,11 @@ class scope_memory {
  public:
   /// @param own what the window owns.
   /// @param around the measured time of the steps of the window and of those around it, as far as they are in the profile.
-  scope_memory(profile const& of, interval const& own, measured_time const& around, memory_before const& before)
-      : of_{of}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
-    if (of.allocators.empty()) return;
+  scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before)
+      : of_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
+    if (profile.allocators.empty()) return;
     find_scopes(around);
-    std::vector<allocator_changes> const changes = memory_change_finder{of, own, before}.changes();
+    std::vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
     for (std::uint32_t i = 0; i < changes.size(); ++i) add(i, changes[i]);
   }
 

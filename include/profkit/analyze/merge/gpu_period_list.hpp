@@ -42,12 +42,12 @@ class steps_ahead {
   }
 
   template <class Archive>
-  friend void fields(Archive& archive, steps_ahead& of) {
-    archive.amount(of.times_), archive(of.count_);
+  friend void fields(Archive& archive, steps_ahead& state) {
+    archive.amount(state.times_), archive(state.count_);
     if constexpr (Archive::is_reader) {
       std::uint64_t count = 0;
-      for (auto const& [steps, times] : of.times_) count += times;
-      archive.check(count == of.count_, "it is not known how far the host was ahead in all steps");
+      for (auto const& [steps, times] : state.times_) count += times;
+      archive.check(count == state.count_, "it is not known how far the host was ahead in all steps");
     }
   }
 
@@ -61,13 +61,13 @@ class gpu_period_list {
   gpu_period_list() = default;
 
   /// @param windows of steps of the profile.
-  gpu_period_list(profile const& of, gpu_step_windows const& windows) {
+  gpu_period_list(profile const& profile, gpu_step_windows const& windows) {
     for (gpu_step_window const& each : windows.warmup) {
-      step_record const& step = of.steps[each.step];
+      step_record const& step = profile.steps[each.step];
       warmup_.add(step.index, true, step.time.begin, each.time.duration());
     }
     for (gpu_step_window const& each : windows.measured) {
-      step_record const& step = of.steps[each.step];
+      step_record const& step = profile.steps[each.step];
       measured_.add(step.index, false, step.time.begin, each.time.duration());
       host_ += step.time.duration();
       if (each.steps_ahead) ahead_.add(*each.steps_ahead);
@@ -96,8 +96,8 @@ class gpu_period_list {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, gpu_period_list& of) {
-    archive(of.warmup_), archive(of.measured_), archive.amount(of.host_), archive(of.ahead_);
+  friend void fields(Archive& archive, gpu_period_list& periods) {
+    archive(periods.warmup_), archive(periods.measured_), archive.amount(periods.host_), archive(periods.ahead_);
   }
 
   step_series warmup_;

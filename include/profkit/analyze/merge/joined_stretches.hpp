@@ -55,18 +55,18 @@ class joined_stretches {
     Part part;
 
     template <class Archive>
-    friend void fields(Archive& archive, stretch& of) {
-      archive(of.end), archive(of.part);
+    friend void fields(Archive& archive, stretch& state) {
+      archive(state.end), archive(state.part);
     }
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, joined_stretches& of) {
-    archive(of.stretches_);
+  friend void fields(Archive& archive, joined_stretches& state) {
+    archive(state.stretches_);
     if constexpr (Archive::is_reader) {
-      for (auto each = of.stretches_.begin(); each != of.stretches_.end(); ++each) {
+      for (auto each = state.stretches_.begin(); each != state.stretches_.end(); ++each) {
         auto const next = std::next(each);
-        bool const is_right = each->first <= each->second.end && (next == of.stretches_.end() || each->second.end < next->first);
+        bool const is_right = each->first <= each->second.end && (next == state.stretches_.end() || each->second.end < next->first);
         archive.check(is_right, "stretches of time overlap");
       }
     }

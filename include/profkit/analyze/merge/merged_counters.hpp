@@ -25,14 +25,14 @@ class merged_counters {
  public:
   merged_counters() = default;
 
-  merged_counters(profile const& of, measured_time const& when) {
-    std::vector<counter> by_position(of.counter_names.size());
-    for (counter_record const& sample : of.counters) {
+  merged_counters(profile const& profile, measured_time const& when) {
+    std::vector<counter> by_position(profile.counter_names.size());
+    for (counter_record const& sample : profile.counters) {
       if (when.contains(sample.time)) by_position[sample.counter].add(sample);
     }
     for (std::size_t i = 0; i < by_position.size(); ++i) {
       by_position[i].position = i;
-      if (by_position[i].count > 0) counters_[of.counter_names[i]].add(by_position[i]);
+      if (by_position[i].count > 0) counters_[profile.counter_names[i]].add(by_position[i]);
     }
   }
 
@@ -67,8 +67,9 @@ class merged_counters {
     running_statistics finite;
 
     template <class Archive>
-    friend void fields(Archive& archive, counter& of) {
-      archive(of.position), archive(of.count), archive(of.not_finite), archive(of.last_time), archive(of.last), archive(of.finite);
+    friend void fields(Archive& archive, counter& state) {
+      archive(state.position), archive(state.count), archive(state.not_finite), archive(state.last_time), archive(state.last),
+          archive(state.finite);
     }
 
     void add(counter_record const& sample) {
@@ -97,8 +98,8 @@ class merged_counters {
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, merged_counters& of) {
-    archive(of.counters_);
+  friend void fields(Archive& archive, merged_counters& state) {
+    archive(state.counters_);
   }
 
   std::map<std::string, counter> counters_;

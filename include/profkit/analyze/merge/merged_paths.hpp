@@ -60,12 +60,12 @@ class merged_paths {
  private:
   /// The table is made when they are added to others.
   template <class Archive>
-  friend void fields(Archive& archive, merged_paths& of) {
-    archive(of.paths_), archive(of.first_);
+  friend void fields(Archive& archive, merged_paths& state) {
+    archive(state.paths_), archive(state.first_);
     if constexpr (Archive::is_reader) {
-      archive.check(of.paths_.size() == of.first_.size() && of.is_in_order(), "a path comes before its parent");
-      check_path_lengths(of.paths_);
-      check_step_path(of.paths_);
+      archive.check(state.paths_.size() == state.first_.size() && state.is_in_order(), "a path comes before its parent");
+      check_path_lengths(state.paths_);
+      check_step_path(state.paths_);
     }
   }
 
@@ -92,7 +92,7 @@ class merged_paths {
       first_.push_back(position);
       return known;
     }
-    auto const place = [](path_record const& of) { return std::tie(of.file, of.line); };
+    auto const place = [](path_record const& each) { return std::tie(each.file, each.line); };
     // The first place that opened it; of different sessions, one that does not depend on the order.
     bool const is_earlier = position < first_[known] || (position == first_[known] && place(path) < place(paths_[known]));
     if (!is_earlier) return known;

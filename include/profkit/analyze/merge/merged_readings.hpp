@@ -25,10 +25,10 @@ class merged_readings {
   merged_readings() = default;
 
   /// Of the measured steps that begin in a stretch of time; of all readings where no step was made.
-  merged_readings(profile const& of, interval const& own, bool has_steps) {
-    std::set<std::uint64_t> const measured = measured_steps_in(of, own);
-    for (std::size_t i = 0; i < of.memory.size(); ++i) {
-      memory_record const& each = of.memory[i];
+  merged_readings(profile const& profile, interval const& own, bool has_steps) {
+    std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
+    for (std::size_t i = 0; i < profile.memory.size(); ++i) {
+      memory_record const& each = profile.memory[i];
       if (has_steps && measured.count(each.step) == 0) continue;
       auto& row = rows_[{each.source, each.quantity}];
       moment const at{each.step, i};
@@ -69,9 +69,10 @@ class merged_readings {
     std::string peak_note{};  ///< of the first reading
 
     template <class Archive>
-    friend void fields(Archive& archive, quantity& of) {
-      archive(of.samples), archive(of.first), archive(of.last), archive(of.first_bytes), archive(of.last_bytes), archive(of.highest);
-      archive(of.peak), archive(of.peak_note);
+    friend void fields(Archive& archive, quantity& state) {
+      archive(state.samples), archive(state.first), archive(state.last), archive(state.first_bytes), archive(state.last_bytes),
+          archive(state.highest);
+      archive(state.peak), archive(state.peak_note);
     }
 
     void add(quantity const& other) {
@@ -95,8 +96,8 @@ class merged_readings {
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, merged_readings& of) {
-    archive(of.rows_);
+  friend void fields(Archive& archive, merged_readings& state) {
+    archive(state.rows_);
   }
 
   std::map<std::pair<std::string, std::string>, quantity> rows_;

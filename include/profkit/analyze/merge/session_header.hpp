@@ -35,11 +35,12 @@ class session_header {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, session_header& of) {
-    archive(of.end_);
-    archive(of.of_.environment), archive(of.of_.time), archive(of.of_.precision), archive(of.of_.measured_roofs), archive(of.of_.item_name);
-    archive(of.of_.collectors), archive(of.of_.quality), archive(of.of_.stop);
-    if constexpr (Archive::is_reader) record_check{}.tables(of.of_);
+  friend void fields(Archive& archive, session_header& state) {
+    archive(state.end_);
+    archive(state.of_.environment), archive(state.of_.time), archive(state.of_.precision), archive(state.of_.measured_roofs),
+        archive(state.of_.item_name);
+    archive(state.of_.collectors), archive(state.of_.quality), archive(state.of_.stop);
+    if constexpr (Archive::is_reader) record_check{}.tables(state.of_);
   }
 
   std::optional<timestamp> end_;

@@ -16,10 +16,10 @@ class step_list {
  public:
   step_list() = default;
 
-  step_list(profile const& of, interval const& own) {
+  step_list(profile const& profile, interval const& own) {
     std::unordered_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by step
-    for (gpu_step_record const& each : of.gpu_steps) gpu_times[each.step] += each.duration;
-    for (step_record const& each : of.steps) {
+    for (gpu_step_record const& each : profile.gpu_steps) gpu_times[each.step] += each.duration;
+    for (step_record const& each : profile.steps) {
       if (each.time.begin < own.begin || each.time.begin >= own.end) continue;
       if (each.is_excluded) {
         ++excluded_;
@@ -58,9 +58,9 @@ class step_list {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, step_list& of) {
-    archive(of.host_), archive(of.gpu_), archive(of.excluded_), archive(of.items_), archive(of.model_flops_);
-    if constexpr (Archive::is_reader) archive.check(of.model_flops_ >= 0.0, "the work of steps is less than nothing, or no number");
+  friend void fields(Archive& archive, step_list& steps) {
+    archive(steps.host_), archive(steps.gpu_), archive(steps.excluded_), archive(steps.items_), archive(steps.model_flops_);
+    if constexpr (Archive::is_reader) archive.check(steps.model_flops_ >= 0.0, "the work of steps is less than nothing, or no number");
   }
 
   step_series host_;

@@ -23,9 +23,9 @@ struct step_group {
   std::chrono::nanoseconds chosen_time{};  ///< of that one
 
   template <class Archive>
-  friend void fields(Archive& archive, step_group& of) {
-    archive(of.index), archive(of.begin), archive(of.is_warmup), archive.amount(of.count), archive.amount(of.total);
-    archive(of.chosen), archive(of.chosen_time);
+  friend void fields(Archive& archive, step_group& state) {
+    archive(state.index), archive(state.begin), archive(state.is_warmup), archive.amount(state.count), archive.amount(state.total);
+    archive(state.chosen), archive(state.chosen_time);
   }
 
   [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
@@ -71,9 +71,9 @@ class step_series {
   static constexpr unsigned highest_level = 63;
 
   template <class Archive>
-  friend void fields(Archive& archive, step_series& of) {
-    archive(of.level_), archive.amount(of.warmup_), archive(of.measured_), archive(of.groups_);
-    if constexpr (Archive::is_reader) archive.check(of.is_whole(), "the groups of steps do not fit their number");
+  friend void fields(Archive& archive, step_series& series) {
+    archive(series.level_), archive.amount(series.warmup_), archive(series.measured_), archive(series.groups_);
+    if constexpr (Archive::is_reader) archive.check(series.is_whole(), "the groups of steps do not fit their number");
   }
 
   /// Whether the groups are those of the steps that were counted.

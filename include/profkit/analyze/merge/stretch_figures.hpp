@@ -23,10 +23,10 @@ struct stretch_figures {
   crossing_balances balances;
 
   template <class Archive>
-  friend void fields(Archive& archive, stretch_figures& of) {
-    archive(of.steps), archive(of.per_step), archive(of.gpu_periods), archive(of.trend), archive(of.balances);
+  friend void fields(Archive& archive, stretch_figures& state) {
+    archive(state.steps), archive(state.per_step), archive(state.gpu_periods), archive(state.trend), archive(state.balances);
     if constexpr (Archive::is_reader) {
-      archive.check(of.gpu_periods.count() <= of.steps.host().measured().count(), "more steps were made on devices than on the host");
+      archive.check(state.gpu_periods.count() <= state.steps.host().measured().count(), "more steps were made on devices than on the host");
     }
   }
 

@@ -51,9 +51,9 @@ class trend_part {
   /// @param operations in the order of their beginnings; null where kernels were not collected.
   /// @param counts says which operations were launched in measured steps, whatever window owns these.
   template <class Counts>
-  trend_part(profile const& of, interval const& own, std::vector<timed_operation> const* operations, Counts const& counts) {
+  trend_part(profile const& profile, interval const& own, std::vector<timed_operation> const* operations, Counts const& counts) {
     std::vector<step_record const*> steps;
-    for (step_record const& step : of.steps) {
+    for (step_record const& step : profile.steps) {
       if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) steps.push_back(&step);
     }
     std::stable_sort(steps.begin(), steps.end(), [](auto const* a, auto const* b) { return a->time.begin < b->time.begin; });
@@ -61,7 +61,7 @@ class trend_part {
     times.reserve(steps.size());
     for (step_record const* step : steps) times.push_back(step->time);
     auto const busy = operations != nullptr ? busy_in(times, *operations, counts) : std::vector<std::chrono::nanoseconds>(steps.size());
-    auto const memory = highest_memory(of, steps);
+    auto const memory = highest_memory(profile, steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       step_record const& step = *steps[i];
       trend_window one;
@@ -122,11 +122,11 @@ class trend_part {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, trend_part& of) {
-    archive(of.windows_), archive(of.memory_);
+  friend void fields(Archive& archive, trend_part& state) {
+    archive(state.windows_), archive(state.memory_);
     if constexpr (Archive::is_reader) {
-      for (trend_window const& each : of.windows_.windows())
-        archive.check(each.memory_bytes.size() <= of.memory_.size(), "the history has memory without a name");
+      for (trend_window const& each : state.windows_.windows())
+        archive.check(each.memory_bytes.size() <= state.memory_.size(), "the history has memory without a name");
     }
   }
 
@@ -138,11 +138,12 @@ class trend_part {
   }
 
   /// The readings of each step.
-  std::vector<std::vector<std::optional<std::uint64_t>>> highest_memory(profile const& of, std::vector<step_record const*> const& steps) {
+  std::vector<std::vector<std::optional<std::uint64_t>>> highest_memory(profile const& profile,
+                                                                        std::vector<step_record const*> const& steps) {
     std::vector<std::vector<std::optional<std::uint64_t>>> result(steps.size());
     std::unordered_map<std::uint64_t, std::size_t> position;
     for (std::size_t i = 0; i < steps.size(); ++i) position[steps[i]->index] = i;
-    for (memory_record const& reading : of.memory) {
+    for (memory_record const& reading : profile.memory) {
       auto const step = position.find(reading.step);
       if (step == position.end()) continue;
       std::size_t const column = column_named(reading.source + " " + reading.quantity);

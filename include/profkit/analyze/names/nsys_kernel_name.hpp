@@ -13,8 +13,8 @@ namespace profkit {
 
 /// The name that Nsight Systems has for a kernel, character by character; of copies and memsets the profile has it already. A name that
 /// NVIDIA's demangler does not read stays mangled.
-[[nodiscard]] inline std::string nsys_kernel_name(gpu_name_record const& of) {
-  std::string const& mangled = of.mangled.empty() ? of.name : of.mangled;  // the same where the runtime of C++ could not read it
+[[nodiscard]] inline std::string nsys_kernel_name(gpu_name_record const& name) {
+  std::string const& mangled = name.mangled.empty() ? name.name : name.mangled;  // the same where the runtime of C++ could not read it
   return detail::nvidia_demangler{mangled}().value_or(mangled);
 }
 

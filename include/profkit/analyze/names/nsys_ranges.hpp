@@ -45,8 +45,8 @@ struct nsys_range_kernel_row {
 namespace detail {
 
 /// As Nsight Systems shows the range of a scope. It knows ranges by their names alone, so steps and scopes named `step` are one.
-inline std::string nsys_range_name(path_record const& of) {
-  return "profkit:" + (of.index ? of.name + "_" + std::to_string(*of.index) : of.name);
+inline std::string nsys_range_name(path_record const& path) {
+  return "profkit:" + (path.index ? path.name + "_" + std::to_string(*path.index) : path.name);
 }
 
 /// Which scope contains which in time on one thread of the system. Unlike in the tree of scopes, a step is inside what was open around
@@ -55,20 +55,20 @@ struct scope_nesting {
   std::vector<std::uint32_t> around;  ///< by scope: the innermost one that contains it, or `attribution::none`
   std::vector<std::uint32_t> order;   ///< all scopes, each after the one around it
 
-  explicit scope_nesting(profile const& of) : around(of.scopes.size(), attribution::none) {
+  explicit scope_nesting(profile const& profile) : around(profile.scopes.size(), attribution::none) {
     std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> lanes;
-    for (std::size_t i = 0; i < of.scopes.size(); ++i) {
-      lanes[of.threads[of.scopes[i].thread].system_id].push_back(static_cast<std::uint32_t>(i));
+    for (std::size_t i = 0; i < profile.scopes.size(); ++i) {
+      lanes[profile.threads[profile.scopes[i].thread].system_id].push_back(static_cast<std::uint32_t>(i));
     }
-    order.reserve(of.scopes.size());
-    auto const ends_before = [&](std::uint32_t a, std::uint32_t b) { return of.scopes[a].time.end < of.scopes[b].time.end; };
+    order.reserve(profile.scopes.size());
+    auto const ends_before = [&](std::uint32_t a, std::uint32_t b) { return profile.scopes[a].time.end < profile.scopes[b].time.end; };
     std::vector<std::uint32_t> open;
     for (auto& entry : lanes) {
       std::vector<std::uint32_t>& lane = entry.second;
       if (!std::is_sorted(lane.begin(), lane.end(), ends_before)) std::stable_sort(lane.begin(), lane.end(), ends_before);
       open.clear();
       for (auto scope = lane.rbegin(); scope != lane.rend(); ++scope) {
-        while (!open.empty() && of.scopes[open.back()].time.begin > of.scopes[*scope].time.begin) open.pop_back();
+        while (!open.empty() && profile.scopes[open.back()].time.begin > profile.scopes[*scope].time.begin) open.pop_back();
         if (!open.empty()) around[*scope] = open.back();
         open.push_back(*scope);
         order.push_back(*scope);

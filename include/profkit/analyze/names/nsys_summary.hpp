@@ -39,9 +39,9 @@ inline std::string nsys_api_name(std::string const& name) {
   return name.size() >= 6 && name.compare(name.size() - 6, 2, "_v") == 0 ? name.substr(0, name.size() - 6) : name;
 }
 
-inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& when) {
-  nsys_groups calls{of.api_names, [](std::string const& name) { return name; }};
-  for (api_call_record const& call : of.api_calls) {
+inline std::vector<nsys_row> nsys_api(profile const& profile, measured_time const& when) {
+  nsys_groups calls{profile.api_names, [](std::string const& name) { return name; }};
+  for (api_call_record const& call : profile.api_calls) {
     if (when.contains(middle_of(call.time))) calls.add(call.name, call.time.duration().count());
   }
   std::vector<nsys_row> result = std::move(calls).rows();
@@ -53,24 +53,24 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
 
 /// @brief Computes the summaries of `nsys stats`. Takes time proportional to the records and their nesting (n log n if they are out of
 /// order).
-/// @param of what was recorded.
-/// @param launched `attribute(of)`.
+/// @param profile what was recorded.
+/// @param launched `attribute(profile)`.
 /// @return the figures.
-[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of, attribution const& launched) {
-  detail::measured_time const all{of};
-  detail::measured_time const when = detail::measured_time::with_kernels(of);
-  detail::nsys_view const view{of, launched, when};
-  detail::nsys_groups ranges{of.paths, detail::nsys_range_name};
+[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& profile, attribution const& launched) {
+  detail::measured_time const all{profile};
+  detail::measured_time const when = detail::measured_time::with_kernels(profile);
+  detail::nsys_view const view{profile, launched, when};
+  detail::nsys_groups ranges{profile.paths, detail::nsys_range_name};
   detail::measured_time_cursor in{all};
-  for (scope_record const& scope : of.scopes) {
+  for (scope_record const& scope : profile.scopes) {
     if (in.contains(scope.time.begin)) ranges.add(scope.path, scope.time.duration().count());
   }
   auto const name_of = [](gpu_name_record const& each) { return each.name; };
-  detail::nsys_groups kernels{of.gpu_names, nsys_kernel_name};
-  detail::nsys_groups memory_times{of.gpu_names, name_of};
-  detail::nsys_groups memory_sizes{of.gpu_names, name_of};
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    gpu_operation_record const& each = of.gpu_operations[i];
+  detail::nsys_groups kernels{profile.gpu_names, nsys_kernel_name};
+  detail::nsys_groups memory_times{profile.gpu_names, name_of};
+  detail::nsys_groups memory_sizes{profile.gpu_names, name_of};
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    gpu_operation_record const& each = profile.gpu_operations[i];
     if (!view.operation_counts[i]) continue;
     if (each.kind == gpu_operation_kind::kernel) {
       kernels.add(each.name, each.time.duration().count());
@@ -80,9 +80,9 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
     }
   }
   nsys_summary result;
-  result.process_id = of.environment.process_id;
+  result.process_id = profile.environment.process_id;
   result.ranges = std::move(ranges).rows();
-  if (of.has_all_api_calls) result.api = detail::nsys_api(of, when);
+  if (profile.has_all_api_calls) result.api = detail::nsys_api(profile, when);
   result.kernels = std::move(kernels).rows();
   // Only this summary sorts equal totals by fewer instances first.
   std::stable_sort(result.kernels.begin(), result.kernels.end(), [](nsys_row const& a, nsys_row const& b) {
@@ -96,6 +96,6 @@ inline std::vector<nsys_row> nsys_api(profile const& of, measured_time const& wh
 }
 
 /// @brief Computes the summaries of `nsys stats`; computes the attribution.
-[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& of) { return summarize_like_nsys(of, attribute(of)); }
+[[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& profile) { return summarize_like_nsys(profile, attribute(profile)); }
 
 }  // namespace profkit

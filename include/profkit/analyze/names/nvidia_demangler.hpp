@@ -120,8 +120,8 @@ class nvidia_demangler {
   demangled_name local_name();
   void add_component(demangled_name& to);
   std::string source_name();
-  std::string operator_name(demangled_name& of);
-  std::string structor_name(demangled_name& of);
+  std::string operator_name(demangled_name& entity);
+  std::string structor_name(demangled_name& entity);
   std::string abi_tags();
   std::string template_args();
   std::string template_arg();
@@ -129,7 +129,7 @@ class nvidia_demangler {
   // nvidia_demangler_types.hpp
   demangled_type type();
   demangled_type qualified_type();
-  demangled_type function_type(cv_qualifiers const& of);
+  demangled_type function_type(cv_qualifiers const& qualifiers);
   demangled_type array_type();
   demangled_type member_pointer();
   demangled_type pointer_to(demangled_type target, std::string_view declarator);
@@ -139,10 +139,10 @@ class nvidia_demangler {
   demangled_type substituted_type();
   demangled_type substitution();
   cv_qualifiers qualifiers();
-  static std::string text_of(cv_qualifiers const& of);
+  static std::string text_of(cv_qualifiers const& qualifiers);
   std::string template_param();
   void remember(demangled_type const& substitutable);
-  void count_copy(demangled_type const& of);
+  void count_copy(demangled_type const& type);
 
   // nvidia_demangler_expressions.hpp
   std::string expression();

@@ -122,10 +122,10 @@ inline std::string nvidia_demangler::function_param() {
   } else {
     expect("fp");
   }
-  cv_qualifiers const of = qualifiers();
-  std::string result = of.is_const ? "const " : "";
-  if (of.is_volatile) result += "volatile ";
-  if (of.is_restrict) result += "restrict ";
+  cv_qualifiers const cv = qualifiers();
+  std::string result = cv.is_const ? "const " : "";
+  if (cv.is_volatile) result += "volatile ";
+  if (cv.is_restrict) result += "restrict ";
   return result + "param#" + std::to_string(sequence_number(10) + 1) + suffix;
 }
 

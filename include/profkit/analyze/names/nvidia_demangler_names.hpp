@@ -88,13 +88,13 @@ inline std::size_t nvidia_demangler::discriminator() {
 /// @param is_literal true: of a function the name alone, as in a template argument.
 inline std::string nvidia_demangler::encoding(bool is_literal) {
   nesting const level{*this};
-  demangled_name const of = name();
-  if (rest_.empty() || peek() == 'E') return of.text + of.suffix;
+  demangled_name const entity = name();
+  if (rest_.empty() || peek() == 'E') return entity.text + entity.suffix;
   std::string result;
-  if (of.has_template_args && !of.is_structor && !of.is_conversion) result = type().text() + ' ';
+  if (entity.has_template_args && !entity.is_structor && !entity.is_conversion) result = type().text() + ' ';
   std::string const taken = parameters();
-  if (is_literal) return of.text + of.qualifiers + of.suffix;
-  return result + of.text + '(' + taken + ')' + of.qualifiers + of.suffix;
+  if (is_literal) return entity.text + entity.qualifiers + entity.suffix;
+  return result + entity.text + '(' + taken + ')' + entity.qualifiers + entity.suffix;
 }
 
 /// Up to the end of the function's type. None are written as a single `void`.
@@ -136,7 +136,7 @@ inline demangled_name nvidia_demangler::name() {
 /// After its `N`.
 inline demangled_name nvidia_demangler::nested_name() {
   demangled_name result;
-  cv_qualifiers const of = qualifiers();
+  cv_qualifiers const cv = qualifiers();
   std::string_view const reference = accept("R") ? " &" : accept("O") ? " &&" : "";
   bool is_first = true;
   while (!failed_ && !accept("E")) {
@@ -170,7 +170,7 @@ inline demangled_name nvidia_demangler::nested_name() {
     accept("M");  // an initialiser with a lambda
   }
   if (is_first) fail();
-  result.qualifiers = text_of(of);
+  result.qualifiers = text_of(cv);
   result.qualifiers += reference;
   return result;
 }
@@ -231,9 +231,9 @@ inline std::string nvidia_demangler::source_name() {
   return std::string{text};
 }
 
-inline std::string nvidia_demangler::operator_name(demangled_name& of) {
+inline std::string nvidia_demangler::operator_name(demangled_name& entity) {
   if (accept("cv")) {
-    of.is_conversion = true;
+    entity.is_conversion = true;
     bool const before = std::exchange(is_in_conversion_, true);
     std::string result = "operator " + type().text();
     is_in_conversion_ = before;
@@ -249,14 +249,14 @@ inline std::string nvidia_demangler::operator_name(demangled_name& of) {
   return "operator " + std::string{found->text};
 }
 
-inline std::string nvidia_demangler::structor_name(demangled_name& of) {
+inline std::string nvidia_demangler::structor_name(demangled_name& entity) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kinds{
       {{"C1", ""}, {"C2", " [subobject]"}, {"C3", " [allocating]"}, {"D0", " [deleting]"}, {"D1", ""}, {"D2", " [subobject]"}}};
   for (auto const& [code, suffix] : kinds) {
-    if (of.base.empty() || !accept(code)) continue;
-    of.is_structor = true;
-    of.suffix = suffix;
-    return (code[0] == 'D' ? "~" : "") + of.base;
+    if (entity.base.empty() || !accept(code)) continue;
+    entity.is_structor = true;
+    entity.suffix = suffix;
+    return (code[0] == 'D' ? "~" : "") + entity.base;
   }
   fail();
   return {};

@@ -63,8 +63,8 @@ inline constexpr std::array<standard_name, 6> standard_names{{
     {'d', "std::basic_iostream<char, std::char_traits<char>>", "basic_iostream"},
 }};
 
-inline void nvidia_demangler::count_copy(demangled_type const& of) {
-  copied_bytes_ += of.left.size() + of.args.size() + of.right.size() + of.base.size();
+inline void nvidia_demangler::count_copy(demangled_type const& type) {
+  copied_bytes_ += type.left.size() + type.args.size() + type.right.size() + type.base.size();
   if (copied_bytes_ > max_copied_bytes) fail();
 }
 
@@ -83,10 +83,10 @@ inline nvidia_demangler::cv_qualifiers nvidia_demangler::qualifiers() {
 }
 
 /// " const volatile", behind the parameters of a function.
-inline std::string nvidia_demangler::text_of(cv_qualifiers const& of) {
-  std::string result = of.is_const ? " const" : "";
-  if (of.is_volatile) result += " volatile";
-  if (of.is_restrict) result += " restrict";
+inline std::string nvidia_demangler::text_of(cv_qualifiers const& qualifiers) {
+  std::string result = qualifiers.is_const ? " const" : "";
+  if (qualifiers.is_volatile) result += " volatile";
+  if (qualifiers.is_restrict) result += " restrict";
   return result;
 }
 
@@ -150,26 +150,26 @@ inline demangled_type nvidia_demangler::type() {
 }
 
 inline demangled_type nvidia_demangler::qualified_type() {
-  cv_qualifiers const of = qualifiers();
-  if (peek() == 'F' || (peek() == 'D' && (peek(1) == 'o' || peek(1) == 'O'))) return function_type(of);
+  cv_qualifiers const cv = qualifiers();
+  if (peek() == 'F' || (peek() == 'D' && (peek(1) == 'o' || peek(1) == 'O'))) return function_type(cv);
   demangled_type result = type();
   if (result.kind == demangled_type::form::pointer) {
-    if (of.is_const) result.left += "const ";
-    if (of.is_volatile) result.left += "volatile ";
-    if (of.is_restrict) result.left += "restrict ";
+    if (cv.is_const) result.left += "const ";
+    if (cv.is_volatile) result.left += "volatile ";
+    if (cv.is_restrict) result.left += "restrict ";
   } else if (result.kind == demangled_type::form::function) {
-    result.right += text_of(of);
+    result.right += text_of(cv);
   } else if (result.kind == demangled_type::form::plain) {
-    if (of.is_restrict) result.left.insert(0, "restrict ");
-    if (of.is_volatile) result.left.insert(0, "volatile ");
-    if (of.is_const) result.left.insert(0, "const ");
+    if (cv.is_restrict) result.left.insert(0, "restrict ");
+    if (cv.is_volatile) result.left.insert(0, "volatile ");
+    if (cv.is_const) result.left.insert(0, "const ");
   }
   remember(result);
   return result;
 }
 
 /// @param of a member function
-inline demangled_type nvidia_demangler::function_type(cv_qualifiers const& of) {
+inline demangled_type nvidia_demangler::function_type(cv_qualifiers const& qualifiers) {
   std::string exception;
   if (accept("Do")) {
     exception = " noexcept";
@@ -188,7 +188,7 @@ inline demangled_type nvidia_demangler::function_type(cv_qualifiers const& of) {
   demangled_type unqualified = result;
   unqualified.right = right + reference + result.right + exception;
   remember(unqualified);
-  right += text_of(of);
+  right += text_of(qualifiers);
   result.right = right + reference + result.right + exception;
   return result;
 }
@@ -244,8 +244,8 @@ inline demangled_type nvidia_demangler::decltype_type() {
 }
 
 inline demangled_type nvidia_demangler::named_type() {
-  demangled_name of = name();
-  demangled_type result{std::move(of.text), std::move(of.base)};
+  demangled_name entity = name();
+  demangled_type result{std::move(entity.text), std::move(entity.base)};
   remember(result);
   return result;
 }

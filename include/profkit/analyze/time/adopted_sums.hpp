@@ -30,8 +30,8 @@ class adopted_sums {
     std::chrono::nanoseconds kernels{};
 
     template <class Archive>
-    friend void fields(Archive& archive, sums& of) {
-      archive(of.count), archive(of.operations), archive.amount(of.host), archive.amount(of.kernels);
+    friend void fields(Archive& archive, sums& state) {
+      archive(state.count), archive(state.operations), archive.amount(state.host), archive.amount(state.kernels);
     }
 
     void add(sums const& other) {
@@ -46,12 +46,12 @@ class adopted_sums {
 
   /// @param counted null where kernels were not collected. The window's own operations count.
   /// @param earlier the measured time of earlier windows.
-  adopted_sums(profile const& of, measured_time const& when, attribution const& launched, counted_operations const* counted,
+  adopted_sums(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
                measured_time const& earlier)
-      : own_(of.paths.size()), work_(of.paths.size()) {
-    adoption_rows const rows{of.paths};
-    add_scopes(of, when, launched, rows);
-    if (counted != nullptr) add_operations(of, launched, *counted, earlier, rows);
+      : own_(profile.paths.size()), work_(profile.paths.size()) {
+    adoption_rows const rows{profile.paths};
+    add_scopes(profile, when, launched, rows);
+    if (counted != nullptr) add_operations(profile, launched, *counted, earlier, rows);
   }
 
   /// @param path_of by path of the other one: the path here.
@@ -76,14 +76,14 @@ class adopted_sums {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, adopted_sums& of) {
-    archive(of.own_), archive(of.work_), archive.amount(of.busy_);
+  friend void fields(Archive& archive, adopted_sums& state) {
+    archive(state.own_), archive(state.work_), archive.amount(state.busy_);
   }
 
-  void add_scopes(profile const& of, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
+  void add_scopes(profile const& profile, measured_time const& when, attribution const& launched, adoption_rows const& rows) {
     measured_time_cursor in{when};
-    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
-      scope_record const& scope = of.scopes[i];
+    for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
+      scope_record const& scope = profile.scopes[i];
       if (!in.contains(when.moment_of(scope))) continue;
       sums& to = rows.adopts(scope.path) ? work_[scope.path] : own_[scope.path];
       ++to.count;
@@ -91,12 +91,12 @@ class adopted_sums {
       if (!rows.adopts(scope.path)) continue;
       // What lies in another adopting scope on this thread is not that one's time.
       std::uint32_t outer = launched.parent_of[i];
-      while (outer != attribution::none && !rows.adopts(of.scopes[outer].path)) outer = launched.parent_of[outer];
-      if (outer != attribution::none) work_[of.scopes[outer].path].host -= scope.time.duration();
+      while (outer != attribution::none && !rows.adopts(profile.scopes[outer].path)) outer = launched.parent_of[outer];
+      if (outer != attribution::none) work_[profile.scopes[outer].path].host -= scope.time.duration();
     }
   }
 
-  void add_operations(profile const& of, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
+  void add_operations(profile const& profile, attribution const& launched, counted_operations const& counted, measured_time const& earlier,
                       adoption_rows const& rows) {
     std::vector<added_union> busy(rows.rows().size());
     bool const has_earlier = !earlier.is_empty();
@@ -108,7 +108,7 @@ class adopted_sums {
         sums& to = adopting == adoption_rows::none ? own_[each.path] : work_[adopting];
         ++to.operations;
         to.kernels += each.time.duration();
-      } else if (!has_earlier || !earlier.contains(launch_moment(of, launched, each.record))) {
+      } else if (!has_earlier || !earlier.contains(launch_moment(profile, launched, each.record))) {
         continue;
       }
       if (adopting == adoption_rows::none) continue;

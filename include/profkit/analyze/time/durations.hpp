@@ -91,8 +91,8 @@ class duration_statistics {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, duration_statistics& of) {
-    archive(of.sums_), archive(of.quantiles_);
+  friend void fields(Archive& archive, duration_statistics& state) {
+    archive(state.sums_), archive(state.quantiles_);
   }
 
   exact_sums sums_;

@@ -45,8 +45,8 @@ class exact_sums {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, exact_sums& of) {
-    archive.amount(of.sum_), archive.amount(of.squares_);
+  friend void fields(Archive& archive, exact_sums& state) {
+    archive.amount(state.sum_), archive.amount(state.squares_);
   }
 
   std::int64_t sum_ = 0;

@@ -16,9 +16,9 @@
 namespace profkit::detail {
 
 /// The indices of the measured steps that begin in a stretch of time.
-inline std::set<std::uint64_t> measured_steps_in(profile const& of, interval const& own) {
+inline std::set<std::uint64_t> measured_steps_in(profile const& profile, interval const& own) {
   std::set<std::uint64_t> result;
-  for (step_record const& step : of.steps) {
+  for (step_record const& step : profile.steps) {
     if (step.is_measured() && own.begin <= step.time.begin && step.time.begin < own.end) result.insert(step.index);
   }
   return result;
@@ -27,18 +27,18 @@ inline std::set<std::uint64_t> measured_steps_in(profile const& of, interval con
 /// Which moments count: those inside a measured step, or all of them where no step was made.
 class measured_time {
  public:
-  explicit measured_time(profile const& of) : has_steps_{had_steps(of)} {
-    for (step_record const& step : of.steps) {
+  explicit measured_time(profile const& profile) : has_steps_{had_steps(profile)} {
+    for (step_record const& step : profile.steps) {
       if (step.is_measured()) measured_.push_back(step.time);
     }
     sort();
   }
 
   /// Only in the steps in which kernels were collected, where there were steps.
-  [[nodiscard]] static measured_time with_kernels(profile const& of) {
+  [[nodiscard]] static measured_time with_kernels(profile const& profile) {
     measured_time result;
-    result.has_steps_ = had_steps(of);
-    for (step_record const& step : of.steps) {
+    result.has_steps_ = had_steps(profile);
+    for (step_record const& step : profile.steps) {
       if (step.is_measured() && step.has_kernels) result.measured_.push_back(step.time);
     }
     result.sort();
@@ -47,11 +47,12 @@ class measured_time {
 
   /// Of the steps that begin in a stretch of time; where no step was made, all of the stretch.
   /// @param has_steps a step was made in the session, if not in the stretch.
-  [[nodiscard]] static measured_time of_window(profile const& of, interval const& own, bool has_steps, bool only_with_kernels = false) {
+  [[nodiscard]] static measured_time of_window(profile const& profile, interval const& own, bool has_steps,
+                                               bool only_with_kernels = false) {
     measured_time result;
     result.has_steps_ = has_steps;
     result.all_ = own;
-    for (step_record const& step : of.steps) {
+    for (step_record const& step : profile.steps) {
       if (!step.is_measured() || (only_with_kernels && !step.has_kernels)) continue;
       if (own.begin <= step.time.begin && step.time.begin < own.end) result.measured_.push_back(step.time);
     }
@@ -71,9 +72,9 @@ class measured_time {
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
   /// Whether a step was made. Steps that an exception left are in no list, nor is the one in which a snapshot was taken.
-  [[nodiscard]] static bool had_steps(profile const& of) {
-    bool const is_in_step = of.quality.snapshot && of.quality.snapshot->is_step_open;
-    return !of.steps.empty() || of.quality.abandoned_steps > 0 || is_in_step;
+  [[nodiscard]] static bool had_steps(profile const& profile) {
+    bool const is_in_step = profile.quality.snapshot && profile.quality.snapshot->is_step_open;
+    return !profile.steps.empty() || profile.quality.abandoned_steps > 0 || is_in_step;
   }
 
   /// The measured steps in the order of time; none where no step was made.

@@ -70,8 +70,8 @@ class running_statistics {
   }
 
   template <class Archive>
-  friend void fields(Archive& archive, running_statistics& of) {
-    archive(of.count_), archive(of.total_), archive(of.mean_), archive(of.squares_), archive(of.min_), archive(of.max_);
+  friend void fields(Archive& archive, running_statistics& state) {
+    archive(state.count_), archive(state.total_), archive(state.mean_), archive(state.squares_), archive(state.min_), archive(state.max_);
   }
 
   std::uint64_t count_ = 0;

@@ -108,9 +108,9 @@ class step_rows {
     std::int64_t last = 0;   ///< in `last_step`
 
     template <class Archive>
-    friend void fields(Archive& archive, figures& of) {
-      archive(of.sums), archive.amount(of.products), archive(of.first_step), archive(of.last_step);
-      archive.amount(of.first), archive.amount(of.last);
+    friend void fields(Archive& archive, figures& state) {
+      archive(state.sums), archive.amount(state.products), archive(state.first_step), archive(state.last_step);
+      archive.amount(state.first), archive.amount(state.last);
     }
 
     [[nodiscard]] bool is_empty() const noexcept { return first_step == none; }
@@ -167,11 +167,11 @@ class step_rows {
 
   /// Between steps: nothing is being added.
   template <class Archive>
-  friend void fields(Archive& archive, step_rows& of) {
-    archive(of.steps_), archive(of.figures_);
+  friend void fields(Archive& archive, step_rows& state) {
+    archive(state.steps_), archive(state.figures_);
     if constexpr (Archive::is_reader) {
-      of.now_.resize(of.figures_.size());
-      for (figures const& each : of.figures_) archive.check(each.is_in(of.steps_), "a row has a step that was not made");
+      state.now_.resize(state.figures_.size());
+      for (figures const& each : state.figures_) archive.check(each.is_in(state.steps_), "a row has a step that was not made");
     }
   }
 

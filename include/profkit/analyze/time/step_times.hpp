@@ -26,16 +26,16 @@ namespace profkit::detail {
 /// What is known of steps: exactly as long as each is a group of its own.
 class step_figures {
  public:
-  /// @param warmup warm-up steps that come before; null: they are in `of`.
-  explicit step_figures(step_series const& of, step_series const* warmup = nullptr)
-      : of_{of}, is_single_{of.is_single() && (warmup == nullptr || warmup->is_single())} {
+  /// @param warmup warm-up steps that come before; null: they are in `series`.
+  explicit step_figures(step_series const& series, step_series const* warmup = nullptr)
+      : of_{series}, is_single_{series.is_single() && (warmup == nullptr || warmup->is_single())} {
     if (warmup != nullptr) add(*warmup);
-    add(of);
+    add(series);
     if (is_single_) return;
-    duration_summary const whole = of.measured().summarize();
+    duration_summary const whole = series.measured().summarize();
     grouped_steps groups;
     groups.measured = whole.count;
-    groups.warmup = of.warmup() + (warmup != nullptr ? warmup->warmup() : 0);
+    groups.warmup = series.warmup() + (warmup != nullptr ? warmup->warmup() : 0);
     if (whole.mean) groups.mean = whole.mean->count();
     if (whole.standard_deviation) groups.deviation = whole.standard_deviation->count();
     groups.sample = std::move(chosen_);
@@ -67,17 +67,17 @@ class step_figures {
 };
 
 /// Host times and times between CUDA events. Without `gpu_period` and what depends on it, and without what a profile has once.
-inline step_summary summarize_steps(step_list const& of, std::vector<clock_summary> clocks) {
+inline step_summary summarize_steps(step_list const& steps, std::vector<clock_summary> clocks) {
   step_summary result;
-  result.excluded = of.excluded();
-  result.items = of.items();
-  result.warmup = of.host().warmup();
+  result.excluded = steps.excluded();
+  result.items = steps.items();
+  result.warmup = steps.host().warmup();
   result.clocks = std::move(clocks);
-  step_figures const host{of.host()};
+  step_figures const host{steps.host()};
   result.host = host.times();
   result.host_samples = host.samples();
   result.host_verdict = host.verdict(result.clocks);
-  step_figures const gpu{of.gpu()};
+  step_figures const gpu{steps.gpu()};
   if (gpu.samples().empty()) return result;
   result.gpu = gpu.times();
   result.gpu_samples = gpu.samples();
@@ -91,38 +91,39 @@ inline constexpr double min_gpu_excess = 0.02;
 
 /// @param busy_per_step in which some operation of the measured steps ran: no step time may be shorter.
 /// @return n/a without a window of a measured step.
-inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list const& of, milliseconds busy_per_step,
+inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list const& periods, milliseconds busy_per_step,
                                                               step_summary const& steps) {
-  if (of.count() == 0) return std::nullopt;
+  if (periods.count() == 0) return std::nullopt;
   gpu_period_summary result;
-  step_figures const figures{of.measured(), &of.warmup()};
+  step_figures const figures{periods.measured(), &periods.warmup()};
   result.time = figures.times();
   result.samples = figures.samples();
   result.verdict = figures.verdict(steps.clocks);
-  result.host_mean = to_ms(of.host()) / static_cast<double>(of.count());
-  result.median_steps_ahead = of.ahead().quantile(0.5);
-  result.max_steps_ahead = of.ahead().quantile(1.0);
+  result.host_mean = to_ms(periods.host()) / static_cast<double>(periods.count());
+  result.median_steps_ahead = periods.ahead().quantile(0.5);
+  result.max_steps_ahead = periods.ahead().quantile(1.0);
   result.is_longer = *result.time.mean > (1.0 + min_gpu_excess) * result.host_mean || busy_per_step > *steps.host.mean;
   return result;
 }
 
 /// The longest of the mean step times: a host that runs ahead of its devices is not a fast step. Where CUDA events and kernels agree, it
 /// is the time between the events.
-inline void choose_step_time(step_summary& of, milliseconds busy_per_step) {
-  if (!of.host.mean) return;
-  of.step_time = {*of.host.mean, "host step time", of.host_verdict.verdict};
-  if (of.gpu && *of.gpu->mean > of.step_time->mean) of.step_time = {*of.gpu->mean, "GPU step time", of.gpu_verdict->verdict};
-  if (of.gpu_period && of.gpu_period->is_longer) {
-    milliseconds const period = *of.gpu_period->time.mean;
-    milliseconds const known = of.step_time->mean;
+inline void choose_step_time(step_summary& steps, milliseconds busy_per_step) {
+  if (!steps.host.mean) return;
+  steps.step_time = {*steps.host.mean, "host step time", steps.host_verdict.verdict};
+  if (steps.gpu && *steps.gpu->mean > steps.step_time->mean)
+    steps.step_time = {*steps.gpu->mean, "GPU step time", steps.gpu_verdict->verdict};
+  if (steps.gpu_period && steps.gpu_period->is_longer) {
+    milliseconds const period = *steps.gpu_period->time.mean;
+    milliseconds const known = steps.step_time->mean;
     if (period > (1.0 + min_gpu_excess) * known || busy_per_step > known)
-      of.step_time = {period, "GPU step time (kernels)", of.gpu_period->verdict.verdict};
+      steps.step_time = {period, "GPU step time (kernels)", steps.gpu_period->verdict.verdict};
   }
-  if (of.step_time->mean.count() <= 0.0) of.step_time.reset();
-  if (of.items == 0 || !of.step_time) return;
-  double const items_per_step = static_cast<double>(of.items) / static_cast<double>(of.host.count);
-  of.items_per_second = items_per_step / std::chrono::duration<double>{of.step_time->mean}.count();
-  of.items_per_second_basis = of.step_time->basis;
+  if (steps.step_time->mean.count() <= 0.0) steps.step_time.reset();
+  if (steps.items == 0 || !steps.step_time) return;
+  double const items_per_step = static_cast<double>(steps.items) / static_cast<double>(steps.host.count);
+  steps.items_per_second = items_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
+  steps.items_per_second_basis = steps.step_time->basis;
 }
 
 }  // namespace profkit::detail

@@ -17,14 +17,14 @@ class thread_lanes {
  public:
   thread_lanes() = default;
 
-  explicit thread_lanes(profile const& of) {
+  explicit thread_lanes(profile const& profile) {
     std::unordered_map<std::uint64_t, std::uint32_t> known;  // by the system's number
-    for (thread_record const& thread : of.threads) {
+    for (thread_record const& thread : profile.threads) {
       lane_of_.push_back(known.try_emplace(thread.system_id, static_cast<std::uint32_t>(known.size())).first->second);
     }
     count_ = known.size();
-    scopes_ = grouped_positions{of.scopes.size(), count_, [&](std::uint32_t scope) { return lane_of_[of.scopes[scope].thread]; },
-                                [&](std::uint32_t scope) { return of.scopes[scope].time.end; }};
+    scopes_ = grouped_positions{profile.scopes.size(), count_, [&](std::uint32_t scope) { return lane_of_[profile.scopes[scope].thread]; },
+                                [&](std::uint32_t scope) { return profile.scopes[scope].time.end; }};
   }
 
   [[nodiscard]] std::size_t count() const noexcept { return count_; }

@@ -27,8 +27,8 @@ struct thread_state {
 class thread_timeline {
  public:
   /// @param scopes in the order in which they ended.
-  thread_timeline(profile const& of, grouped_positions::range scopes, thread_calls const& calls)
-      : of_{of}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
+  thread_timeline(profile const& profile, grouped_positions::range scopes, thread_calls const& calls)
+      : of_{profile}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
 
   [[nodiscard]] grouped_positions::range scopes() const noexcept { return scopes_; }
 

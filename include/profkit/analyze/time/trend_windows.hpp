@@ -27,12 +27,12 @@ struct trend_window {
 
   /// Names the members for a file.
   template <class Archive>
-  friend void fields(Archive& archive, trend_window& of) {
-    archive(of.first_step), archive(of.time), archive.amount(of.steps), archive.amount(of.total), archive(of.host);
-    archive.amount(of.collected_time), archive.amount(of.gpu_busy), archive(of.memory_bytes);
+  friend void fields(Archive& archive, trend_window& state) {
+    archive(state.first_step), archive(state.time), archive.amount(state.steps), archive.amount(state.total), archive(state.host);
+    archive.amount(state.collected_time), archive.amount(state.gpu_busy), archive(state.memory_bytes);
     if constexpr (Archive::is_reader) {
-      archive.check(of.steps > 0 && of.steps == of.host.count(), "a window of the history has other steps than their times");
-      archive.check(timestamp{} <= of.time.begin && of.time.begin <= of.time.end, "a window of the history ends before it begins");
+      archive.check(state.steps > 0 && state.steps == state.host.count(), "a window of the history has other steps than their times");
+      archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a window of the history ends before it begins");
     }
   }
 
@@ -91,10 +91,11 @@ class trend_windows {
   static constexpr unsigned max_level = 63;
 
   template <class Archive>
-  friend void fields(Archive& archive, trend_windows& of) {
-    archive(of.level_), archive(of.windows_);
+  friend void fields(Archive& archive, trend_windows& state) {
+    archive(state.level_), archive(state.windows_);
     if constexpr (Archive::is_reader) {
-      archive.check(of.level_ <= max_level && of.windows_.size() <= max_windows, "the history has too many windows, or too large ones");
+      archive.check(state.level_ <= max_level && state.windows_.size() <= max_windows,
+                    "the history has too many windows, or too large ones");
     }
   }
 

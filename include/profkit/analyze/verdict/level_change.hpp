@@ -68,8 +68,8 @@ class level_change_finder {
     return values;
   }
 
-  static double mean_of(std::vector<double> const& of, std::size_t begin, std::size_t end) {
-    auto const first = of.begin();
+  static double mean_of(std::vector<double> const& values, std::size_t begin, std::size_t end) {
+    auto const first = values.begin();
     return std::accumulate(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end), 0.0) /
            static_cast<double>(end - begin);
   }

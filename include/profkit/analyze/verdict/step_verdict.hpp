@@ -60,21 +60,22 @@ struct verdict_bounds {
 namespace detail {
 
 /// Whether the measured steps have a drift.
-inline bool has_trend(verdict_summary const& of) {
-  return of.drift && std::abs(*of.drift) > verdict_bounds::min_drift && of.drift_p_value < verdict_bounds::max_drift_p_value;
+inline bool has_trend(verdict_summary const& verdict) {
+  return verdict.drift && std::abs(*verdict.drift) > verdict_bounds::min_drift && verdict.drift_p_value < verdict_bounds::max_drift_p_value;
 }
 
-inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summary> const& clocks) {
-  auto const measured = static_cast<double>(of.measured);
+inline step_verdict verdict_on(verdict_summary const& verdict, std::vector<clock_summary> const& clocks) {
+  auto const measured = static_cast<double>(verdict.measured);
   auto const is_slow = [](clock_summary const& each) { return each.throttled_readings > 0; };
   if (std::any_of(clocks.begin(), clocks.end(), is_slow)) return step_verdict::throttled;
-  if (of.measured < verdict_bounds::min_steps) return step_verdict::too_few;
-  if (of.finding == warmup_finding::too_short) return step_verdict::still_warming;
-  if (has_trend(of) || of.finding == warmup_finding::never_steady) return step_verdict::drifting;
-  bool const is_known = of.relative_half_width && *of.relative_half_width <= verdict_bounds::max_half_width;
-  bool const is_even = static_cast<double>(of.outliers) <= verdict_bounds::max_outliers * measured;
+  if (verdict.measured < verdict_bounds::min_steps) return step_verdict::too_few;
+  if (verdict.finding == warmup_finding::too_short) return step_verdict::still_warming;
+  if (has_trend(verdict) || verdict.finding == warmup_finding::never_steady) return step_verdict::drifting;
+  bool const is_known = verdict.relative_half_width && *verdict.relative_half_width <= verdict_bounds::max_half_width;
+  bool const is_even = static_cast<double>(verdict.outliers) <= verdict_bounds::max_outliers * measured;
   if (!is_known || !is_even) return step_verdict::noisy;
-  bool const is_sure = of.measured >= verdict_bounds::min_stable_steps && of.cautious_half_width <= verdict_bounds::max_half_width;
+  bool const is_sure =
+      verdict.measured >= verdict_bounds::min_stable_steps && verdict.cautious_half_width <= verdict_bounds::max_half_width;
   return is_sure ? step_verdict::stable : step_verdict::too_few;
 }
 
@@ -83,36 +84,36 @@ inline step_verdict verdict_on(verdict_summary const& of, std::vector<clock_summ
 namespace detail {
 
 /// The number of independent steps with an interval of the same width as this one of groups of steps.
-inline double effective_steps(mean_interval const& of_groups, std::vector<double> const& group_means, grouped_steps const& of) {
+inline double effective_steps(mean_interval const& of_groups, std::vector<double> const& group_means, grouped_steps const& steps) {
   running_statistics groups;
   for (double const each : group_means) groups.add(each);
   double const deviation = groups.standard_deviation().value_or(0.0);
-  auto const all = static_cast<double>(of.measured);
+  auto const all = static_cast<double>(steps.measured);
   if (deviation <= 0.0) return all;
-  double const ratio = of.deviation / deviation;
+  double const ratio = steps.deviation / deviation;
   return std::min(all, of_groups.effective * ratio * ratio);
 }
 
 }  // namespace detail
 
 /// @brief Judges the reliability of the mean of the measured steps. Takes quadratic time up to 1000 steps, and linear time beyond.
-[[nodiscard]] inline verdict_summary judge_steps(timed_steps const& of, std::vector<clock_summary> const& clocks = {}) {
+[[nodiscard]] inline verdict_summary judge_steps(timed_steps const& steps, std::vector<clock_summary> const& clocks = {}) {
   verdict_summary result;
-  std::vector<double> const measured{of.ms.begin() + static_cast<std::ptrdiff_t>(of.warmup), of.ms.end()};
-  std::vector<double> const& single = of.groups ? of.groups->sample : measured;
-  result.measured = of.groups ? of.groups->measured : measured.size();
-  result.warmup = of.groups ? of.groups->warmup : of.warmup;
+  std::vector<double> const measured{steps.ms.begin() + static_cast<std::ptrdiff_t>(steps.warmup), steps.ms.end()};
+  std::vector<double> const& single = steps.groups ? steps.groups->sample : measured;
+  result.measured = steps.groups ? steps.groups->measured : measured.size();
+  result.warmup = steps.groups ? steps.groups->warmup : steps.warmup;
   result.outliers = count_outliers(single);
-  if (of.groups && !single.empty()) {
+  if (steps.groups && !single.empty()) {
     double const steps_each = static_cast<double>(result.measured) / static_cast<double>(single.size());
     result.outliers = static_cast<std::uint64_t>(std::llround(static_cast<double>(result.outliers) * steps_each));
   }
   auto const spread = median_and_mad(single);
   if (spread) result.mad = milliseconds{spread->mad};
   if (auto interval = interval_of_mean(measured)) {
-    if (of.groups) {
-      interval->mean = of.groups->mean;
-      interval->effective = detail::effective_steps(*interval, measured, *of.groups);
+    if (steps.groups) {
+      interval->mean = steps.groups->mean;
+      interval->effective = detail::effective_steps(*interval, measured, *steps.groups);
     }
     result.ci95_low = milliseconds{interval->mean - interval->half_width};
     result.ci95_high = milliseconds{interval->mean + interval->half_width};
@@ -124,14 +125,14 @@ inline double effective_steps(mean_interval const& of_groups, std::vector<double
     result.drift = line->drift / spread->median;
     result.drift_p_value = line->p_value;
   }
-  steady_part const steady = find_steady_part(of.ms, of.warmup);
+  steady_part const steady = find_steady_part(steps.ms, steps.warmup);
   result.finding = steady.finding;
   result.change = steady.change;
   if (steady.is_line_better && detail::has_trend(result)) {
     result.finding = warmup_finding::drifting;
     result.change = 0.0;
   } else if (steady.finding != warmup_finding::unknown) {
-    result.steady_from = of.steps[steady.begin];
+    result.steady_from = steps.steps[steady.begin];
   }
   result.verdict = detail::verdict_on(result, clocks);
   return result;

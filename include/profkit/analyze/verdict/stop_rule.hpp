@@ -54,8 +54,8 @@ class stop_rule {
   [[nodiscard]] bool is_mean_known(profile const& so_far, bool has_gpu, milliseconds tick) {
     std::vector<double> const gpu = gpu_ms(so_far);
     if (has_gpu && gpu.size() < min_steps) return false;
-    auto const mean = [](std::vector<double> const& of) {
-      return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+    auto const mean = [](std::vector<double> const& values) {
+      return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     };
     result_.is_of_gpu = has_gpu && mean(gpu) > mean(ticks_) * tick.count();
     auto const interval = interval_of_mean(result_.is_of_gpu ? gpu : ticks_);
@@ -64,9 +64,9 @@ class stop_rule {
     return *result_.reached <= result_.wanted;
   }
 
-  [[nodiscard]] std::vector<double> gpu_ms(profile const& of) const {
+  [[nodiscard]] std::vector<double> gpu_ms(profile const& profile) const {
     std::vector<double> result;
-    for (gpu_step_record const& each : of.gpu_steps) {
+    for (gpu_step_record const& each : profile.gpu_steps) {
       if (each.step < warmup_ || std::binary_search(left_out_.begin(), left_out_.end(), each.step)) continue;
       std::size_t const position = each.step - warmup_;
       if (position >= result.size()) result.resize(position + 1, 0.0);

@@ -19,12 +19,12 @@
 namespace profkit::detail {
 
 /// The devices that a program used.
-inline std::set<std::int32_t> used_devices(profile const& of) {
+inline std::set<std::int32_t> used_devices(profile const& profile) {
   std::set<std::int32_t> devices;
-  for (gpu_operation_record const& each : of.gpu_operations) {
+  for (gpu_operation_record const& each : profile.gpu_operations) {
     if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // of most programs one look each
   }
-  for (gpu_step_record const& each : of.gpu_steps) devices.insert(each.device);
+  for (gpu_step_record const& each : profile.gpu_steps) devices.insert(each.device);
   return devices;
 }
 
@@ -60,7 +60,7 @@ inline limits_summary summarize_limits(std::string const& gpu, std::vector<measu
 
 /// n/a without measured steps, and where neither the steps nor any scope said what they have to do.
 /// @param flops that the measured steps need, counted by the program; 0: it did not say.
-inline std::optional<model_summary> summarize_model(double flops, precision of, step_summary const& steps, limits_summary const& limits,
+inline std::optional<model_summary> summarize_model(double flops, precision kind, step_summary const& steps, limits_summary const& limits,
                                                     scope_work const& work) {
   if (!steps.step_time) return std::nullopt;
   model_summary result;
@@ -78,8 +78,8 @@ inline std::optional<model_summary> summarize_model(double flops, precision of, 
   result.flops_per_step = flops / counted_steps;
   result.flops_per_second = result.flops_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
   result.basis = steps.step_time->basis;
-  result.precision = of;
-  auto const precision = static_cast<std::size_t>(of);
+  result.precision = kind;
+  auto const precision = static_cast<std::size_t>(kind);
   result.peak_flops_per_second = limits.peaks.flops_per_second[precision];
   result.measured_peak_flops_per_second = limits.measured_rates.flops_per_second[precision];
   if (result.peak_flops_per_second) result.utilization = result.flops_per_second / *result.peak_flops_per_second;
@@ -88,7 +88,7 @@ inline std::optional<model_summary> summarize_model(double flops, precision of, 
   result.why_no_peak = limits.why_no_peaks;
   if (result.why_no_peak.empty()) {
     result.why_no_peak = precision == 0 ? "the precision is not given (PROFKIT=precision=NAME)"
-                                        : std::string{"no dense peak is known of "} + limits.device + " for " + name_of(of);
+                                        : std::string{"no dense peak is known of "} + limits.device + " for " + name_of(kind);
   }
   return result;
 }

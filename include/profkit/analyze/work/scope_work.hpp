@@ -29,8 +29,8 @@ class work_by_path {
     std::uint64_t again_unknown = 0;  ///< scopes that did not say that
 
     template <class Archive>
-    friend void fields(Archive& archive, row& of) {
-      archive(of.self), archive(of.again), archive(of.again_unknown);
+    friend void fields(Archive& archive, row& state) {
+      archive(state.self), archive(state.again), archive(state.again_unknown);
     }
 
     void add(row const& other) {
@@ -43,16 +43,16 @@ class work_by_path {
   work_by_path() = default;
 
   /// @param when that in which kernels were collected, where they were: the rates are over the time of those.
-  work_by_path(profile const& of, measured_time const& when) {
-    if (of.work.empty()) return;
-    rows_.resize(of.paths.size());
+  work_by_path(profile const& profile, measured_time const& when) {
+    if (profile.work.empty()) return;
+    rows_.resize(profile.paths.size());
     measured_time_cursor in{when};
-    for (work_record const& each : of.work) {
+    for (work_record const& each : profile.work) {
       if (!in.contains(each.begin)) continue;
       row& to = rows_[each.path];
-      to.self.add(each.work, of.precision);
+      to.self.add(each.work, profile.precision);
       if (each.work.backward > 0.0F) {
-        to.again.add(each.work, of.precision, static_cast<double>(each.work.backward));
+        to.again.add(each.work, profile.precision, static_cast<double>(each.work.backward));
       } else {
         ++to.again_unknown;
       }
@@ -66,8 +66,8 @@ class work_by_path {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, work_by_path& of) {
-    archive(of.rows_);
+  friend void fields(Archive& archive, work_by_path& state) {
+    archive(state.rows_);
   }
 
   std::vector<row> rows_;

@@ -21,8 +21,8 @@ class work_sums {
   /// @param otherwise the precision of work that does not say one.
   /// @param times how often it is done.
   void add(work const& done, precision otherwise, double times = 1.0) {
-    precision const of = done.precision == precision::unknown ? otherwise : done.precision;
-    flops_[static_cast<std::size_t>(of)] += counted(done.flops) * times;
+    precision const kind = done.precision == precision::unknown ? otherwise : done.precision;
+    flops_[static_cast<std::size_t>(kind)] += counted(done.flops) * times;
     bytes_ += counted(done.bytes) * times;
   }
 
@@ -71,10 +71,11 @@ class work_sums {
   static double counted(double value) { return amount_or_zero(value); }
 
   template <class Archive>
-  friend void fields(Archive& archive, work_sums& of) {
-    archive(of.flops_), archive(of.bytes_);
+  friend void fields(Archive& archive, work_sums& state) {
+    archive(state.flops_), archive(state.bytes_);
     if constexpr (Archive::is_reader) {
-      bool const is_right = of.bytes_ >= 0.0 && std::all_of(of.flops_.begin(), of.flops_.end(), [](double each) { return each >= 0.0; });
+      bool const is_right =
+          state.bytes_ >= 0.0 && std::all_of(state.flops_.begin(), state.flops_.end(), [](double each) { return each >= 0.0; });
       archive.check(is_right, "work is less than nothing, or no number");
     }
   }
