@@ -8,7 +8,7 @@
 
 namespace profkit::detail {
 
-/// What a call of the CUDA runtime or driver does, as far as it matters for the idle time of the GPU.
+/// The kind of a CUDA runtime or driver call, as far as it determines causes of GPU idle time.
 enum class api_call_kind : std::uint8_t {
   other = 0,
   launch = 1,           ///< enqueues a kernel, a graph or a host function

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t power_brake = 0x80;
 
 }  // namespace detail
 
-/// What NVML's bits for not running faster mean, in words.
+/// NVML's throttle reasons as words.
 [[nodiscard]] inline std::vector<std::string> clock_reason_names(std::uint64_t reasons) {
   static constexpr std::pair<std::uint64_t, char const*> names[] = {
       {0x1, "idle"},
@@ -70,7 +70,7 @@ class merged_clocks {
  public:
   merged_clocks() = default;
 
-  /// Of the measured steps that begin in a stretch of time.
+  /// Readings of the measured steps that begin in a stretch of time.
   merged_clocks(profile const& profile, interval const& own) {
     std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
     for (device_clock_record const& reading : profile.device_clocks) {
@@ -78,7 +78,7 @@ class merged_clocks {
     }
   }
 
-  /// As if the readings of the other one had been added here.
+  /// Merges another one: the result is as if its readings had been added here.
   void add(merged_clocks const& other) {
     for (auto const& [number, each] : other.devices_) devices_[number].add(each);
   }

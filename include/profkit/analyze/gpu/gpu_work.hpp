@@ -14,7 +14,7 @@
 
 namespace profkit::detail {
 
-/// What the GPU did, by path and by name of the scopes that launched it.
+/// GPU work by path and by name of the launching scopes.
 class gpu_work {
  public:
   gpu_work(gpu_sums const& sums, path_tree const& tree, std::vector<path_record> const& paths)

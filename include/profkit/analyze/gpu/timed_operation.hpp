@@ -10,7 +10,7 @@
 
 namespace profkit::detail {
 
-/// What most of the analysis takes of a GPU operation. It goes through them many times: the records themselves are longer, and what
+/// The part of a GPU operation that most analyses need. It goes through them many times: the records themselves are longer, and what
 /// launched them lies elsewhere.
 struct timed_operation {
   static constexpr std::uint32_t no_step = 0xffffffffU;

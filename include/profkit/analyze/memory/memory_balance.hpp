@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-/// What was given and not given back in a stretch of time, starting with nothing.
+/// The balance of allocations and releases in a stretch of time, starting at 0.
 struct memory_balance {
   std::uint64_t now = 0;  ///< modulo 2^64: below 0 where more was given back
   std::int64_t peak = 0;
@@ -27,7 +27,7 @@ struct memory_balance {
     peak = std::max(peak, static_cast<std::int64_t>(now));
   }
 
-  /// As if the changes of the other one had come after those here.
+  /// Merges another one whose changes follow those here.
   void append(memory_balance const& next) noexcept {
     peak = std::max(peak, static_cast<std::int64_t>(now + static_cast<std::uint64_t>(next.peak)));
     now += next.now;
@@ -66,7 +66,7 @@ class crossing_balances {
     balances_[key(allocator, profile, scope)].end = scope.time.end;
   }
 
-  /// As if the stretch of the other one followed.
+  /// Merges the figures of the following stretch.
   /// @param allocator_of gives for an allocator of the other one the one here, `path_of` the path.
   template <class AllocatorOf, class PathOf>
   void append(crossing_balances const& next, AllocatorOf const& allocator_of, PathOf const& path_of) {

@@ -38,7 +38,7 @@ struct allocator_changes {
 /// Finds what each release released, and by how much each level differs from the one before, whatever thread read that.
 class memory_change_finder {
  public:
-  /// Of the changes in a stretch of time.
+  /// The changes in a stretch of time.
   memory_change_finder(profile const& profile, interval const& own, memory_before const& before)
       : of_{profile}, before_{before}, result_(profile.allocators.size()), live_(profile.allocators.size()) {
     for (std::size_t i = 0; i < profile.allocators.size(); ++i) levels_.push_back(before.bytes_of(profile, i));
@@ -109,7 +109,7 @@ class memory_change_finder {
   std::vector<std::uint64_t> levels_;                                   ///< by allocator: the last one
 };
 
-/// Of a whole profile, by allocator. Takes time in proportion to the allocations, n log n if they are out of order.
+/// The changes of a whole profile, by allocator. Takes linear time (n log n if the allocations are out of order).
 [[nodiscard]] inline std::vector<allocator_changes> find_memory_changes(profile const& profile) {
   memory_before const nothing;
   return memory_change_finder{profile, {timestamp::min(), timestamp::max()}, nothing}.changes();

@@ -166,7 +166,7 @@ struct allocator_memory {
 /// The same for all allocators.
 class memory_sums {
  public:
-  /// As if the windows of the other one had been added here.
+  /// Merges another one: the result is as if its windows had been added here.
   /// @return by allocator of the other one: its position here.
   std::vector<std::uint32_t> add(memory_sums const& other, std::vector<std::uint32_t> const& path_of) {
     return add(other.allocators_, path_of);

@@ -28,7 +28,7 @@ inline interval with_readings_at_end(interval step) {
   return step;
 }
 
-/// What the scopes of each path did in a window with the memory of each allocator.
+/// Memory of each allocator by path, in one window.
 ///
 /// A piece of memory belongs to the scope that was innermost when it was given, and counts for all scopes around that one, until it is
 /// released or they end. So each scope has a balance that starts at nothing, and what else is in the allocator does not matter.
@@ -48,7 +48,7 @@ class scope_memory {
   /// By allocator.
   [[nodiscard]] std::vector<allocator_memory> const& allocators() const noexcept { return allocators_; }
 
-  /// Of the scopes that do not lie in the window as a whole.
+  /// Scopes that do not lie completely in the window.
   [[nodiscard]] crossing_balances const& crossing() const noexcept { return crossing_; }
 
  private:
@@ -102,7 +102,7 @@ class scope_memory {
     }
   }
 
-  /// Of the part of some time that lies in the window; 0 where none does.
+  /// The maximum in the part of a time that lies in the window; 0 if there is none.
   [[nodiscard]] std::uint64_t highest_in(interval const& time, memory_totals& totals) const {
     if (time.end < own_.begin || own_.end <= time.begin) return 0;
     std::int64_t const bytes = totals.highest_in({std::max(time.begin, own_.begin), std::min(time.end, own_.end)});

@@ -74,7 +74,7 @@ class gpu_period_list {
     }
   }
 
-  /// As if the steps of the other one had come after those here.
+  /// Merges another one whose steps follow those here.
   void append(gpu_period_list const& next) {
     warmup_.append(next.warmup_);
     measured_.append(next.measured_);

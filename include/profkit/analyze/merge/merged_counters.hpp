@@ -36,7 +36,7 @@ class merged_counters {
     }
   }
 
-  /// As if the samples of the other one had been added here.
+  /// Merges another one: the result is as if its samples had been added here.
   void add(merged_counters const& other) {
     for (auto const& [name, each] : other.counters_) counters_[name].add(each);
   }

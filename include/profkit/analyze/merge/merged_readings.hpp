@@ -19,12 +19,12 @@
 
 namespace profkit::detail {
 
-/// What memory sources said at the ends of measured steps, by source and quantity.
+/// Readings of memory sources at the ends of measured steps, by source and quantity.
 class merged_readings {
  public:
   merged_readings() = default;
 
-  /// Of the measured steps that begin in a stretch of time; of all readings where no step was made.
+  /// Readings of the measured steps that begin in a stretch of time; all readings in a session without steps.
   merged_readings(profile const& profile, interval const& own, bool has_steps) {
     std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
     for (std::size_t i = 0; i < profile.memory.size(); ++i) {
@@ -36,7 +36,7 @@ class merged_readings {
     }
   }
 
-  /// As if the readings of the other one had been added here.
+  /// Merges another one: the result is as if its readings had been added here.
   void add(merged_readings const& other) {
     for (auto const& [what, each] : other.rows_) rows_[what].add(each);
   }

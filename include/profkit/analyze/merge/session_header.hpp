@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-/// What a profile has once, as it was in the last window of a session.
+/// The single values of a profile, from the last window of a session.
 class session_header {
  public:
   /// @param end of the window.

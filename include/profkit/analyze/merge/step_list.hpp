@@ -36,7 +36,7 @@ class step_list {
     }
   }
 
-  /// As if the steps of the other one had been recorded after those here.
+  /// Merges another one: the result is as if its steps had been added here.
   void append(step_list const& next) {
     host_.append(next.host_);
     gpu_.append(next.gpu_);

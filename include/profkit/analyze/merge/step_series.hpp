@@ -47,7 +47,7 @@ class step_series {
     fit();
   }
 
-  /// As if the steps of the other one had been recorded after those here.
+  /// Merges another one: the result is as if its steps had been added here.
   void append(step_series const& next) {
     measured_.add(next.measured_);
     warmup_ += next.warmup_;

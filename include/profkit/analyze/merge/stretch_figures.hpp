@@ -30,7 +30,7 @@ struct stretch_figures {
     }
   }
 
-  /// As if the stretch of the other one followed.
+  /// Merges the figures of the following stretch.
   void append(stretch_figures const& next) {
     steps.append(next.steps);
     per_step.append(next.per_step, same_position{}, same_position{});

@@ -47,7 +47,7 @@ class trend_part {
  public:
   trend_part() = default;
 
-  /// Of the steps that begin in a stretch of time.
+  /// The steps that begin in a stretch of time.
   /// @param operations in the order of their beginnings; null where kernels were not collected.
   /// @param counts says which operations were launched in measured steps, whatever window owns these.
   template <class Counts>
@@ -79,7 +79,7 @@ class trend_part {
     }
   }
 
-  /// As if the steps of the other one had come after those here.
+  /// Merges another one whose steps follow those here.
   void append(trend_part const& next) {
     std::vector<std::size_t> column_of;
     column_of.reserve(next.memory_.size());

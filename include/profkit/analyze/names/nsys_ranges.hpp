@@ -22,7 +22,7 @@
 
 namespace profkit {
 
-/// All ranges of one name in which operations were launched. A range's projection goes from the first start to the last end of them.
+/// All ranges of one name with operations. The projection of a range is from their first start to their last end.
 struct nsys_projection_row {
   std::string range;
   nsys_statistics projected;     ///< nanoseconds; `count` is the number of ranges
@@ -32,7 +32,7 @@ struct nsys_projection_row {
   std::uint64_t children = 0;    ///< ranges directly inside in which operations were launched
 };
 
-/// All runs of one kernel launched by one thread in ranges of one name.
+/// All executions of one kernel launched by one thread in ranges of one name.
 struct nsys_range_kernel_row {
   std::optional<std::string> range;     ///< none: launched outside any range
   std::optional<std::uint64_t> thread;  ///< of the system; none: the launch was not recorded
@@ -44,7 +44,7 @@ struct nsys_range_kernel_row {
 
 namespace detail {
 
-/// As Nsight Systems shows the range of a scope. It knows ranges by their names alone, so steps and scopes named `step` are one.
+/// The range name of a scope in Nsight Systems, which identifies ranges by name only: steps and scopes named `step` are one.
 inline std::string nsys_range_name(path_record const& path) {
   return "profkit:" + (path.index ? path.name + "_" + std::to_string(*path.index) : path.name);
 }
@@ -77,7 +77,7 @@ struct scope_nesting {
   }
 };
 
-/// What the summaries by range share: which scopes and operations count, and how they lie in each other.
+/// The common part of the summaries by range: the counted scopes and operations, and their nesting.
 struct nsys_view {
   profile const& of;
   attribution const& launched;

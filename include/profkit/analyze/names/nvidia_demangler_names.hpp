@@ -71,7 +71,7 @@ inline std::size_t nvidia_demangler::sequence_number(std::size_t base) {
   return result + 1;
 }
 
-/// Of the entities of one name in a function: 0 for the first of them, which has none.
+/// The discriminator of entities with one name in a function: 0 for the first entity, which has none.
 inline std::size_t nvidia_demangler::discriminator() {
   if (accept("__")) {
     std::size_t const result = number() + 1;

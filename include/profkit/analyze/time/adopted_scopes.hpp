@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// What adopting scopes did for each scope, beside what was done in the scope itself.
+/// The work of adopting scopes for each scope, beside the scope's own work.
 class adopted_scopes {
  public:
   adopted_scopes(std::vector<path_record> const& paths, path_tree const& tree, adopted_sums const& done, bool has_kernels)

@@ -20,7 +20,7 @@
 
 namespace profkit::detail {
 
-/// What was done in scopes and in adopting scopes, by path. Those of windows add up.
+/// Sums over scopes and adopting scopes, by path. Sums of windows add up.
 class adopted_sums {
  public:
   struct sums {

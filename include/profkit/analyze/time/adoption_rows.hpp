@@ -17,7 +17,7 @@ namespace profkit::detail {
   return std::any_of(paths.begin(), paths.end(), [](path_record const& path) { return path.adopted_from != path_record::no_parent; });
 }
 
-/// What adopting scopes work for in the end, and in which role. Depends on the paths alone.
+/// The original scopes that adopting scopes work for, and the roles. Depends on the paths only.
 ///
 /// Work belongs to the innermost adopting scope around it, and to no other. It counts for the adopted scope and for all scopes around that
 /// one. If the adopted scope is, or lies in, an adopting scope itself, the work counts for what that one works for in the end, but in a row
@@ -27,7 +27,7 @@ class adoption_rows {
   static constexpr std::uint32_t none = path_record::no_parent;
   static constexpr std::size_t no_row = static_cast<std::size_t>(-1);
 
-  /// What is done for one path, in one role.
+  /// The work for one path in one role.
   struct row {
     std::uint32_t path;
     std::size_t role;
@@ -41,7 +41,7 @@ class adoption_rows {
   /// Itself or the innermost path around it that adopts another; `none`: there is none.
   [[nodiscard]] std::uint32_t around(std::size_t path) const { return around_[path]; }
 
-  /// Of an adopting path.
+  /// The data of an adopting path.
   [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
 
   /// Those of parents before those of their children.

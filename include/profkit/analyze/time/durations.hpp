@@ -64,7 +64,7 @@ class duration_statistics {
     quantiles_.add(duration);
   }
 
-  /// As if each duration of the other one had been added.
+  /// Merges another one: the result is as if each of its durations had been added.
   void add(duration_statistics const& other) {
     sums_.add(other.sums_);
     quantiles_.add(other.quantiles_);

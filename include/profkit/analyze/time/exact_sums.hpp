@@ -17,7 +17,7 @@ class exact_sums {
     squares_ += wide_integer{value} * value;
   }
 
-  /// As if each value of the other one had been added.
+  /// Merges another one: the result is as if each of its values had been added.
   void add(exact_sums const& other) noexcept {
     sum_ += other.sum_;
     squares_ += other.squares_;
@@ -36,7 +36,7 @@ class exact_sums {
     return static_cast<double>(around_whole) - rest * rest / static_cast<double>(n);
   }
 
-  /// Of the sample (divides by n - 1); n/a with fewer than two values.
+  /// Sample standard deviation (n - 1); n/a with fewer than two values.
   [[nodiscard]] std::optional<double> standard_deviation(std::uint64_t count) const noexcept {
     if (count < 2) return std::nullopt;
     double const squares = squares_around_mean(count);

@@ -45,7 +45,7 @@ class measured_time {
     return result;
   }
 
-  /// Of the steps that begin in a stretch of time; where no step was made, all of the stretch.
+  /// The steps that begin in a stretch of time; in a session without steps the whole stretch.
   /// @param has_steps a step was made in the session, if not in the stretch.
   [[nodiscard]] static measured_time of_window(profile const& profile, interval const& own, bool has_steps,
                                                bool only_with_kernels = false) {

@@ -60,10 +60,10 @@ class path_tree {
   /// Parents before their children, children in the order of their first appearance; the session's step first.
   [[nodiscard]] std::vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
 
-  /// Where the path stands in `depth_first`.
+  /// The position of the path in `depth_first`.
   [[nodiscard]] std::size_t position_of(std::size_t path) const { return position_of_[path]; }
 
-  /// Where the paths inside it end in `depth_first`.
+  /// The end of the paths inside it in `depth_first`.
   [[nodiscard]] std::size_t end_of(std::size_t path) const { return end_of_[path]; }
 
   /// In the order of their first paths in `depth_first`.

@@ -25,7 +25,7 @@ class running_statistics {
     max_ = count_ == 1 ? value : std::max(max_, value);
   }
 
-  /// As if each value of the other one had been added.
+  /// Merges another one: the result is as if each of its values had been added.
   /// Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
   /// Stanford STAN-CS-79-773 (1979).
   void add(running_statistics const& other) noexcept {

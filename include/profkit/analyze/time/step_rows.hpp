@@ -66,7 +66,7 @@ class step_rows {
   /// Says how many measured steps there were. To be called once, after the last step.
   void finish(std::size_t steps) noexcept { steps_ = steps; }
 
-  /// As if the steps of the other one had been added after those here. Both are finished.
+  /// Merges another one: the result is as if its steps had been added here. Both are finished.
   /// @param row_of gives, by row of the other one, the row here.
   template <class RowOf>
   void append(step_rows const& next, RowOf const& row_of) {
@@ -85,7 +85,7 @@ class step_rows {
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::size_t rows() const noexcept { return figures_.size(); }
 
-  /// Of at least one step.
+  /// Requires at least one step.
   [[nodiscard]] per_step_figures summarize(std::size_t row) const {
     return row < figures_.size() ? figures_[row].summarize(steps_) : figures{}.summarize(steps_);
   }

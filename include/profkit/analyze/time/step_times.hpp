@@ -23,7 +23,7 @@
 
 namespace profkit::detail {
 
-/// What is known of steps: exactly as long as each is a group of its own.
+/// Figures of steps: exact as long as each group has one step.
 class step_figures {
  public:
   /// @param warmup warm-up steps that come before; null: they are in `series`.

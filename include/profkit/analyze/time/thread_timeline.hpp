@@ -16,7 +16,7 @@
 
 namespace profkit::detail {
 
-/// What a thread was doing at some moment.
+/// The activity of a thread at a moment.
 struct thread_state {
   std::uint32_t scope = attribution::none;  ///< the innermost scope that was open
   std::optional<idle_cause> call;           ///< it was in a call that waits for the device, or copies

@@ -9,7 +9,7 @@
 
 namespace profkit {
 
-/// What the maker prints for a device. Rates are dense: where a data sheet prints only those with sparsity, the half of them. fp64, tf32,
+/// The published peaks of a device. Rates are dense: where a data sheet prints only those with sparsity, the half of them. fp64, tf32,
 /// fp16, bf16 and fp8 are those of tensor cores that accumulate in fp32 (fp64 in fp64), where the device has them; fp32 is that without
 /// them.
 struct device_peaks {

@@ -156,7 +156,7 @@ class scope_work {
     }
   }
 
-  /// Of all scopes.
+  /// The sum over all scopes.
   [[nodiscard]] double flops() const {
     double sum = 0.0;
     for (work_sums const& each : self_) sum += each.flops();
