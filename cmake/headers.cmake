@@ -141,6 +141,7 @@ set(PROFKIT_HEADERS
     profkit/profile/finite.hpp
     profkit/profile/flat_records.hpp
     profkit/profile/journal_encoder.hpp
+    profkit/profile/journal_file.hpp
     profkit/profile/journal_format.hpp
     profkit/profile/journal_reader.hpp
     profkit/profile/launch_numbers.hpp
@@ -221,6 +222,7 @@ set(PROFKIT_HEADERS
     profkit/session/kept_parts.hpp
     profkit/session/live_memory.hpp
     profkit/session/live_reports.hpp
+    profkit/session/load_report.hpp
     profkit/session/make_session.hpp
     profkit/session/measure_loop.hpp
     profkit/session/missing_work.hpp

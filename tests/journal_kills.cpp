@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kills a program that records in bursts at full speed, 200 times at random moments, and reads what its journal holds: nothing that the
-// program did not do, and all that it had done 100 ms before.
+// program did not do, and all that it had done 100 ms before. In every third run the journal goes on in new files all the time; then its
+// figures have all that was done.
 //
 // usage: profkit_journal_kills [KILLS]
 #include <profkit/profile/save_load.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
+#include <profkit/session/load_report.hpp>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -23,6 +25,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -128,10 +131,20 @@ template <class Block>
   }
 }
 
+enum class how { in_many_steps, in_one_step, in_many_files };
+
+char const* name_of(how run) {
+  return run == how::in_many_steps ? "in many steps" : run == how::in_one_step ? "in one step" : "in many files";
+}
+
 /// The program that is killed.
-[[noreturn]] void record(progress& shown, fs::path const& journal, bool in_one_step) {
+[[noreturn]] void record(progress& shown, fs::path const& journal, how run) {
   profkit::options options;
   options.journal = journal.string();
+  if (run == how::in_many_files) {
+    options.journal_bytes = std::uint64_t{1} << 20U;
+    options.most_records = 1000;
+  }
   profkit::session session{options};
   std::thread{[&] {
     for (std::uint64_t wakes = 1;; ++wakes) {
@@ -146,9 +159,15 @@ template <class Block>
     });
   }}.detach();
   shown.is_recording = true;
-  if (in_one_step) {
+  if (run == how::in_one_step) {
     profkit::step const step{session};
     record_for_ever(shown.blocks[0], record_block);
+  }
+  if (run == how::in_many_files) {
+    record_for_ever(shown.blocks[0], [] {
+      PROF_SCOPE("main");
+      record_block();
+    });
   }
   record_for_ever(shown.blocks[0], [&] {
     profkit::step const step{session};
@@ -242,19 +261,44 @@ std::array<std::uint64_t, threads> check(profkit::journal_content const& found, 
   return {checks[0].blocks(), checks[1].blocks()};
 }
 
+/// The same from the figures of a journal in many files.
+std::array<std::uint64_t, threads> check_figures(fs::path const& journal, progress const& shown) {
+  profkit::report const found = profkit::load_report(journal);
+  profkit::summary const& figures = found.summary();
+  require(figures.quality.dropped_events == 0, std::to_string(figures.quality.dropped_events) + " scopes were dropped");
+  std::array<std::uint64_t, threads> blocks{};
+  for (std::size_t i = 0; i < threads; ++i) {
+    std::string const root = i == 0 ? "main" : "worker";
+    auto const count_of = [&](std::string const& path) {
+      auto const row = std::find_if(figures.scopes.begin(), figures.scopes.end(), [&](auto const& each) { return each.path == path; });
+      return row == figures.scopes.end() ? 0 : row->host.count;
+    };
+    blocks[i] = count_of(root);
+    std::uint64_t const done = shown.blocks[i].done_by(std::numeric_limits<std::int64_t>::max());
+    require(blocks[i] <= done + 1,
+            std::to_string(done) + " blocks of " + root + " were done, " + std::to_string(blocks[i]) + " are counted");
+    std::uint64_t const outer = count_of(root + "/outer");
+    bool const is_of_blocks = blocks[i] * outer_scopes <= outer && outer <= (blocks[i] + 1) * outer_scopes;
+    require(is_of_blocks, std::to_string(blocks[i]) + " blocks of " + root + " have " + std::to_string(outer) + " scopes");
+  }
+  return blocks;
+}
+
 struct killed {
   bool is_judged = false;      ///< whether the machine let a thread wake in time
   std::uint64_t left_out = 0;  ///< bytes of a frame that was cut off
+  bool has_files = false;      ///< the journal had gone on in a new file
 };
 
-killed kill_once(progress& shown, fs::path const& journal, milliseconds after, bool in_one_step) {
+killed kill_once(progress& shown, fs::path const& journal, milliseconds after, how run) {
   fs::remove(journal);
+  fs::remove(journal.string() + ".1");
   new (&shown) progress;
   ::pid_t const child = ::fork();
   require(child >= 0, "cannot fork");
   if (child == 0) {
     try {
-      record(shown, journal, in_one_step);
+      record(shown, journal, run);
     } catch (std::exception const& failure) {
       std::fprintf(stderr, "%s\n", failure.what());
       std::_Exit(1);
@@ -269,11 +313,13 @@ killed kill_once(progress& shown, fs::path const& journal, milliseconds after, b
   require(WIFSIGNALED(status), "the program ended before it was killed");
 
   profkit::journal_content const found = profkit::load_journal(journal);
-  std::array<std::uint64_t, threads> const blocks = check(found, static_cast<std::uint64_t>(child), in_one_step);
+  std::array<std::uint64_t, threads> const blocks =
+      run == how::in_many_files ? check_figures(journal, shown) : check(found, static_cast<std::uint64_t>(child), run == how::in_one_step);
   std::int64_t const before = moment - bound / std::chrono::nanoseconds{1};
   killed result;
   result.is_judged = shown.wakes.longest_pause(before - bound / std::chrono::nanoseconds{4}, moment) <= 50'000'000;
   result.left_out = found.bytes_left_out;
+  result.has_files = fs::exists(journal.string() + ".1");
   for (std::size_t i = 0; i < threads && result.is_judged; ++i) {
     std::uint64_t const wanted = shown.blocks[i].done_by(before);
     require(blocks[i] >= wanted, "thread " + std::to_string(i) + ": " + std::to_string(wanted) + " blocks had ended 100 ms before, " +
@@ -300,25 +346,34 @@ int main(int argc, char** argv) {
   int kills = 0;
   int cut_off = 0;
   int judged = 0;
+  int in_files = 0;
   bool has_failed = false;
   while (judged < wanted && kills < 2 * wanted && !has_failed) {
     milliseconds const after{after_ms(random)};
-    bool const in_one_step = kills % 2 == 1;
+    how const run = static_cast<how>(kills % 3);
     try {
-      killed const result = kill_once(*static_cast<progress*>(memory), journal, after, in_one_step);
+      killed const result = kill_once(*static_cast<progress*>(memory), journal, after, run);
       judged += result.is_judged ? 1 : 0;
       cut_off += result.left_out > 0 ? 1 : 0;
+      in_files += result.has_files ? 1 : 0;
     } catch (std::exception const& failure) {
-      std::printf("kill %d, after %d ms, %s: %s\n", kills, static_cast<int>(after.count()), in_one_step ? "in one step" : "in many steps",
-                  failure.what());
+      std::printf("kill %d, after %d ms, %s: %s\n", kills, static_cast<int>(after.count()), name_of(run), failure.what());
       has_failed = true;
     }
     ++kills;
   }
   std::error_code ignored;
   fs::remove(journal, ignored);
-  std::printf("%d kills, %d of them while the machine let threads wake in time; %d journals ended in the middle of a frame\n", kills,
-              judged, cut_off);
+  fs::remove(journal.string() + ".1", ignored);
+  fs::remove(journal.string() + ".next", ignored);
+  std::printf(
+      "%d kills, %d of them while the machine let threads wake in time; %d journals ended in the middle of a frame, and %d had gone on "
+      "in a new file\n",
+      kills, judged, cut_off, in_files);
+  if (!has_failed && in_files == 0) {
+    std::printf("no journal had gone on in a new file\n");
+    has_failed = true;
+  }
   if (has_failed) return 1;
   if (judged < wanted) std::printf("this machine is too busy to say more\n");
   return judged < wanted ? skipped : 0;

@@ -16,7 +16,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <profkit/profile/journal_reader.hpp>
 #include <profkit/profile/save_load.hpp>
+#include <profkit/session/load_report.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,6 +27,7 @@
 #include "support/profile_of.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/under_thread_sanitizer.hpp"
+#include "support/wait_for_drain.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -148,7 +151,8 @@ TEST_CASE("a journal holds more records and steps than a profile that is not wri
   CHECK(written.steps.size() == steps);
   CHECK(written.scopes.size() == steps * (scopes_of_a_step + 1));
   CHECK(written.quality.discarded_records == 0);
-  CHECK(report.summary().quality.untraced_records == 0);
+  CHECK(written.quality.untraced_records == 0);
+  CHECK(report.summary().quality.untraced_records > 0);
 }
 
 TEST_CASE("a step that takes many rounds of the journal begins where its scope does", "[journal]") {
@@ -291,4 +295,101 @@ TEST_CASE("collectors are drained in steps, and are flushed only where there is 
     CHECK((flushed >= 1) == has_journal);
     CHECK(profile.collectors.front().status == "collected");
   }
+}
+
+namespace {
+
+constexpr std::uint64_t scopes_of_a_step = 20'000;
+constexpr std::uint64_t file_bytes = std::uint64_t{1} << 21U;
+
+void run_step() {
+  for (std::uint64_t i = 0; i < scopes_of_a_step; ++i) PROF_SCOPE("many");
+  wait_for_drain();
+}
+
+/// The report of a journal once it has so many scopes, or after 10 seconds.
+profkit::report wait_for_figures(fs::path const& journal, std::uint64_t scopes) {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  for (;;) {
+    profkit::report const found = profkit::load_report(journal);
+    profkit::scope_summary const* const row = find_row(found.summary(), "step/many");
+    bool const has_all = row != nullptr && row->host.count >= scopes;
+    if (has_all || std::chrono::steady_clock::now() > deadline) return found;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a journal that is full goes on in another file, and its report has the figures of the whole session", "[journal]") {
+  constexpr std::uint64_t steps = 32;
+  journal_folder const folder;
+  profkit::options options = folder.options("journal", steps);
+  options.journal_bytes = 2 * file_bytes;
+  options.most_records = 1000;
+  profkit::journal_reader reader{folder.journal()};
+  profkit::profile followed;
+  std::uint64_t scopes_followed = 0;
+  profkit::session session{options};
+  for (profkit::step const step : session) {
+    run_step();
+    if (step.index() % 4 == 3) {
+      profkit::report const so_far = wait_for_figures(folder.journal(), step.index() * scopes_of_a_step);
+      profkit::scope_summary const* const row = find_row(so_far.summary(), "step/many");
+      REQUIRE(row != nullptr);
+      CHECK(row->host.count == step.index() * scopes_of_a_step);  // those of the open step belong to no step
+      CHECK(so_far.summary().steps.host.count == step.index());
+    }
+    CHECK_FALSE(reader.read(followed).is_other_file);
+    scopes_followed += followed.scopes.size();
+    followed.scopes.clear();
+  }
+  profkit::report const report = session.report();
+  static_cast<void>(reader.read(followed));
+  CHECK(scopes_followed + followed.scopes.size() == steps * (scopes_of_a_step + 1));
+
+  profkit::report const found = profkit::load_report(folder.journal());
+  CHECK(find_row(found.summary(), "step/many")->host.count == steps * scopes_of_a_step);
+  CHECK(find_row(found.summary(), "step/many")->host.total == find_row(report.summary(), "step/many")->host.total);
+  CHECK(found.summary().steps.host.count == steps);
+  CHECK(found.summary().steps.host.mean == report.summary().steps.host.mean);
+  CHECK(found.profile().scopes.size() > scopes_of_a_step);
+  CHECK(found.profile().scopes.size() + found.profile().quality.untraced_records == steps * (scopes_of_a_step + 1));
+  CHECK(found.summary().quality.untraced_records == found.profile().quality.untraced_records);
+  for (char const* const name : {"journal", "journal.1"}) {
+    CHECK(fs::file_size(folder.path / name) > 0);
+    CHECK(fs::file_size(folder.path / name) < 2 * file_bytes);
+  }
+  CHECK_FALSE(fs::exists(folder.path / "journal.next"));
+
+  profkit::session next{folder.options()};
+  CHECK(fs::exists(folder.path / "journal.before.1"));
+  CHECK_FALSE(fs::exists(folder.path / "journal.1"));
+  profkit::report const before = profkit::load_report(folder.path / "journal.before");
+  CHECK(find_row(before.summary(), "step/many")->host.count == steps * scopes_of_a_step);
+}
+
+TEST_CASE("a journal whose next file cannot be made ends, and says why", "[journal]") {
+  journal_folder const folder;
+  fs::create_directory(folder.path / "journal.next");
+  profkit::options options = folder.options("journal", 16);
+  options.journal_bytes = 2 * file_bytes;
+  profkit::session session{options};
+  for (profkit::step const step : session) {
+    static_cast<void>(step);
+    run_step();
+  }
+  profkit::report const report = session.report();
+  CHECK(find_row(report.summary(), "step/many")->host.count == 16 * scopes_of_a_step);
+  CHECK(journal_in(report.profile()).status == "not written");
+  CHECK_THAT(journal_in(report.profile()).reason, ContainsSubstring("journal.next: it is there and is not a regular file"));
+  CHECK(find_row(profkit::load_report(folder.journal()).summary(), "step/many")->host.count > 0);
+}
+
+TEST_CASE("a journal must be allowed at least 1 MiB", "[journal]") {
+  journal_folder const folder;
+  profkit::options options = folder.options();
+  options.journal_bytes = (std::uint64_t{1} << 20U) - 1;
+  CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error,
+                       MessageMatches(ContainsSubstring("profkit::options::journal_bytes is 1048575; it must be at least 1048576")));
 }

@@ -160,7 +160,8 @@ void append(profkit::profile const& from, profkit::profile& to) {
 std::uint64_t check_stream(profkit::profile const& of, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   arriving_profile from{of, seed};
-  profkit::detail::window_stream stream{{}, {0ns, of.steps.empty() ? from.longest_operation() : 0ns, 1000h, 1000h}};
+  profkit::detail::window_waits const waits{0ns, of.steps.empty() ? from.longest_operation() : 0ns, 1000h, 1000h};
+  profkit::detail::window_stream stream{{}, waits};
   stream.waiting() = from.head();
   profkit::profile whole = from.head();
   auto const go_on = [&](profkit::timestamp to) {
@@ -173,7 +174,13 @@ std::uint64_t check_stream(profkit::profile const& of, std::uint64_t seed) {
   std::uint64_t const length = 1 + static_cast<std::uint64_t>((from.time().end - from.time().begin).count()) * 5 / 4;
   for (int i = 0; i < 60; ++i) rounds.push_back(from.time().begin + std::chrono::nanoseconds{random() % length});
   std::sort(rounds.begin(), rounds.end());
-  for (profkit::timestamp const each : rounds) stream.add_complete(go_on(each));
+  for (profkit::timestamp const each : rounds) {
+    stream.add_complete(go_on(each));
+    if (random() % 4 != 0) continue;
+    profkit::detail::journal_head head = stream.head();  // as if a journal went on in another file here
+    stream = profkit::detail::window_stream{{}, waits};
+    stream.resume(head.figures, std::move(head.waiting));
+  }
   profkit::detail::arrival const last = go_on(profkit::timestamp::max());
   stream.add_rest(last.has_steps);
   CHECK((bytes_of(stream.sums().finish()) == bytes_of(profkit::analyze(whole))));
@@ -182,7 +189,7 @@ std::uint64_t check_stream(profkit::profile const& of, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("figures that are added up while records arrive are those of the whole session") {
+TEST_CASE("figures that are added up while records arrive, or go on from a journal, are those of the whole session") {
   std::uint64_t windows = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);

@@ -33,7 +33,6 @@ struct options {
   /// `report=every:60s`: while the session runs, a snapshot every so often: the files of `output_directory` are replaced, or without one a
   /// line is printed on stderr. 0: none.
   std::chrono::milliseconds report_every{0};
-  static constexpr std::uint64_t most_records_with_journal = 100'000'000;  ///< unless `most_records` says otherwise
 
   std::uint64_t warmup_steps = 5;  ///< `warmup=N`: recorded, and excluded from statistics
   /// `steps=N`: how many follow in `for (profkit::step step : session)`; `steps=forever`: as many as there are until something ends the
@@ -54,6 +53,9 @@ struct options {
   /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it; "%p" as
   /// in `out=DIR`
   std::string journal;
+  /// `journal_size=1GiB`: how long the journal becomes. When FILE has half of that it becomes FILE.1, in the place of an older one, and the
+  /// journal goes on in a new FILE, which begins with the figures of all that came before. At least 1 MiB.
+  std::uint64_t journal_bytes = std::uint64_t{1} << 30U;
   /// `signals=report`: SIGINT and SIGTERM end the program as always, but first the session ends as it does with `exit`. Where the program
   /// has a handler of its own, or ignores the signal, nothing changes.
   bool report_on_signals = false;
@@ -62,11 +64,10 @@ struct options {
   /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
   /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept in the profile, of 24 to 120 bytes each, and
-  /// at most 65,536 steps. What comes after is in the figures of the session, and not in traces. A journal holds what is kept: with one
-  /// the default is `most_records_with_journal`, for steps too.
+  /// at most 65,536 steps. What comes after is in the figures of the session, and not in traces.
   std::uint64_t most_records = 1'000'000;
   /// `keep=all`, `keep=last:N`, `keep=slowest:K`: of which steps records are kept. What is drained before the first step begins is kept in
-  /// any case. With a journal, `all` is used.
+  /// any case.
   kept_steps keep{};
   /// `log=64MiB`: bound of a thread's log between drains, in slots of 8 bytes; a scope takes 3, a launch 4. Memory is taken as it is
   /// needed.
@@ -127,9 +128,9 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, signals=default|report, trace, trace=N, "
-      "kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, drain=P%, memory=steps|scopes, "
-      "precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "off, report, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
+      "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
+      "drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -153,6 +154,8 @@ struct options {
     } else if (key == "journal") {
       if (value.empty()) bad_value(item, "a file");
       journal = value;
+    } else if (key == "journal_size") {
+      journal_bytes = bytes(item, value);
     } else if (key == "signals") {
       if (value != "report" && value != "default") bad_value(item, "report or default");
       report_on_signals = value == "report";

@@ -18,4 +18,5 @@
 #include "analyze/analyze.hpp"
 #include "profile/save_load.hpp"
 #include "report/summary_file.hpp"
+#include "session/load_report.hpp"
 #endif

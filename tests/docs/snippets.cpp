@@ -7,6 +7,7 @@
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
+#include <profkit/session/load_report.hpp>
 
 #include <condition_variable>
 #include <cstdlib>
@@ -229,9 +230,8 @@ void read_clocks(profkit::session& session, cudaStream_t stream) {
 }
 
 void what_was_killed() {
-  profkit::journal_content found = profkit::load_journal("run.journal");
-  if (!found.is_complete) fmt::print("killed; {} bytes of a last frame left out\n", found.bytes_left_out);
-  fmt::print("{}\n", profkit::report{std::make_shared<profkit::profile const>(std::move(found.content))});
+  profkit::report const found = profkit::load_report("run.journal");
+  fmt::print("{}\n", found);
 }
 
 void until_known(profkit::options options) {

@@ -15,6 +15,7 @@
 
 #include "loaded.hpp"
 #include "require.hpp"
+#include "written.hpp"
 
 namespace {
 
@@ -48,6 +49,11 @@ void read(std::string const& bytes) {
   }
   require(loaded->bytes_left_out < bytes.size(), "a journal leaves out less than all of it");
   require_sound(loaded->content);
+  try {
+    require(!printed_journal(file.path()).empty(), "a journal has a report");
+  } catch (profkit::error const&) {  // its figures are damaged
+    require(loaded->content.quality.untraced_records > 0, "a journal without figures has a report");
+  }
 }
 
 }  // namespace

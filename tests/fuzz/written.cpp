@@ -5,11 +5,15 @@
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/report/make_report.hpp>
+#include <profkit/session/load_report.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <utility>
 
 std::string printed(profkit::profile const& of) { return profkit::detail::report_code<void>::text(profkit::analyze(of), false); }
+
+std::string printed_journal(std::filesystem::path const& file) { return profkit::load_report(file).text(); }
 
 std::string printed(profkit::summary const& of) {
   std::string result = profkit::detail::report_code<void>::text(of, false) + profkit::report_json(of);

@@ -5,6 +5,7 @@
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/nsys_csv.hpp>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 
 /// What `profkit report` prints.
 std::string printed(profkit::profile const& of);
+
+/// The same of a journal.
+std::string printed_journal(std::filesystem::path const& file);
 
 /// All that is made of a summary alone, one text behind the other.
 std::string printed(profkit::summary const& of);

@@ -34,7 +34,9 @@ struct temporary_file {
   ~temporary_file() {
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
+    std::filesystem::remove(before(), ignored);
   }
+  [[nodiscard]] std::filesystem::path before() const { return profkit::detail::earlier_journal(path.string()); }
   void write(std::string const& bytes) const { std::ofstream{path, std::ios::binary} << bytes; }
   void set(std::size_t position, char byte) const {
     std::fstream file{path, std::ios::binary | std::ios::in | std::ios::out};
@@ -331,6 +333,126 @@ TEST_CASE("a record of a later frame that points to nothing is refused as one of
   file.write(bytes);
   CHECK_THROWS_MATCHES(reader.read(read), profkit::error,
                        MessageMatches(ContainsSubstring(file.path.string()) && ContainsSubstring("a scope without path or thread")));
+}
+
+namespace {
+
+/// A journal that went on in another file twice. The stream of windows had added all scopes but two when each began.
+struct made_files {
+  std::vector<std::string> bytes;
+  std::vector<profkit::profile> states;  ///< at the end of each
+
+  made_files() {
+    profkit::detail::journal_encoder encoder;
+    profkit::profile state = profile_with_everything();
+    for (std::uint64_t number = 0; number < 3; ++number) {
+      std::string& file = bytes.emplace_back(encoder.beginning());
+      if (number > 0) {
+        profkit::detail::journal_head head;
+        head.number = number;
+        head.waiting = state;
+        std::size_t const scopes = state.scopes.size();
+        head.waiting.scopes.assign(state.scopes.end() - 2, state.scopes.end());
+        head.forgotten = scopes - 2;
+        head.figures = "figures of file " + std::to_string(number);
+        encoder.append(head, file);
+        state.paths.push_back(state.paths.back());
+        state.paths.back().name = "path of file " + std::to_string(number);
+      }
+      encoder.append(state, false, file);
+      state.scopes.push_back(state.scopes.back());
+      state.scopes.back().path = static_cast<std::uint32_t>(state.paths.size() - 1);
+      state.time.end += std::chrono::seconds{1};
+      encoder.append(state, number == 2, file);
+      states.push_back(state);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("of a journal in files, the last two are read as if they were one", "[journal]") {
+  temporary_file const file;
+  made_files const made;
+  auto const read = [&] {
+    profkit::profile result;
+    static_cast<void>(profkit::journal_reader{file.path}.read(result));
+    return saved(result);
+  };
+  file.write(made.bytes[0]);
+  CHECK(read() == saved(made.states[0]));
+  file.write(made.bytes[1]);
+  std::ofstream{file.before(), std::ios::binary} << made.bytes[0];
+  CHECK(read() == saved(made.states[1]));
+  std::ofstream{file.before(), std::ios::binary} << made.bytes[1];
+  file.write(made.bytes[2]);
+  profkit::journal_content const loaded = profkit::load_journal(file.path);
+  CHECK(loaded.is_complete);
+  CHECK(loaded.content.scopes.size() == 4);  // two that waited when the second file began, and those of the two files
+  CHECK(loaded.content.quality.untraced_records == made.states[0].scopes.size() - 2);
+  CHECK(loaded.content.paths.size() == made.states[2].paths.size());
+}
+
+TEST_CASE("of a journal in files, the last one alone is read where the one before is missing, damaged or another's", "[journal]") {
+  temporary_file const file;
+  made_files const made;
+  file.write(made.bytes[2]);
+  std::string const cut = made.bytes[1].substr(0, made.bytes[1].size() - 1);
+  for (std::string const& before : {std::string{}, made.bytes[0], made.bytes[2], std::string{"no journal"}, cut}) {
+    std::ofstream{file.before(), std::ios::binary} << before;
+    profkit::journal_content const loaded = profkit::load_journal(file.path);
+    bool const has_tables = before == cut;  // only its last scope is missing
+    CHECK(loaded.content.scopes.size() == 3);
+    CHECK(loaded.content.quality.untraced_records == made.states[has_tables ? 0 : 1].scopes.size() - 2);
+  }
+}
+
+TEST_CASE("a reader of a journal goes on in the next file, and says so where it has missed one", "[journal]") {
+  temporary_file const file;
+  made_files const made;
+  file.write(made.bytes[0].substr(0, made.bytes[0].size() - 1));
+  profkit::journal_reader reader{file.path};
+  profkit::profile read;
+  static_cast<void>(reader.read(read));
+  CHECK(read.scopes.size() == made.states[0].scopes.size() - 1);
+  std::ofstream{file.before(), std::ios::binary} << made.bytes[0];
+  file.write(made.bytes[1]);
+  profkit::journal_progress found = reader.read(read);
+  CHECK((found.has_news && !found.is_other_file && !found.is_complete));
+  CHECK(saved(read) == saved(made.states[1]));
+  CHECK_FALSE(reader.read(read).has_news);
+  profkit::journal_reader late{file.path};
+  profkit::profile of_late;
+  static_cast<void>(late.read(of_late));
+  std::ofstream{file.before(), std::ios::binary} << made.bytes[1];
+  file.write(made.bytes[2]);
+  found = reader.read(read);
+  CHECK((found.has_news && !found.is_other_file && found.is_complete));
+  CHECK(saved(read) == saved(made.states[2]));
+
+  std::ofstream{file.before(), std::ios::binary} << made.bytes[0];
+  found = late.read(of_late);
+  CHECK((found.has_news && found.is_other_file && found.is_complete));
+  CHECK(of_late.scopes.size() == 3);
+}
+
+TEST_CASE("a journal has the records of two lists one behind the other", "[journal]") {
+  temporary_file const file;
+  profkit::detail::journal_encoder encoder;
+  profkit::profile const whole = profile_with_everything();
+  profkit::profile kept = whole;
+  profkit::profile rest;
+  rest.scopes.push_back(kept.scopes.back());
+  kept.scopes.pop_back();
+  std::string bytes = encoder.beginning();
+  encoder.append(kept, false, bytes, rest);
+  encoder.append(kept, false, bytes, rest);  // nothing new
+  encoder.forget_rest();
+  encoder.append(kept, true, bytes, rest);
+  file.write(bytes);
+  profkit::profile expected = whole;
+  expected.scopes.push_back(rest.scopes.back());
+  CHECK(saved(profkit::load(file.path)) == saved(expected));
 }
 
 TEST_CASE("times of all frames of a journal together must be ones that nanoseconds can hold", "[journal]") {

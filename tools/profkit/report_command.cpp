@@ -10,10 +10,10 @@
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/profile.hpp>
-#include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/summary_file.hpp>
+#include <profkit/session/load_report.hpp>
 #include <string>
 
 namespace profkit_program {
@@ -46,7 +46,7 @@ int run_report(report_arguments const& given) {
     fmt::print("{}", content_of(profkit::load_summary(given.file), given.format));
     return 0;
   }
-  profkit::report const what{std::make_shared<profkit::profile const>(profkit::load(given.file))};
+  profkit::report const what = profkit::load_report(given.file);
   if (!given.directory.empty()) what.write(given.directory);
   fmt::print("{}", content_of(what.summary(), given.format));
   return 0;

@@ -97,6 +97,12 @@ class archive_writer {
   template <class T>
   void list(T const* values, std::size_t count) {
     (*this)(std::uint64_t{count});
+    elements(values, count);
+  }
+
+  /// As the next elements of a list whose length has been written.
+  template <class T>
+  void elements(T const* values, std::size_t count) {
     if constexpr (is_flat<T>) {
       write_flat(values, count);
     } else {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +17,7 @@
 #include "flat_records.hpp"
 #include "journal_format.hpp"
 #include "profile.hpp"
+#include "profile_follower.hpp"
 #include "record_fields.hpp"
 
 namespace profkit::detail {
@@ -34,16 +36,18 @@ class journal_encoder {
   }
 
   /// Appends what has come since the last call; nothing if nothing has, but for the `last` time, and nothing after that.
-  void append(profile const& so_far, bool last, std::string& to) {
+  /// @param rest records that come behind those of `so_far` in its lists.
+  void append(profile const& so_far, bool last, std::string& to, profile const& rest = {}) {
     if (has_ended_) return;
     has_ended_ = last;
+    member_addresses const rest_lists{const_cast<profile&>(rest)};  // they are read only
     bool is_done = false;
     while (!is_done) {
       std::size_t const begin = to.size();
       to.append(frame_header_bytes, '\0');
       string_output output{to};
       archive_writer archive{output};
-      delta what{*this, archive};
+      delta what{*this, archive, rest_lists.list};
       fields(what, const_cast<profile&>(so_far));  // `fields` names the members for both directions
       archive.flush();
       is_done = !what.has_more;
@@ -55,6 +59,21 @@ class journal_encoder {
     }
   }
 
+  /// The rest is empty from here on: it was taken away.
+  void forget_rest() noexcept { std::fill(written_of_rest_.begin(), written_of_rest_.end(), std::size_t{0}); }
+
+  /// The frame that the next file begins with. The first frame after it has all values again.
+  void append(journal_head const& head, std::string& to) {
+    latest_.clear();
+    std::size_t const begin = to.size();
+    to.append(frame_header_bytes, '\0');
+    string_output output{to};
+    archive_writer archive{output};
+    archive(head);
+    archive.flush();
+    put_header(frame_kind::head, begin, to);
+  }
+
  private:
   /// So that little is lost with a frame that a kill cuts off.
   static constexpr std::size_t most_records_of_a_list = std::size_t{1} << 16U;
@@ -62,6 +81,8 @@ class journal_encoder {
   struct delta {
     journal_encoder& of;
     archive_writer& to;
+    std::vector<void*> const& rest;
+    std::size_t members = 0;
     std::size_t lists = 0;
     std::size_t others = 0;
     bool has_news = false;
@@ -69,8 +90,9 @@ class journal_encoder {
 
     template <class Member>
     void operator()(Member const& member) {
+      auto const& rest_of_member = *static_cast<Member const*>(rest[members++]);
       if constexpr (is_growing<Member>) {
-        put_new_records(member);
+        put_new_records(member, rest_of_member);
       } else if constexpr (std::is_same_v<Member, interval>) {
         to(true);  // the end of the session comes nearer, which alone is no news
         to(member);
@@ -81,14 +103,23 @@ class journal_encoder {
 
     /// Positions in a record are those of lists without a bound: what they point to is in the same frame or in one before.
     template <class Record>
-    void put_new_records(std::vector<Record> const& list) {
-      if (lists == of.written_.size()) of.written_.push_back(0);
-      std::size_t& written = of.written_[lists++];
-      std::size_t const count = std::min(list.size() - written, is_flat<Record> ? most_records_of_a_list : list.size());
-      to.list(list.data() + written, count);
+    void put_new_records(std::vector<Record> const& list, std::vector<Record> const& rest_of_list) {
+      if (lists == of.written_.size()) {
+        of.written_.push_back(0);
+        of.written_of_rest_.push_back(0);
+      }
+      std::size_t& written = of.written_[lists];
+      std::size_t& written_of_rest = of.written_of_rest_[lists++];
+      std::size_t const most = is_flat<Record> ? most_records_of_a_list : std::numeric_limits<std::size_t>::max();
+      std::size_t const count = std::min(list.size() - written, most);
+      std::size_t const count_of_rest = std::min(rest_of_list.size() - written_of_rest, most - count);
+      to(std::uint64_t{count + count_of_rest});
+      to.elements(list.data() + written, count);
+      to.elements(rest_of_list.data() + written_of_rest, count_of_rest);
       written += count;
-      has_news = has_news || count > 0;
-      has_more = has_more || written < list.size();
+      written_of_rest += count_of_rest;
+      has_news = has_news || count + count_of_rest > 0;
+      has_more = has_more || written < list.size() || written_of_rest < rest_of_list.size();
     }
 
     template <class Member>
@@ -122,7 +153,8 @@ class journal_encoder {
   }
 
   std::vector<std::size_t> written_;  ///< records of each list that grows
-  std::vector<std::string> latest_;   ///< everything else, as it was written
+  std::vector<std::size_t> written_of_rest_;
+  std::vector<std::string> latest_;  ///< everything else, as it was written
   bool has_ended_ = false;
 };
 

@@ -4,23 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "checksum.hpp"
 #include "profile.hpp"
+#include "record_fields.hpp"
 
 namespace profkit::detail {
 
 // A journal is a file that only grows: `journal_magic` and `profile_format`, then frames. The bytes of a frame hold what has come to the
 // profile since the frame before, in the order of `fields(archive, profile)` and in the encoding of `archive_writer`: of lists that grow
 // the new records, of everything else whether it is there and, if so, all of it.
+//
+// When FILE has its share of `options::journal_bytes`, it becomes FILE.1, and a new FILE begins with a `journal_head`.
 
 inline constexpr std::string_view journal_magic = "profkit journal\n";
 
 enum class frame_kind : std::uint32_t {
   part = 0x74726170,  ///< "part"
   last = 0x7473616c,  ///< "last": the session ended with it
+  head = 0x64616568,  ///< "head": a `journal_head`, the first frame of a file that follows another one
 };
 
 /// Before the bytes of a frame; numbers little endian.
@@ -40,6 +45,22 @@ inline void add_header(checksum& sum, frame_header const& header) noexcept {
   std::memcpy(bytes + sizeof header.kind, &header.size, sizeof header.size);
   sum.add({bytes, sizeof bytes});
 }
+
+/// What a file of a journal needs of the files before it.
+struct journal_head {
+  std::uint64_t number = 0;     ///< of the file; the first one, which has no head, is number 0
+  std::uint64_t forgotten = 0;  ///< scopes and other records of the files before that are not in `waiting`
+  profile waiting{};            ///< the tables and values so far, and the records that are not in the figures yet
+  std::string figures{};        ///< of all records of the files before: `window_stream`
+};
+
+template <class Archive>
+void fields(Archive& archive, journal_head& of) {
+  archive(of.number), archive(of.forgotten), archive(of.waiting), archive(of.figures);
+}
+
+/// The file that FILE was before.
+[[nodiscard]] inline std::string earlier_journal(std::string const& file) { return file + ".1"; }
 
 /// Whether a member of a profile is a list that only ever grows.
 template <class Member>

@@ -3,27 +3,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <iterator>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
-#include "checksum.hpp"
-#include "earlier_formats.hpp"
 #include "error.hpp"
+#include "journal_file.hpp"
 #include "journal_format.hpp"
 #include "profile.hpp"
-#include "record_fields.hpp"
 
 namespace profkit {
 
@@ -38,7 +29,8 @@ struct journal_progress {
 
 /// @brief Reads a journal while a session writes it: each call goes on where the one before stopped, and takes as long as what is new.
 ///
-/// The file may be replaced in the meantime, as it is when the program starts again. Believes no number in the file. Not thread-safe.
+/// The file may be replaced in the meantime, as it is when the program starts again. When the session goes on in another file
+/// (`options::journal_bytes`), the reader follows. Believes no number in the file. Not thread-safe.
 class journal_reader {
  public:
   /// @param path of a journal.
@@ -59,157 +51,89 @@ class journal_reader {
   }
 
  private:
-  /// A frame that was read, and where it stands.
-  struct known_frame {
-    std::uint64_t position = 0;
-    detail::frame_header header;
-  };
-
-  static constexpr std::uint64_t beginning = detail::journal_magic.size() + sizeof(std::uint32_t);
-
-  /// Reads what `journal_encoder::delta` wrote, and remembers where it put it.
-  struct reading {
-    detail::archive_reader& from;
-    std::vector<void*>& members;  ///< of the profile, in order; null: did not change
-
-    template <class Member>
-    void operator()(Member& member) {
-      bool is_there = true;
-      if constexpr (!detail::is_growing<Member>) from(is_there);
-      if (is_there) from(member);
-      members.push_back(is_there ? &member : nullptr);
-    }
-  };
-
-  struct adding {
-    std::vector<void*>::const_iterator next;
-
-    template <class Member>
-    void operator()(Member& to) {
-      auto* const from = static_cast<Member*>(*next++);
-      if (from == nullptr) return;
-      if constexpr (detail::is_growing<Member>) {
-        to.insert(to.end(), std::make_move_iterator(from->begin()), std::make_move_iterator(from->end()));
-      } else {
-        to = std::move(*from);
-      }
-    }
-  };
-
   journal_progress read_news(profile& into) {
     std::ifstream file{path_, std::ios::binary};
-    if (!file && position_ == 0) throw error{"it cannot be opened"};
-    if (!file) return {true, false, false, is_complete_, 0};  // about to be replaced
-    file.seekg(0, std::ios::end);
-    std::streamoff const end = file.tellg();
-    std::uint64_t const size = end < 0 ? 0 : static_cast<std::uint64_t>(end);
+    if (!file && file_.position() == 0) throw error{"it cannot be opened"};
+    if (!file) return {true, false, false, file_.is_complete(), 0};  // about to be replaced
+    std::uint64_t const size = detail::journal_file::size_of(file);
     journal_progress result;
-    if (last_ && !is_same_file(file, size)) {
-      *this = journal_reader{path_};
-      into = {};
-      result.is_other_file = true;
+    if (file_.has_read() && !file_.is_same_file(file, size)) {
+      result.has_news = go_on_with(file, size, into);
+      if (!result.has_news) {
+        *this = journal_reader{path_};
+        into = {};
+        result.is_other_file = true;
+      }
     }
-    result.has_begun = read_beginning(file, size);
-    while (result.has_begun && !is_complete_ && read_frame(file, size, into)) result.has_news = true;
+    result.has_begun = file_.read_beginning(file, size);
+    if (result.has_begun && !file_.has_read()) result.has_news = read_first_frame(file, size, into);
+    while (file_.has_read() && !file_.is_complete() && file_.read_frame(file, size, into)) result.has_news = true;
     if (result.has_news) {
-      detail::complete(into, format_);
-      check_.tables(into);
+      file_.complete(into);
+      into.quality.untraced_records = forgotten_;
     }
-    result.is_complete = is_complete_;
-    result.bytes_left_out = size - position_;
+    result.is_complete = file_.is_complete();
+    result.bytes_left_out = size - file_.position();
     return result;
   }
 
-  /// @return false: the file is too short for it.
-  bool read_beginning(std::ifstream& file, std::uint64_t size) {
-    file.seekg(0);
-    char magic[detail::journal_magic.size()] = {};
-    bool const is_long_enough = size >= beginning && file.read(magic, sizeof magic);
-    if (!is_long_enough) return false;
-    if (std::string_view{magic, sizeof magic} != detail::journal_magic) throw error{"it is not a profkit journal"};
-    format_ = number_at<std::uint32_t>(file, detail::journal_magic.size());
-    if (format_ < detail::oldest_profile_format || format_ > detail::profile_format) {
-      throw error{"it has format " + std::to_string(format_) + ", this version reads formats " +
-                  std::to_string(detail::oldest_profile_format) + " to " + std::to_string(detail::profile_format)};
-    }
-    position_ = std::max(position_, beginning);
+  bool read_first_frame(std::ifstream& file, std::uint64_t size, profile& into) {
+    profile first;
+    if (!file_.read_frame(file, size, first)) return false;
+    if (file_.number() > 0 && read_file_before(first, into)) return true;
+    forgotten_ = file_.forgotten();
+    into = std::move(first);
     return true;
   }
 
-  /// By its first frame, which has the time and the process, and by the last one that was read.
-  [[nodiscard]] bool is_same_file(std::ifstream& file, std::uint64_t size) const {
-    auto const is_there = [&](known_frame const& frame) {
-      auto const found = number_at<detail::frame_header>(file, frame.position);
-      return found.kind == frame.header.kind && found.checksum == frame.header.checksum && found.size == frame.header.size;
-    };
-    return size >= position_ && is_there(*first_) && is_there(*last_);
-  }
-
-  /// @return false, and `into` is as it was, if there is no whole frame.
-  bool read_frame(std::ifstream& file, std::uint64_t size, profile& into) {
-    if (size - position_ < detail::frame_header_bytes) return false;
-    auto const header = number_at<detail::frame_header>(file, position_);
-    std::uint64_t const left = size - position_ - detail::frame_header_bytes;
-    bool const is_known = header.kind == detail::frame_kind::part || header.kind == detail::frame_kind::last;
-    if (!file || !is_known || header.size > left || !has_right_checksum(file, header)) return false;
-    file.seekg(static_cast<std::streamoff>(position_ + detail::frame_header_bytes));
-    profile part;
-    std::vector<void*> members;
+  /// Reads the file whose records the head of this one stands for.
+  /// @param waiting of the head.
+  /// @return false, and `into` is as it was, if that is not there as a whole.
+  bool read_file_before(profile const& waiting, profile& into) {
+    std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
+    if (!file) return false;
+    std::uint64_t const size = detail::journal_file::size_of(file);
+    detail::journal_file before;
+    profile content;
     try {
-      detail::archive_reader archive{file, header.size};
-      archive.set_format(format_);
-      reading frame{archive, members};
-      detail::fields(frame, part);
-      if (!archive.at_end()) return false;
+      if (!before.read_beginning(file, size)) return false;
+      while (before.read_frame(file, size, content)) continue;
     } catch (error const&) {
       return false;
     }
-    static_assert(std::is_trivially_copyable_v<step_record> && std::is_trivially_copyable_v<scope_record> &&
-                  std::is_trivially_copyable_v<gpu_operation_record> && std::is_trivially_copyable_v<api_call_record> &&
-                  std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record>);
-    adding to{members.cbegin()};
-    detail::fields(to, into);
-    check_.records(part, into);  // records are plain values: they are still there once they have been moved
-    known_frame const known{position_, header};
-    if (!first_) first_ = known;
-    last_ = known;
-    position_ += detail::frame_header_bytes + header.size;
-    is_complete_ = header.kind == detail::frame_kind::last;
+    if (before.number() + 1 != file_.number() || !has_same_tables(content, waiting)) return false;
+    into = std::move(content);
+    forgotten_ = before.forgotten();
+    file_.follow(before);
     return true;
   }
 
-  /// @param file behind the header.
-  [[nodiscard]] static bool has_right_checksum(std::ifstream& file, detail::frame_header const& header) {
-    detail::checksum sum;
-    add_header(sum, header);
-    constexpr std::uint64_t piece = std::uint64_t{1} << 16U;
-    std::string bytes;
-    for (std::uint64_t rest = header.size; rest > 0; rest -= bytes.size()) {
-      bytes.resize(static_cast<std::size_t>(std::min(rest, piece)));
-      if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return false;
-      sum.add(bytes);
-    }
-    return sum.value() == header.checksum;
+  /// Reads the rest of the file that has become FILE.1, and the head of the one that is in its place.
+  /// @return false if it is not that of the same session; `into` may have changed.
+  bool go_on_with(std::ifstream& next, std::uint64_t size, profile& into) {
+    std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
+    if (!file) return false;
+    std::uint64_t const size_before = detail::journal_file::size_of(file);
+    if (!file_.is_same_file(file, size_before)) return false;
+    while (file_.read_frame(file, size_before, into)) continue;
+    detail::journal_file found;
+    profile waiting;
+    bool const is_next = found.read_beginning(next, size) && found.read_frame(next, size, waiting) && found.number() == file_.number() + 1;
+    if (!is_next || !has_same_tables(into, waiting)) return false;
+    found.follow(file_);
+    file_ = std::move(found);
+    return true;
   }
 
-  template <class Number>
-  static Number number_at(std::ifstream& file, std::uint64_t position) {
-    char bytes[sizeof(Number)] = {};
-    file.clear();
-    file.seekg(static_cast<std::streamoff>(position));
-    file.read(bytes, sizeof bytes);
-    Number result;
-    std::memcpy(&result, bytes, sizeof result);
-    return result;
+  static bool has_same_tables(profile const& a, profile const& b) {
+    return a.environment.process_id == b.environment.process_id && a.time.begin == b.time.begin && a.paths.size() == b.paths.size() &&
+           a.threads.size() == b.threads.size() && a.gpu_names.size() == b.gpu_names.size() && a.api_names.size() == b.api_names.size() &&
+           a.counter_names.size() == b.counter_names.size() && a.allocators.size() == b.allocators.size();
   }
 
   std::filesystem::path path_;
-  std::uint32_t format_ = 0;
-  std::uint64_t position_ = 0;  ///< behind the last whole frame
-  bool is_complete_ = false;
-  std::optional<known_frame> first_;
-  std::optional<known_frame> last_;
-  detail::record_check check_;
+  detail::journal_file file_;
+  std::uint64_t forgotten_ = 0;  ///< records of the session that are in no file any more
 };
 
 /// What a journal holds.

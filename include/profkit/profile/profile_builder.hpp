@@ -29,6 +29,12 @@ template <class Record>
 inline constexpr bool is_replaceable<std::vector<Record>> =
     std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
 
+/// How many records there are that the record budget counts.
+[[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
+  return of.scopes.size() + of.gpu_scopes.size() + of.gpu_operations.size() + of.api_calls.size() + of.counters.size() +
+         of.allocations.size() + of.work.size();
+}
+
 }  // namespace detail
 
 /// The only writer of a profile while a session records. The session reads the logs into it and hands it to its collectors.
@@ -64,6 +70,9 @@ class profile_builder {
     max_records_ -= std::exchange(records_left_, 0);
     max_of_steps_ = 0;
   }
+
+  /// The records that came beyond the budget since `take_rest`.
+  [[nodiscard]] profile const& rest() const noexcept { return rest_; }
 
   /// Moves the records that came beyond the budget to the ends of the lists of another profile.
   void take_rest(profile& to) { detail::profile_append::move(rest_, to); }

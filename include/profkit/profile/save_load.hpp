@@ -43,6 +43,14 @@ inline void save(profile const& profile, std::filesystem::path const& path) {
   file.finish();
 }
 
+/// @brief Whether a file begins like a journal.
+/// @return false also if the file cannot be read.
+[[nodiscard]] inline bool is_journal_file(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  char magic[detail::profile_magic.size()] = {};
+  return file.read(magic, sizeof magic) && detail::journal_magic.substr(0, sizeof magic) == std::string_view{magic, sizeof magic};
+}
+
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
 ///
 /// Reads profile formats 5 to 8. If the session of a journal did not end, loads all complete frames; the collector "journal" then states
@@ -51,6 +59,7 @@ inline void save(profile const& profile, std::filesystem::path const& path) {
 /// @return the profile.
 /// @throws profkit::error that names the file and says whether it cannot be read, is not a profile, has another format or is damaged.
 [[nodiscard]] inline profile load(std::filesystem::path const& path) {
+  if (is_journal_file(path)) return load_journal(path).content;
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path.string()};
   file.seekg(0, std::ios::end);
@@ -58,9 +67,6 @@ inline void save(profile const& profile, std::filesystem::path const& path) {
   file.seekg(0);
   char magic[detail::profile_magic.size()] = {};
   bool const is_long_enough = size >= 0 && file.read(magic, sizeof magic);
-  if (is_long_enough && detail::journal_magic.substr(0, sizeof magic) == std::string_view{magic, sizeof magic}) {
-    return load_journal(path).content;
-  }
   if (!is_long_enough || std::string_view{magic, sizeof magic} != detail::profile_magic) {
     throw error{path.string() + " is not a profkit profile"};
   }

@@ -14,6 +14,7 @@
 #include "../analyze/gpu/counted_operations.hpp"
 #include "../options.hpp"
 #include "../profile/profile.hpp"
+#include "../profile/profile_builder.hpp"
 #include "../profile/profile_follower.hpp"
 #include "../profile/time.hpp"
 
@@ -41,8 +42,7 @@ class kept_parts {
   std::uint64_t move_to(profile& to) {
     std::uint64_t count = 0;
     for (auto& [index, each] : parts_) {
-      count += each.scopes.size() + each.gpu_scopes.size() + each.gpu_operations.size() + each.api_calls.size() + each.counters.size() +
-               each.allocations.size() + each.work.size();
+      count += count_records(each);
       profile_append::move(each, to);
     }
     parts_.clear();

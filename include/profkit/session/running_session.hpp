@@ -194,6 +194,9 @@ class running_session final : public session_core, private ends_with_process {
       throw error{"profkit::options::log_slots_per_thread is " + std::to_string(options_.log_slots_per_thread) +
                   "; it must be at least 16"};
     }
+    if (!options_.journal.empty() && options_.journal_bytes < std::uint64_t{1} << 20U) {
+      throw error{"profkit::options::journal_bytes is " + std::to_string(options_.journal_bytes) + "; it must be at least 1048576"};
+    }
     void const* nobody = nullptr;
     if (!__atomic_compare_exchange_n(&recorder.owner, &nobody, static_cast<void const*>(this), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       throw error{"a profkit::session runs already; there can be one per process at a time. End it, or call its report(), first"};
@@ -205,12 +208,8 @@ class running_session final : public session_core, private ends_with_process {
       throw;
     }
     profile_builder& content = recording_.content();
-    content.bound_records(most_kept_records());
+    content.bound_records(options_.most_records);
     content.collect_rest(most_kept_steps());
-    if (journal_ && options_.keep.choice != kept_steps::all) {
-      warn("keep=last:N and keep=slowest:K are for sessions without a journal; keep=all is used");
-      options_.keep = {};
-    }
     recording_.keep(options_.keep);
     clock_flag_ = start_recording(options_.log_slots_per_thread, content);
     content.environment() = describe_host();
@@ -224,7 +223,7 @@ class running_session final : public session_core, private ends_with_process {
   /// Where the environment asks for a journal that cannot be made, the session goes on without.
   void make_journal() {
     try {
-      journal_.emplace(options_.journal);
+      journal_.emplace(options_.journal, options_.journal_bytes);
     } catch (error const& failure) {
       bool const is_of_environment = options_.journal == options::from_env().journal;
       if (!is_of_environment) throw;
@@ -260,16 +259,9 @@ class running_session final : public session_core, private ends_with_process {
   profkit::report make_report();
   void stop();
 
-  /// What the profile lacks, the journal lacks, too.
-  [[nodiscard]] std::uint64_t most_kept_records() const noexcept {
-    bool const is_chosen = options_.most_records != options{}.most_records;
-    return journal_ && !is_chosen ? options::most_records_with_journal : options_.most_records;
-  }
-
   /// A session whose steps are counted by their GPU times needs all of these.
   [[nodiscard]] std::uint64_t most_kept_steps() const noexcept {
     constexpr std::uint64_t usual = std::uint64_t{1} << 16U;
-    if (journal_) return options::most_records_with_journal;
     return options_.wanted_interval ? std::max(usual, options_.most_wanted_steps()) : usual;
   }
 

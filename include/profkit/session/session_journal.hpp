@@ -8,9 +8,12 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,6 +21,8 @@
 
 #include "../profile/error.hpp"
 #include "../profile/journal_encoder.hpp"
+#include "../profile/journal_format.hpp"
+#include "../profile/profile.hpp"
 #include "../profile/write_signals.hpp"
 #include "../report/process_path.hpp"
 #include "console.hpp"
@@ -27,6 +32,8 @@ namespace profkit::detail {
 /// The file of `PROFKIT=journal=FILE`. What `write(2)` has taken outlives the process, however that ends; not the machine: nothing is
 /// forced to the disk. Not thread-safe.
 ///
+/// The journal is FILE and the file before it, FILE.1: `begin_next_file`.
+///
 /// A failure to write ends the journal, not the program: `failure` says why.
 ///
 /// The open file is locked (`flock`) while this process lives; the kernel releases the lock when it ends. A process that inherited the
@@ -35,8 +42,9 @@ class session_journal {
  public:
   /// Makes the file. One with that name that holds something, and that nobody writes, is kept as `FILE.before`.
   /// @param file "%p" in it is the process id.
+  /// @param max_bytes of both files; more where what a file begins with takes more than half of it.
   /// @throws profkit::error that names the file and says why it cannot be made.
-  explicit session_journal(std::string const& file) : file_{process_path(file)} {
+  session_journal(std::string const& file, std::uint64_t max_bytes) : file_{process_path(file)}, max_file_bytes_{max_bytes / 2} {
     constexpr int max_tries = 100;
     for (int tries = 0; !take_file(); ++tries) {
       if (tries == max_tries) throw error{"PROFKIT: cannot make the journal " + file_ + ": other processes keep replacing it"};
@@ -49,23 +57,41 @@ class session_journal {
   session_journal& operator=(session_journal const&) = delete;
   ~session_journal() { close(); }
 
-  /// Encodes what the profile has that the file has not. @param last the session has ended.
-  void append(profile const& so_far, bool last) { encoder_.append(so_far, last, bytes_); }
+  /// Encodes what the profile has that the file has not.
+  /// @param rest records that come behind those of the profile.
+  /// @param last the session has ended.
+  void append(profile const& so_far, profile const& rest, bool last) { encoder_.append(so_far, last, bytes_, rest); }
+
+  /// The rest is empty from here on.
+  void forget_rest() noexcept { encoder_.forget_rest(); }
+
+  /// Whether the next file should begin. A file has at least as much as its head again.
+  [[nodiscard]] bool is_full() const noexcept { return failure_.empty() && written_ >= std::max(max_file_bytes_, 2 * head_bytes_); }
+
+  /// FILE becomes FILE.1, in the place of an older one, and the journal goes on in a new FILE. There is a FILE at every moment. To be
+  /// called after `write`, when the file has all that the head stands for.
+  void begin_next_file(journal_head& head) noexcept {
+    if (!failure_.empty()) return;
+    write_signals_blocked const no_signals;
+    try {
+      head.number = ++number_;
+      std::string beginning = journal_encoder::beginning();
+      encoder_.append(head, beginning);
+      replace_file(beginning);
+      written_ = head_bytes_ = beginning.size();
+    } catch (std::exception const& problem) {
+      fail(std::string{problem.what()} + "; it holds what came before");
+    }
+  }
 
   /// Writes what `append` made. A limit of the file's size is a failure like others: its signal does not reach the program.
   void write() noexcept {
     write_signals_blocked const no_signals;
-    std::string_view left = bytes_;
-    if (!left.empty() && failure_.empty() && !is_still_open()) fail("the program closed " + file_ + "; it holds what came before");
-    while (failure_.empty() && !left.empty()) {
-      ssize_t const written = ::write(descriptor_, left.data(), left.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) {
-        fail("cannot write " + file_ + ": " + std::generic_category().message(errno) + "; it holds what came before");
-        break;
-      }
-      left.remove_prefix(static_cast<std::size_t>(written));
+    if (!bytes_.empty() && failure_.empty() && !is_still_open()) fail("the program closed " + file_ + "; it holds what came before");
+    if (failure_.empty() && !write_all(descriptor_, bytes_)) {
+      fail("cannot write " + file_ + ": " + std::generic_category().message(errno) + "; it holds what came before");
     }
+    written_ += bytes_.size();
     bytes_.clear();
     constexpr std::size_t kept = std::size_t{8} << 20U;
     if (bytes_.capacity() > kept) bytes_.shrink_to_fit();
@@ -100,11 +126,7 @@ class session_journal {
     if (::stat(file_.c_str(), &opened_) == 0 && !S_ISREG(opened_.st_mode)) {  // a pipe would stop the program
       throw error{"PROFKIT: cannot make the journal " + file_ + ": it is there and is not a regular file"};
     }
-    descriptor_ = ::open(file_.c_str(), open_flags, file_mode);
-    if (descriptor_ >= 0 && descriptor_ <= STDERR_FILENO) {  // a closed stdout must not become the journal
-      int const higher = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-      ::close(std::exchange(descriptor_, higher));
-    }
+    descriptor_ = open_file_named(file_);
     if (descriptor_ < 0 || ::fstat(descriptor_, &opened_) != 0) cannot_make();
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor_);
@@ -117,12 +139,68 @@ class session_journal {
     bool const is_named = ::stat(file_.c_str(), &named) == 0 && is_same(named, opened_) && ::fstat(descriptor_, &opened_) == 0;
     if (is_named && opened_.st_size == 0) return true;
     // Who has the lock may rename; if the folder does not let it, the old journal is lost.
-    if (is_named && ::rename(file_.c_str(), (file_ + ".before").c_str()) != 0) {
+    if (is_named && !keep_old_journal()) {
       if (::ftruncate(descriptor_, 0) != 0) cannot_make();
       return true;
     }
     ::close(descriptor_);
     return false;
+  }
+
+  /// As FILE.before, and the file before it as FILE.before.1.
+  [[nodiscard]] bool keep_old_journal() const noexcept {
+    std::string const kept = file_ + ".before";
+    if (::rename(file_.c_str(), kept.c_str()) != 0) return false;
+    if (::rename(earlier_journal(file_).c_str(), earlier_journal(kept).c_str()) != 0) ::unlink(earlier_journal(kept).c_str());
+    return true;
+  }
+
+  /// @return a descriptor above that of stderr: a closed stdout must not become the journal. -1 if the file cannot be opened.
+  static int open_file_named(std::string const& file) noexcept {
+    int const opened = ::open(file.c_str(), open_flags, file_mode);
+    if (opened < 0 || opened > STDERR_FILENO) return opened;
+    int const higher = ::fcntl(opened, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    ::close(opened);
+    return higher;
+  }
+
+  static bool write_all(int descriptor, std::string_view bytes) noexcept {
+    while (!bytes.empty()) {
+      ssize_t const written = ::write(descriptor, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+  }
+
+  /// @throws profkit::error that names the file that cannot be made; FILE is as it was.
+  void replace_file(std::string_view beginning) {
+    std::string const next = file_ + ".next";
+    struct ::stat opened {};
+    if (::stat(next.c_str(), &opened) == 0 && !S_ISREG(opened.st_mode))
+      throw error{"cannot make " + next + ": it is there and is not a regular file"};
+    int const descriptor = open_file_named(next);
+    bool const is_taken = descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    bool is_made = descriptor >= 0 && !is_taken && ::ftruncate(descriptor, 0) == 0 && write_all(descriptor, beginning) &&
+                   ::fstat(descriptor, &opened) == 0;
+    is_made = is_made && keep_as_earlier() && ::rename(next.c_str(), file_.c_str()) == 0;
+    if (!is_made) {
+      int const reason = errno;
+      if (descriptor >= 0 && !is_taken) ::unlink(next.c_str());
+      if (descriptor >= 0) ::close(descriptor);
+      throw error{"cannot make " + next + ": " + std::generic_category().message(reason), reason};
+    }
+    if (is_still_open()) ::close(descriptor_);
+    descriptor_ = descriptor;
+    opened_ = opened;
+  }
+
+  /// The file has both names until the next one takes the first. Where the file system has no links, there is none for a moment.
+  [[nodiscard]] bool keep_as_earlier() const noexcept {
+    std::string const earlier = earlier_journal(file_);
+    ::unlink(earlier.c_str());
+    return ::link(file_.c_str(), earlier.c_str()) == 0 || ::rename(file_.c_str(), earlier.c_str()) == 0;
   }
 
   static bool is_same(struct ::stat const& a, struct ::stat const& b) noexcept { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
@@ -154,6 +232,10 @@ class session_journal {
   journal_encoder encoder_;
   std::string bytes_;
   std::string failure_;
+  std::uint64_t max_file_bytes_;
+  std::uint64_t written_ = 0;     ///< bytes of the file
+  std::uint64_t head_bytes_ = 0;  ///< of these: what it began with
+  std::uint64_t number_ = 0;      ///< of the file: `journal_head::number`
 };
 
 }  // namespace profkit::detail

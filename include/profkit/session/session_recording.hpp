@@ -191,7 +191,8 @@ class session_recording {
     describe();
     std::optional<window_stream> figures;
     if (has_figures_of_more()) {
-      windows_.take(content_);
+      if (journal_ != nullptr) append_to_journal();
+      take_windows();
       figures = windows_;
     }
     windows.unlock();
@@ -219,7 +220,7 @@ class session_recording {
         true, [] { return true; }, [&] { add_windows(content); }));
     describe();
     if (journal_ != nullptr) {  // in case the program is killed while a collector waits
-      journal_->append(content_.so_far(), false);
+      journal_->append(content_.so_far(), content_.rest(), false);
       journal_->write();
     }
     drain_side_logs(std::nullopt);
@@ -228,7 +229,7 @@ class session_recording {
     content_.set(&profile::stop, stop);
     describe();
     if (journal_ == nullptr) return;
-    journal_->append(content_.so_far(), true);
+    journal_->append(content_.so_far(), content_.rest(), true);
     journal_->write();
     describe();  // whether that was written
     journal_->close();
@@ -281,10 +282,16 @@ class session_recording {
     return windows_.windows() > 0 || content_.so_far().quality.untraced_records > 0;
   }
 
+  /// What has been recorded is in the journal.
+  void take_windows() {
+    windows_.take(content_);
+    if (journal_ != nullptr) journal_->forget_rest();
+  }
+
   /// Where so much has been recorded that it is worth while.
   /// @param content given back while the windows are added, which takes milliseconds.
   void add_windows(guarded_profile::lock& content) {
-    if (!windows_.is_due(content_)) return;
+    if (!windows_.is_due(content_) && (journal_ == nullptr || !journal_->is_full())) return;
     std::optional<arrival> until = logs_->arrived();
     if (!until) return;
     describe();
@@ -294,9 +301,13 @@ class session_recording {
       until->unread_gpu_scope = std::min(until->unread_gpu_scope.value_or(oldest), oldest);
     }
     are_operations_wanted_ = true;
-    windows_.take(content_);
+    if (journal_ != nullptr) append_to_journal();
+    take_windows();
+    std::uint64_t const records = content_.records();
     content.unlock();
+    if (journal_ != nullptr) journal_->write();
     windows_.add_complete(*until);
+    if (journal_ != nullptr && journal_->is_full()) begin_next_journal_file(records);
     content = shared_.hold();
   }
 
@@ -326,11 +337,19 @@ class session_recording {
     }
   }
 
+  /// @param records that had been recorded when the windows were taken.
+  void begin_next_journal_file(std::uint64_t records) {
+    journal_head head = windows_.head();
+    std::uint64_t const waiting = count_records(head.waiting);
+    head.forgotten = records - std::min(records, waiting);
+    journal_->begin_next_file(head);
+  }
+
   void append_to_journal() {
     describe();
     std::uint64_t const left_open = content_.so_far().quality.open_scopes;
     content_.count(&quality_record::open_scopes, logs_->open_scopes());  // for whoever reads it if this is the last that is written
-    journal_->append(content_.so_far(), false);
+    journal_->append(content_.so_far(), content_.rest(), false);
     content_.set(&quality_record::open_scopes, left_open);
   }
 

@@ -7,16 +7,23 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "../analyze/analysis.hpp"
+#include "../analyze/analysis_state.hpp"
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/gpu_idle.hpp"
 #include "../analyze/gpu/gpu_step_windows.hpp"
 #include "../analyze/time/measured_time.hpp"
 #include "../analyze/window.hpp"
 #include "../drain/arrival.hpp"
+#include "../profile/archive.hpp"
+#include "../profile/archived_state.hpp"
+#include "../profile/byte_output.hpp"
+#include "../profile/journal_format.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/profile_follower.hpp"
@@ -57,6 +64,7 @@ class window_stream {
 
   /// Adds what is complete.
   void add_complete(arrival const& until) {
+    has_steps_ = until.has_steps;
     move_late_records(until.has_steps);
     std::size_t const scopes = waiting_.scopes.size();
     waiting_.scopes.insert(waiting_.scopes.end(), until.open_scopes.begin(), until.open_scopes.end());
@@ -80,6 +88,36 @@ class window_stream {
     add(attribution_of_waiting(), timestamp::max(), has_steps);
     waiting_ = {};
   }
+
+  /// What the journal's next file begins with, but for its number and what is forgotten.
+  [[nodiscard]] journal_head head() const {
+    journal_head result;
+    result.waiting = waiting_;
+    string_output output{result.figures};
+    archive_writer archive{output};
+    write_state(archive, *this);
+    archive.flush();
+    return result;
+  }
+
+  /// Goes on where the stream stood that gave the head, without its kept records.
+  /// @param figures of the head.
+  /// @param waiting of the head, and what was recorded since; checked.
+  /// @throws profkit::error if another version of profkit wrote the figures, or if they are damaged.
+  void resume(std::string const& figures, profile waiting) {
+    std::istringstream stream{figures};
+    archive_reader archive{stream, figures.size()};
+    read_state(archive, *this);
+    check_read(archive.at_end(), "figures go on behind their end");
+    memory_.check(waiting);
+    check_windows(open_gpu_windows_);
+    check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");
+    check_read(!steps_thread_ || *steps_thread_ < waiting.threads.size(), "steps without thread");
+    waiting_ = std::move(waiting);
+  }
+
+  /// Whether there was a step, as far as windows were added.
+  [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
   /// The figures of all windows that were added.
   [[nodiscard]] analysis const& sums() const noexcept { return sums_; }
@@ -181,16 +219,24 @@ class window_stream {
     frame.gpu_steps = std::move(found);
   }
 
+  template <class Archive>
+  friend void fields(Archive& archive, window_stream& of) {
+    archive(of.known_scopes_), archive(of.known_calls_), archive(of.unfinished_), archive(of.sums_), archive(of.memory_);
+    archive(of.has_steps_), archive(of.from_), archive(of.windows_), archive(of.steps_thread_), archive(of.ends_);
+    archive(of.open_gpu_windows_);
+  }
+
   profile_follower follower_;
   std::uint64_t taken_ = 0;  ///< of `profile_builder::records`
   profile waiting_;
-  std::size_t known_scopes_ = 0;  ///< in `waiting_`, when the last window was added
-  std::size_t known_calls_ = 0;
+  std::uint64_t known_scopes_ = 0;  ///< in `waiting_`, when the last window was added
+  std::uint64_t known_calls_ = 0;
   std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes whose end was not waited for
   analysis sums_;
   live_memory memory_;
   kept_parts kept_;
   window_waits waits_;
+  bool has_steps_ = false;
   timestamp from_ = timestamp::min();  ///< the end of the last window
   std::uint64_t windows_ = 0;
   std::optional<std::uint32_t> steps_thread_;

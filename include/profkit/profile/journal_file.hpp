@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <ios>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "archive.hpp"
+#include "check_records.hpp"
+#include "checksum.hpp"
+#include "earlier_formats.hpp"
+#include "error.hpp"
+#include "journal_format.hpp"
+#include "profile.hpp"
+#include "record_fields.hpp"
+
+namespace profkit::detail {
+
+/// One file of a journal, read frame by frame while it grows. Believes no number in the file.
+class journal_file {
+ public:
+  /// @return false: the file is too short for it.
+  /// @throws profkit::error if it is no journal or has another format.
+  bool read_beginning(std::ifstream& file, std::uint64_t size) {
+    file.clear();
+    file.seekg(0);
+    char magic[journal_magic.size()] = {};
+    bool const is_long_enough = size >= beginning && file.read(magic, sizeof magic);
+    if (!is_long_enough) return false;
+    if (std::string_view{magic, sizeof magic} != journal_magic) throw error{"it is not a profkit journal"};
+    format_ = number_at<std::uint32_t>(file, journal_magic.size());
+    if (format_ < oldest_profile_format || format_ > profile_format) {
+      throw error{"it has format " + std::to_string(format_) + ", this version reads formats " + std::to_string(oldest_profile_format) +
+                  " to " + std::to_string(profile_format)};
+    }
+    position_ = std::max(position_, beginning);
+    return true;
+  }
+
+  /// Reads the next frame. A head replaces the profile by its `waiting`.
+  /// @return false, and `into` is as it was, if there is no whole frame.
+  /// @throws profkit::error if a whole frame has records that point to nothing.
+  bool read_frame(std::ifstream& file, std::uint64_t size, profile& into) {
+    if (size - position_ < frame_header_bytes) return false;
+    auto const header = number_at<frame_header>(file, position_);
+    std::uint64_t const left = size - position_ - frame_header_bytes;
+    bool const is_head = header.kind == frame_kind::head && !has_read();
+    bool const is_known = is_head || header.kind == frame_kind::part || header.kind == frame_kind::last;
+    if (!file || !is_known || header.size > left || !has_right_checksum(file, header)) return false;
+    file.seekg(static_cast<std::streamoff>(position_ + frame_header_bytes));
+    bool const is_whole = is_head ? read_head(file, header.size, into) : read_records(file, header.size, into);
+    if (!is_whole) return false;
+    known_frame const known{position_, header};
+    if (!first_) first_ = known;
+    last_ = known;
+    position_ += frame_header_bytes + header.size;
+    is_complete_ = header.kind == frame_kind::last;
+    return true;
+  }
+
+  /// Completes what older formats lack, and checks what is not a list of records. To be called after frames were read.
+  void complete(profile& into) const {
+    detail::complete(into, format_);
+    check_.tables(into);
+  }
+
+  /// Goes on with the profile, and the sums, of the file before.
+  void follow(journal_file const& before) { check_ = before.check_; }
+
+  /// Whether the file is the one that was read, by its first frame, which has the time and the process, and by the last one that was read.
+  [[nodiscard]] bool is_same_file(std::ifstream& file, std::uint64_t size) const {
+    auto const is_there = [&](known_frame const& frame) {
+      auto const found = number_at<frame_header>(file, frame.position);
+      return found.kind == frame.header.kind && found.checksum == frame.header.checksum && found.size == frame.header.size;
+    };
+    return size >= position_ && is_there(*first_) && is_there(*last_);
+  }
+
+  /// Whether a frame was.
+  [[nodiscard]] bool has_read() const noexcept { return last_.has_value(); }
+  [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
+  /// Behind the last whole frame.
+  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+  /// `journal_head::number`
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  /// `journal_head::forgotten`
+  [[nodiscard]] std::uint64_t forgotten() const noexcept { return forgotten_; }
+  /// `journal_head::figures`; empty if there is no head, or for the second time.
+  [[nodiscard]] std::string take_figures() noexcept { return std::exchange(figures_, {}); }
+
+  [[nodiscard]] static std::uint64_t size_of(std::ifstream& file) {
+    file.seekg(0, std::ios::end);
+    std::streamoff const end = file.tellg();
+    return end < 0 ? 0 : static_cast<std::uint64_t>(end);
+  }
+
+ private:
+  /// A frame that was read, and where it stands.
+  struct known_frame {
+    std::uint64_t position = 0;
+    frame_header header;
+  };
+
+  static constexpr std::uint64_t beginning = journal_magic.size() + sizeof(std::uint32_t);
+
+  /// Reads what `journal_encoder::delta` wrote, and remembers where it put it.
+  struct reading {
+    archive_reader& from;
+    std::vector<void*>& members;  ///< of the profile, in order; null: did not change
+
+    template <class Member>
+    void operator()(Member& member) {
+      bool is_there = true;
+      if constexpr (!is_growing<Member>) from(is_there);
+      if (is_there) from(member);
+      members.push_back(is_there ? &member : nullptr);
+    }
+  };
+
+  struct adding {
+    std::vector<void*>::const_iterator next;
+
+    template <class Member>
+    void operator()(Member& to) {
+      auto* const from = static_cast<Member*>(*next++);
+      if (from == nullptr) return;
+      if constexpr (is_growing<Member>) {
+        to.insert(to.end(), std::make_move_iterator(from->begin()), std::make_move_iterator(from->end()));
+      } else {
+        to = std::move(*from);
+      }
+    }
+  };
+
+  bool read_records(std::ifstream& file, std::uint64_t size, profile& into) {
+    profile part;
+    std::vector<void*> members;
+    try {
+      archive_reader archive{file, size};
+      archive.set_format(format_);
+      reading frame{archive, members};
+      fields(frame, part);
+      if (!archive.at_end()) return false;
+    } catch (error const&) {
+      return false;
+    }
+    static_assert(std::is_trivially_copyable_v<step_record> && std::is_trivially_copyable_v<scope_record> &&
+                  std::is_trivially_copyable_v<gpu_operation_record> && std::is_trivially_copyable_v<api_call_record> &&
+                  std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record>);
+    adding to{members.cbegin()};
+    fields(to, into);
+    check_.records(part, into);  // records are plain values: they are still there once they have been moved
+    return true;
+  }
+
+  bool read_head(std::ifstream& file, std::uint64_t size, profile& into) {
+    journal_head head;
+    try {
+      archive_reader archive{file, size};
+      archive.set_format(format_);
+      archive(head);
+      if (!archive.at_end()) return false;
+    } catch (error const&) {
+      return false;
+    }
+    check_.records(head.waiting, head.waiting);
+    into = std::move(head.waiting);
+    number_ = head.number;
+    forgotten_ = head.forgotten;
+    figures_ = std::move(head.figures);
+    return true;
+  }
+
+  /// @param file behind the header.
+  [[nodiscard]] static bool has_right_checksum(std::ifstream& file, frame_header const& header) {
+    checksum sum;
+    add_header(sum, header);
+    constexpr std::uint64_t piece = std::uint64_t{1} << 16U;
+    std::string bytes;
+    for (std::uint64_t rest = header.size; rest > 0; rest -= bytes.size()) {
+      bytes.resize(static_cast<std::size_t>(std::min(rest, piece)));
+      if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) return false;
+      sum.add(bytes);
+    }
+    return sum.value() == header.checksum;
+  }
+
+  template <class Number>
+  static Number number_at(std::ifstream& file, std::uint64_t position) {
+    char bytes[sizeof(Number)] = {};
+    file.clear();
+    file.seekg(static_cast<std::streamoff>(position));
+    file.read(bytes, sizeof bytes);
+    Number result;
+    std::memcpy(&result, bytes, sizeof result);
+    return result;
+  }
+
+  std::uint32_t format_ = 0;
+  std::uint64_t position_ = 0;
+  bool is_complete_ = false;
+  std::optional<known_frame> first_;
+  std::optional<known_frame> last_;
+  std::uint64_t number_ = 0;
+  std::uint64_t forgotten_ = 0;
+  std::string figures_;
+  record_check check_;
+};
+
+}  // namespace profkit::detail
