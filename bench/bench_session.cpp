@@ -17,7 +17,7 @@ namespace {
 
 profkit::options options_of(std::uint64_t log_bytes, std::uint64_t records = 0) {
   profkit::options result;
-  result.most_records = records != 0 ? records : 1'000'000'000;  // what is kept is counted at the end
+  result.max_records = records != 0 ? records : 1'000'000'000;  // what is kept is counted at the end
   if (log_bytes != 0) result.log_slots_per_thread = log_bytes / sizeof(std::uint64_t);
   return result;
 }

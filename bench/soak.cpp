@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   std::uint64_t const threads = argument(2, 8);
   profkit::options options;
   options.warmup_steps = 0;
-  options.most_records = argument(3, 1'000'000);
+  options.max_records = argument(3, 1'000'000);
   options.log_slots_per_thread = std::uint64_t{1} << 20U;
 
   profkit::session session{options};
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   std::uint64_t const counted = report.summary().scopes_recorded;
   std::uint64_t const dropped = profile.quality.dropped_events;
   bool const is_exact = counted + dropped == opened && profile.quality.open_scopes == 0;
-  bool const is_bounded = profile.scopes.size() <= options.most_records && max_bytes <= bound_bytes;
+  bool const is_bounded = profile.scopes.size() <= options.max_records && max_bytes <= bound_bytes;
   auto const number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf("%llu threads in %lld s\n", number(threads), static_cast<long long>(length.count()));
   std::printf("scopes: %llu opened, %llu in the figures, %zu kept in the profile, %llu dropped by full logs: %s\n", number(opened),

@@ -132,7 +132,7 @@ set(PROFKIT_HEADERS
     profkit/profile/archived_state.hpp
     profkit/profile/byte_output.hpp
     profkit/profile/check_read.hpp
-    profkit/profile/check_records.hpp
+    profkit/profile/validate.hpp
     profkit/profile/checksum.hpp
     profkit/profile/copy_direction.hpp
     profkit/profile/described.hpp
@@ -231,8 +231,8 @@ set(PROFKIT_HEADERS
     profkit/session/own_collectors.hpp
     profkit/session/owning_process.hpp
     profkit/session/recording_start.hpp
-    profkit/session/running_session.hpp
-    profkit/session/session_code.hpp
+    profkit/session/session_impl.hpp
+    profkit/session/session_factory.hpp
     profkit/session/session_ending.hpp
     profkit/session/session_exit.hpp
     profkit/session/session_journal.hpp

@@ -81,7 +81,7 @@ class diary {
   }
 
   /// The longest time without an entry between two moments, from the first entry on.
-  [[nodiscard]] std::int64_t longest_pause(std::int64_t from, std::int64_t to) const {
+  [[nodiscard]] std::int64_t max_pause(std::int64_t from, std::int64_t to) const {
     std::optional<std::int64_t> last;
     std::int64_t longest = 0;
     for_each([&](entry const& each) {
@@ -143,7 +143,7 @@ char const* name_of(how run) {
   options.journal = journal.string();
   if (run == how::in_many_files) {
     options.journal_bytes = std::uint64_t{1} << 20U;
-    options.most_records = 1000;
+    options.max_records = 1000;
   }
   profkit::session session{options};
   std::thread{[&] {
@@ -317,7 +317,7 @@ killed kill_once(progress& shown, fs::path const& journal, milliseconds after, h
       run == how::in_many_files ? check_figures(journal, shown) : check(found, static_cast<std::uint64_t>(child), run == how::in_one_step);
   std::int64_t const before = moment - bound / std::chrono::nanoseconds{1};
   killed result;
-  result.is_judged = shown.wakes.longest_pause(before - bound / std::chrono::nanoseconds{4}, moment) <= 50'000'000;
+  result.is_judged = shown.wakes.max_pause(before - bound / std::chrono::nanoseconds{4}, moment) <= 50'000'000;
   result.left_out = found.bytes_left_out;
   result.has_files = fs::exists(journal.string() + ".1");
   for (std::size_t i = 0; i < threads && result.is_judged; ++i) {

@@ -27,8 +27,8 @@ TEST_CASE("every key sets its option", "[options]") {
 }
 
 TEST_CASE("the number of records can be bounded", "[options]") {
-  CHECK(profkit::options{}.most_records == 1'000'000);
-  CHECK(profkit::options::parse("records=5000").most_records == 5000);
+  CHECK(profkit::options{}.max_records == 1'000'000);
+  CHECK(profkit::options::parse("records=5000").max_records == 5000);
   CHECK(profkit::options::parse("log=64KiB").log_slots_per_thread == 8192);
   CHECK(profkit::options::parse("log=3MiB").log_slots_per_thread == 3 * 131072);
   CHECK(profkit::options::parse("log=1024GiB").log_slots_per_thread == std::uint64_t{1} << 37U);
@@ -63,7 +63,7 @@ TEST_CASE("keep=last:N and keep=slowest:K say of which steps records are kept, a
   CHECK(profkit::options::parse("keep=last:100").keep.count == 100);
   CHECK(profkit::options::parse("keep=slowest:3").keep.choice == profkit::kept_steps::slowest);
   CHECK(profkit::options::parse("keep=slowest:3,keep=all").keep.choice == profkit::kept_steps::all);
-  CHECK(profkit::options::parse("steps=forever").most_wanted_steps() == ~std::uint64_t{0});
+  CHECK(profkit::options::parse("steps=forever").max_wanted_steps() == ~std::uint64_t{0});
   std::string const bad =
       GENERATE("keep=", "keep", "keep=last", "keep=last:", "keep=last:0", "keep=first:3", "keep=slowest:-1", "keep=slowest:3x");
   CHECK_THROWS_WITH(profkit::options::parse(bad), ContainsSubstring("all, last:N or slowest:K"));
@@ -182,7 +182,7 @@ TEST_CASE("a bad PROFKIT throws nothing: nothing is recorded then", "[options]")
 
 TEST_CASE("more steps than can be counted are as many as can be counted", "[options]") {
   profkit::options const options = profkit::options::parse("steps=18446744073709551615,warmup=5");
-  CHECK(options.most_wanted_steps() == 18446744073709551615U);
-  CHECK(profkit::options::parse("steps=18446744073709551610,warmup=5").most_wanted_steps() == 18446744073709551615U);
-  CHECK(profkit::options::parse("steps=7,warmup=5").most_wanted_steps() == 12);
+  CHECK(options.max_wanted_steps() == 18446744073709551615U);
+  CHECK(profkit::options::parse("steps=18446744073709551610,warmup=5").max_wanted_steps() == 18446744073709551615U);
+  CHECK(profkit::options::parse("steps=7,warmup=5").max_wanted_steps() == 12);
 }

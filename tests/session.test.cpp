@@ -218,7 +218,7 @@ TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[s
 TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[session]") {
   profkit::options options = plain_options(2, 5);
   options.wanted_interval = 1e-9;
-  options.most_steps = 25;
+  options.max_steps = 25;
   profkit::session session{options};
   std::uint64_t steps = 0;
   for (profkit::step step : session) ++steps;
@@ -414,7 +414,7 @@ TEST_CASE("threads one after the other are recorded without a step, more than th
 TEST_CASE("a thread that records at full speed does not stall the steps", "[session][thread]") {
   constexpr std::uint64_t steps = 50;
   profkit::options options = plain_options(0, steps);
-  options.most_records = 1'000'000'000;
+  options.max_records = 1'000'000'000;
   profkit::session session{options};
   std::atomic<bool> stop{false};
   std::uint64_t opened = 0;

@@ -140,7 +140,7 @@ TEST_CASE("a journal holds more records and steps than a profile that is not wri
   constexpr std::uint64_t scopes_of_a_step = 16;
   journal_folder const folder;
   profkit::options const options = folder.options("journal", steps);
-  REQUIRE(steps * scopes_of_a_step > options.most_records);
+  REQUIRE(steps * scopes_of_a_step > options.max_records);
   profkit::session session{options};
   for (profkit::step each : session) {
     static_cast<void>(each);
@@ -326,7 +326,7 @@ TEST_CASE("a journal that is full goes on in another file, and its report has th
   journal_folder const folder;
   profkit::options options = folder.options("journal", steps);
   options.journal_bytes = 2 * file_bytes;
-  options.most_records = 1000;
+  options.max_records = 1000;
   profkit::journal_reader reader{folder.journal()};
   profkit::profile followed;
   std::uint64_t scopes_followed = 0;

@@ -41,7 +41,7 @@ class arriving_profile {
     for (profkit::step_record const& each : of.steps) see(each.time);
     for (profkit::api_call_record const& each : of.api_calls) see(each.time);
     if (last_ < first_) first_ = last_ = {};  // nothing was recorded
-    longest_delay_ = std::max<std::int64_t>(1, (last_ - first_).count() / (2 + static_cast<std::int64_t>(up_to(20))));
+    max_delay_ = std::max<std::int64_t>(1, (last_ - first_).count() / (2 + static_cast<std::int64_t>(up_to(20))));
     for (profkit::gpu_operation_record const& each : of.gpu_operations) operations_.push_back(each.time.end + delay());
     for (profkit::gpu_scope_record const& each : of.gpu_scopes) gpu_scopes_.push_back(each.begin + delay());
     std::map<std::uint64_t, profkit::timestamp> ends;
@@ -96,7 +96,7 @@ class arriving_profile {
   [[nodiscard]] profkit::interval time() const { return {first_, last_}; }
 
   /// Between the beginning of an operation and its arrival.
-  [[nodiscard]] std::chrono::nanoseconds longest_operation() const {
+  [[nodiscard]] std::chrono::nanoseconds max_operation() const {
     std::chrono::nanoseconds result{1};
     for (std::size_t i = 0; i < operations_.size(); ++i) result = std::max(result, operations_[i] - of_.gpu_operations[i].time.begin + 1ns);
     return result;
@@ -107,7 +107,7 @@ class arriving_profile {
 
   /// Often none.
   std::chrono::nanoseconds delay() {
-    return std::chrono::nanoseconds{random_() % 2 == 0 ? 0 : up_to(static_cast<std::uint64_t>(longest_delay_))};
+    return std::chrono::nanoseconds{random_() % 2 == 0 ? 0 : up_to(static_cast<std::uint64_t>(max_delay_))};
   }
 
   void see(profkit::interval const& time) {
@@ -144,7 +144,7 @@ class arriving_profile {
   profkit::timestamp first_ = profkit::timestamp::max();
   profkit::timestamp last_ = profkit::timestamp::min();
   profkit::timestamp now_ = profkit::timestamp::min();
-  std::int64_t longest_delay_ = 0;
+  std::int64_t max_delay_ = 0;
   std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_;  ///< when each arrives
 };
 
@@ -160,7 +160,7 @@ void append(profkit::profile const& from, profkit::profile& to) {
 std::uint64_t check_stream(profkit::profile const& of, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   arriving_profile from{of, seed};
-  profkit::detail::window_waits const waits{0ns, of.steps.empty() ? from.longest_operation() : 0ns, 1000h, 1000h};
+  profkit::detail::window_waits const waits{0ns, of.steps.empty() ? from.max_operation() : 0ns, 1000h, 1000h};
   profkit::detail::window_stream stream{{}, waits};
   stream.waiting() = from.head();
   profkit::profile whole = from.head();
@@ -220,7 +220,7 @@ void run_part() {
 
 profkit::options few_records() {
   profkit::options result = plain_options(1, 5);
-  result.most_records = 1000;
+  result.max_records = 1000;
   return result;
 }
 
@@ -277,7 +277,7 @@ TEST_CASE("figures cover the whole of a session of which not all records are kep
 TEST_CASE("a scope of another thread that is open for long counts once, and does not hold up the figures of many steps") {
   constexpr std::uint64_t steps = 12;
   profkit::options options = plain_options(1, steps);
-  options.most_records = 1000;
+  options.max_records = 1000;
   profkit::session session{options};
   std::atomic<bool> is_open{false};
   std::atomic<bool> is_over{false};

@@ -8,7 +8,7 @@
 #include "report/make_report.hpp"
 #include "report/report_code.hpp"
 #include "session/make_session.hpp"
-#include "session/session_code.hpp"
+#include "session/session_factory.hpp"
 
 template struct profkit::detail::report_code<void>;
-template struct profkit::detail::session_code<void>;
+template struct profkit::detail::session_factory<void>;

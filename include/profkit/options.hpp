@@ -17,88 +17,92 @@
 
 namespace profkit {
 
-/// @brief Of which steps a session keeps the records whole, for traces and for `report::profile()`. Its figures cover all steps.
+/// @brief The steps whose records a session keeps, for traces and for `report::profile()`. The figures always cover all steps.
 struct kept_steps {
-  /// Of all, as far as `options::most_records` allows; of the last ones; of the slowest measured ones.
+  /// @brief Which steps: all (within the record budget), the last `count`, or the `count` slowest measured steps.
   enum choice_of_steps : std::uint8_t { all = 0, last = 1, slowest = 2 };
 
   choice_of_steps choice = all;
-  std::uint64_t count = 0;  ///< how many; unused with `all`
+  std::uint64_t count = 0;  ///< number of steps; unused with `all`
 };
 
-/// What a session does. The environment variable `PROFKIT` gives defaults: a comma-separated list of the keys below.
+/// @brief The options of a session. The environment variable `PROFKIT`, a comma-separated list of the keys below, sets them through
+/// `from_env`.
+///
+/// A plain value: set the members before you create the session; later changes have no effect.
 struct options {
-  bool enabled = true;        ///< `off`: nothing is recorded, steps run as always
+  bool enabled = true;        ///< `off`: records nothing; steps still run
   bool print_report = false;  ///< `report`: print when the session ends
-  /// `report=every:60s`: while the session runs, a snapshot every so often: the files of `output_directory` are replaced, or without one a
-  /// line is printed on stderr. 0: none.
+  /// `report=every:60s`: period of snapshots while the session runs. A snapshot replaces the files in `output_directory`; without a
+  /// directory it prints one line on stderr. 0: no snapshots.
   std::chrono::milliseconds report_every{0};
 
-  std::uint64_t warmup_steps = 5;  ///< `warmup=N`: recorded, and excluded from statistics
-  /// `steps=N`: how many follow in `for (profkit::step step : session)`; `steps=forever`: as many as there are until something ends the
-  /// loop
+  std::uint64_t warmup_steps = 5;  ///< `warmup=N`: steps that are recorded but excluded from statistics
+  /// `steps=N`: number of measured steps in `for (profkit::step step : session)`. `steps=forever`: the loop ends only by `break`, an
+  /// exception or the end of the program.
   std::uint64_t measured_steps = 30;
-  /// `steps=auto`, `steps=auto:0.5%`: instead, as many as it takes until half of the 95 % interval of their mean is this share of it, or
-  /// less.
+  /// `steps=auto`, `steps=auto:0.5%`: measures until half of the 95 % interval of the mean step time is at most this share of the mean
+  /// (0.005 for 0.5 %). Replaces `measured_steps`.
   std::optional<double> wanted_interval;
-  std::uint64_t most_steps = 1000;   ///< measured ones, with `steps=auto`
-  std::uint64_t items_per_step = 0;  ///< tokens, images, ...; 0: not counted
-  std::string item_name = "items";
-  double model_flops_per_step = 0.0;  ///< floating-point operations that the model needs; 0: what the scopes said (`profkit::work`)
-  profkit::precision precision = profkit::precision::unknown;  ///< `precision=NAME`: of the arithmetic where a `work` does not say
-  bool memory_at_scopes = false;  ///< `memory=scopes`: read at both ends of every scope what the memory sources have given
-  bool trace = false;             ///< `trace`: write `trace.json` when the session ends, with the reports or else where the program runs
-  std::uint64_t trace_steps = 3;  ///< `trace=N`: the last N measured steps are in it
-  std::string output_directory;   ///< `out=DIR`: write the reports there when the session ends; "%p" in it is the process id
-  /// `journal=FILE`: what is recorded is written there while the session runs, so that a kill loses at most the last 100 ms of it; "%p" as
-  /// in `out=DIR`
+  std::uint64_t max_steps = 1000;     ///< maximum number of measured steps with `steps=auto`
+  std::uint64_t items_per_step = 0;   ///< tokens, images, ... in a step; 0: not counted
+  std::string item_name = "items";    ///< plural name of the items in reports
+  double model_flops_per_step = 0.0;  ///< floating-point operations of the model per step; 0: the sum of declared work (`profkit::work`)
+  profkit::precision precision = profkit::precision::unknown;  ///< `precision=NAME`: default for `work` without a precision
+  bool memory_at_scopes = false;                               ///< `memory=scopes`: polls the memory sources at both ends of every scope
+  bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or the current directory
+  std::uint64_t trace_steps = 3;  ///< `trace=N`: the trace contains the last N measured steps
+  std::string output_directory;   ///< `out=DIR`: directory of the reports, written at the end; "%p" stands for the process id
+  /// `journal=FILE`: file to which records are written while the session runs, so that a kill loses at most the last 100 ms. "%p" as in
+  /// `out=DIR`.
   std::string journal;
-  /// `journal_size=1GiB`: how long the journal becomes. When FILE has half of that it becomes FILE.1, in the place of an older one, and the
-  /// journal goes on in a new FILE, which begins with the figures of all that came before. At least 1 MiB.
+  /// `journal_size=1GiB`: maximum size of the journal, at least 1 MiB. When FILE reaches half of it, FILE is renamed to FILE.1, replacing
+  /// an older one, and the journal continues in a new FILE that begins with the figures of everything before.
   std::uint64_t journal_bytes = std::uint64_t{1} << 30U;
-  /// `signals=report`: SIGINT and SIGTERM end the program as always, but first the session ends as it does with `exit`. Where the program
-  /// has a handler of its own, or ignores the signal, nothing changes.
+  /// `signals=report`: on SIGINT and SIGTERM the session ends and reports as with `exit` before the signal ends the program. No effect if
+  /// the program handles or ignores the signal.
   bool report_on_signals = false;
-  bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment can say it
-  bool kernels = true;  ///< `kernels=off`: do not take a collector of kernels (`collector::kind`)
-  /// `kernels=every:N`: collect kernels only in the N-th, 2N-th, ... measured step.
+  bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment variable has an effect
+  bool kernels = true;  ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
+  /// `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
-  /// `records=N`: at most so many scopes, GPU operations, API calls and other records are kept in the profile, of 24 to 120 bytes each, and
-  /// at most 65,536 steps. What comes after is in the figures of the session, and not in traces.
-  std::uint64_t most_records = 1'000'000;
-  /// `keep=all`, `keep=last:N`, `keep=slowest:K`: of which steps records are kept. What is drained before the first step begins is kept in
-  /// any case.
+  /// `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most 65,536 steps
+  /// are kept. Later records count in the figures, but are not in the profile and in traces.
+  std::uint64_t max_records = 1'000'000;
+  /// `keep=all`, `keep=last:N`, `keep=slowest:K`: the steps whose records are kept. Records from before the first step are always kept.
   kept_steps keep{};
-  /// `log=64MiB`: bound of a thread's log between drains, in slots of 8 bytes; a scope takes 3, a launch 4. Memory is taken as it is
-  /// needed.
+  /// `log=64MiB`: maximum size of a thread's log between two drains, in slots of 8 bytes. A scope takes 3 slots, a launch 4. Memory is
+  /// mapped as needed.
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;
 
-  /// `drain=25%`: how much of one core the session's thread takes at most to read what was recorded, above 0 and at most 1. Where the logs
-  /// fill up it takes more, so that nothing is dropped.
+  /// `drain=25%`: maximum share of one core that the session's thread uses to drain the logs; above 0, at most 1. If logs fill up, it uses
+  /// more, so that nothing is dropped.
   double drain_share = 0.25;
 
-  /// How many measured steps there can be: `measured_steps`, or with `steps=auto` the bound.
-  [[nodiscard]] std::uint64_t most_measured_steps() const noexcept { return enabled && wanted_interval ? most_steps : measured_steps; }
+  /// @brief Maximum number of measured steps: `measured_steps`, or with `steps=auto` `max_steps`.
+  [[nodiscard]] std::uint64_t max_measured_steps() const noexcept { return enabled && wanted_interval ? max_steps : measured_steps; }
 
-  /// Whether kernels are collected in a step, if they are at all. With `kernels_every`, what only costs once falls into the last step of
-  /// the warm-up; where fewer steps are measured than that, the last of them is collected.
-  /// @param step from 0, warm-up included.
+  /// @brief Whether a kernel collector, if there is one, collects in a step.
+  ///
+  /// With `kernels_every` the last warm-up step is collected too, because the first collection has one-time costs. If fewer steps are
+  /// measured than `kernels_every`, the last measured step is collected.
+  /// @param step index from 0, including warm-up.
   [[nodiscard]] bool collects_kernels_in(std::uint64_t step) const noexcept {
     if (kernels_every <= 1) return true;
     if (step < warmup_steps) return step + 1 == warmup_steps;
-    std::uint64_t const most = most_measured_steps();
+    std::uint64_t const most = max_measured_steps();
     std::uint64_t const every = most > 0 && most < kernels_every ? most : kernels_every;
     return (step - warmup_steps + 1) % every == 0;
   }
 
-  /// How many steps there can be at all, with those of the warm-up.
-  [[nodiscard]] std::uint64_t most_wanted_steps() const noexcept {
-    std::uint64_t const sum = warmup_steps + most_measured_steps();
+  /// @brief Maximum number of steps, including warm-up.
+  [[nodiscard]] std::uint64_t max_wanted_steps() const noexcept {
+    std::uint64_t const sum = warmup_steps + max_measured_steps();
     return sum < warmup_steps ? ~std::uint64_t{0} : sum;
   }
 
-  /// Reads `PROFKIT` with `secure_getenv`. Where that has an unknown key or a bad value, says so once on stderr, and nothing is recorded:
-  /// the result is that of `PROFKIT=off`.
+  /// @brief Reads the environment variable `PROFKIT` with `secure_getenv`. Does not throw: for an unknown key or a bad value it prints one
+  /// message on stderr and returns the options of `PROFKIT=off`. Thread-safe, unless another thread changes the environment.
   [[nodiscard]] static options from_env() {
     char const* const text = ::secure_getenv("PROFKIT");
     try {
@@ -114,8 +118,9 @@ struct options {
     }
   }
 
-  /// @param text as in `PROFKIT`: "off" or "report,warmup=3,steps=10,out=profile".
-  /// @throws profkit::error that names the unknown key or bad value and lists what is valid.
+  /// @brief Parses the value of `PROFKIT`.
+  /// @param text such as "off" or "report,warmup=3,steps=10,out=profile".
+  /// @throws profkit::error that names the unknown key or bad value and lists the valid keys.
   [[nodiscard]] static options parse(std::string_view text) {
     options result;
     while (!text.empty()) {
@@ -165,7 +170,7 @@ struct options {
     } else if (key == "kernels") {
       set_kernels(item, value);
     } else if (key == "records") {
-      most_records = number(item, value, 1);
+      max_records = number(item, value, 1);
     } else if (key == "keep") {
       set_keep(item, value);
     } else if (key == "log") {
@@ -240,7 +245,7 @@ struct options {
     wanted_interval = share;
   }
 
-  /// 0.005 of "0.5%"; nothing unless it is above 0 % and at most 100 %.
+  /// "0.5%" -> 0.005; nothing unless above 0 % and at most 100 %.
   static std::optional<double> percent(std::string_view value) {
     double result = 0.0;
     auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);

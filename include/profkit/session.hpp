@@ -10,7 +10,7 @@
 #include "options.hpp"
 #include "record/step.hpp"
 #include "report/report.hpp"
-#include "session/session_code.hpp"
+#include "session/session_factory.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE
 #include "session/make_session.hpp"  // IWYU pragma: export
@@ -35,7 +35,7 @@ class session final : public step_loop {
   /// @param wanted the options; by default those of the environment variable `PROFKIT`.
   /// @throws profkit::error if another session runs, or if the file of `options::journal` cannot be created. If `PROFKIT` names that file,
   /// the session starts without a journal and the report states the reason.
-  explicit session(options wanted = options::from_env()) : session{detail::session_code<void>::make(std::move(wanted))} {}
+  explicit session(options wanted = options::from_env()) : session{detail::session_factory<void>::make(std::move(wanted))} {}
 
   /// @brief Stops recording, then prints and writes the report and the trace if the options ask for them. Errors go to stderr. An open
   /// step counts as abandoned. The same happens if the program calls `exit` while the session exists.

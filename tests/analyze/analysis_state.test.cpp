@@ -128,7 +128,7 @@ TEST_CASE("the analyses of recorded profiles can be written and read", "[analysi
 
 TEST_CASE("the state of a long run has its steps in groups", "[analysis_state]") {
   profkit::window parts[2];
-  constexpr std::uint64_t count = profkit::detail::step_series::most_groups + 1000;
+  constexpr std::uint64_t count = profkit::detail::step_series::max_groups + 1000;
   for (std::uint64_t i = 0; i < count; ++i) {
     double const begin = static_cast<double>(i) * 2.0;
     double const end = begin + 1.0 + static_cast<double>(i % 7) / 10.0;

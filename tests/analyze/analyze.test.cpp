@@ -101,9 +101,9 @@ TEST_CASE("memory is of the measured steps, a missing peak stays n/a", "[analyze
   CHECK(allocated.samples == 2);
   CHECK(allocated.first_bytes == 2000);
   CHECK(allocated.last_bytes == 3000);
-  CHECK(allocated.highest_sample_bytes == 3000);
+  CHECK(allocated.max_sample_bytes == 3000);
   CHECK(allocated.peak_bytes == 15000);
-  CHECK(summary.memory[1].highest_sample_bytes == 6999);
+  CHECK(summary.memory[1].max_sample_bytes == 6999);
   CHECK_FALSE(summary.memory[1].peak_bytes);
 }
 

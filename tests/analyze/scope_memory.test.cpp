@@ -124,7 +124,7 @@ class plain_memory_model {
     return total;
   }
 
-  [[nodiscard]] std::int64_t highest_in(std::size_t allocator, profkit::interval const& time) const {
+  [[nodiscard]] std::int64_t max_in(std::size_t allocator, profkit::interval const& time) const {
     std::int64_t result = total_at(allocator, time.begin - std::chrono::nanoseconds{1});
     for (change const& each : changes_[allocator]) {
       if (time.begin <= each.time && each.time <= time.end) result = std::max(result, total_at(allocator, each.time));
@@ -200,7 +200,7 @@ profkit::scope_memory_summary modelled(profkit::profile const& of, plain_memory_
     result.own_peak_bytes = highest(result.own_peak_bytes, *std::max_element(own.begin(), own.end()));
     result.retained_bytes += all.back();
     result.own_retained_bytes += own.back();
-    result.wide_peak_bytes = highest(result.wide_peak_bytes, model.highest_in(allocator, scope.time));
+    result.wide_peak_bytes = highest(result.wide_peak_bytes, model.max_in(allocator, scope.time));
     for (plain_memory_model::change const& each : model.changes(allocator)) {
       if (each.bytes <= 0 || !model.counts_for(each, i, false)) continue;
       allocated += static_cast<std::uint64_t>(each.bytes);
@@ -387,7 +387,7 @@ TEST_CASE("without steps all of the session counts", "[memory]") {
   made.profile.steps.clear();
   profkit::summary const summary = made.gives(-5, 1, 40).gives(2.5, 2, 3).has_back(12, 1).summary();
   CHECK(memory_in(summary, "step/forward").peak_bytes == 3);
-  CHECK(summary.allocators.at(0).highest_bytes == 43);
+  CHECK(summary.allocators.at(0).max_bytes == 43);
   CHECK(summary.allocators.at(0).last_bytes == 3);
   CHECK(summary.allocators.at(0).outside_change_bytes == 0);
 }
@@ -398,7 +398,7 @@ TEST_CASE("without an allocator there is no memory by scope; with one that gave 
   CHECK(memory_in(made.summary(), "step/forward").peak_bytes == 0);
   CHECK(memory_in(made.summary(), "step/forward").allocations == 0);
   CHECK(memory_in(made.summary(), "step/forward").wide_peak_bytes == 60);
-  CHECK(made.summary().allocators.at(0).highest_bytes == 60);
+  CHECK(made.summary().allocators.at(0).max_bytes == 60);
   made.profile.allocators.clear();
   CHECK(made.summary().allocators.empty());
   for (profkit::scope_summary const& row : made.summary().scopes) CHECK(row.memory.empty());
@@ -494,7 +494,7 @@ TEST_CASE("the highest total in an interval is found wherever the last one was",
       total += static_cast<std::int64_t>(each.difference());
       if (highest) highest = std::max(*highest, total);
     }
-    REQUIRE(totals.highest_in(time) == highest.value_or(total));
+    REQUIRE(totals.max_in(time) == highest.value_or(total));
     REQUIRE(totals.after(time.end) == total);
   }
 }

@@ -67,8 +67,8 @@ TEST_CASE("the groups of many steps are the same in whatever parts they come, an
   step_series whole;
   for (std::uint64_t i = 0; i < many; ++i) whole.add(i, i < 7, at_ms(static_cast<double>(i)), ns_of_ms(ms[i]));
   CHECK_FALSE(whole.is_single());
-  CHECK(whole.groups().size() <= step_series::most_groups);
-  CHECK(whole.groups().size() > step_series::most_groups / 2);
+  CHECK(whole.groups().size() <= step_series::max_groups);
+  CHECK(whole.groups().size() > step_series::max_groups / 2);
   CHECK(whole.warmup() == 7);
   CHECK(whole.measured().count() == many - 7);
   std::uint64_t count = 0;
@@ -135,7 +135,7 @@ TEST_CASE("a run of very many steps has all of them in its figures, and a change
   CHECK(summary.steps.host.count == many - 3);
   CHECK(summary.steps.warmup == 3);
   CHECK(summary.steps.gpu->count == many - 3);
-  CHECK(summary.steps.host_samples.size() <= step_series::most_groups);
+  CHECK(summary.steps.host_samples.size() <= step_series::max_groups);
   CHECK(summary.steps.items == many - 3);
   CHECK(summary.steps.host.mean->count() == Catch::Approx(2.0 * summary.steps.gpu->mean->count()).epsilon(1e-4));
   REQUIRE(summary.trend.change);

@@ -70,7 +70,7 @@ TEST_CASE("clocks, power and temperature are read after steps, of the device wit
   CHECK(clocks.throttled_readings == 0);
   CHECK(clocks.min_mhz == 1701);
   CHECK(clocks.max_mhz == 1702);
-  CHECK(clocks.highest_mhz == 1980);
+  CHECK(clocks.device_max_mhz == 1980);
   CHECK(clocks.max_watt == 512.0);
   CHECK(clocks.max_celsius == 61U);
   CHECK_THAT(report.text(), ContainsSubstring("device 0: SM clock 1701 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));

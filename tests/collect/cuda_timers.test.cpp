@@ -302,7 +302,7 @@ TEST_CASE("with steps=auto a device that lags behind is not taken for one withou
   fake.lag_ms = 1.0;
   profkit::options options = plain_options(0, 5);
   options.wanted_interval = 100.0;
-  options.most_steps = 20;
+  options.max_steps = 20;
   profkit::session session{options};
   session.collect(profkit::cuda_step_timer{stream});
   for (profkit::step step : session) PROF_SCOPE("work");  // nothing is complete, since the clock stands

@@ -171,7 +171,7 @@ TEST_CASE("operations without a valid time are counted and left out, and dropped
 
 TEST_CASE("past the bound of the profile, operations and calls are in the figures", "[cupti]") {
   profkit::options options = plain_options();
-  options.most_records = 5;
+  options.max_records = 5;
   profkit::session session{options};
   session.collect(profkit::cupti_kernels());
   {

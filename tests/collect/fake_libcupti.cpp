@@ -68,9 +68,9 @@ void put(std::uint32_t kind, Record record) {
   if (state().kinds.count(kind) == 0) return;
   if (state().current.used + sizeof record > state().current.size) give_back();
   if (state().current.bytes == nullptr) {
-    std::size_t most_records = 0;
+    std::size_t max_records = 0;
     ++fake_cupti.buffers_requested;
-    state().request(&state().current.bytes, &state().current.size, &most_records);
+    state().request(&state().current.bytes, &state().current.size, &max_records);
     if (state().current.bytes == nullptr) {
       ++fake_cupti.records_to_drop;
       return;

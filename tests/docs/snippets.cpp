@@ -236,7 +236,7 @@ void what_was_killed() {
 
 void until_known(profkit::options options) {
   options.wanted_interval = 0.005;  // half of the 95 % interval, over the mean; steps=auto takes 0.01
-  options.most_steps = 500;         // in any case
+  options.max_steps = 500;          // in any case
   profkit::session session{options};
   while (session.wants_step()) {  // or the range-for, which asks the same
     profkit::step step{session};

@@ -49,7 +49,7 @@ class profile_maker {
 
  private:
   static constexpr std::size_t most = 12;  // of a list
-  static constexpr std::size_t longest_text = 24;
+  static constexpr std::size_t max_text = 24;
 
   template <class T, class Make>
   std::vector<T> list(Make make) {
@@ -63,7 +63,7 @@ class profile_maker {
     return from_.ConsumeBool() ? std::optional<T>{value} : std::nullopt;
   }
 
-  std::string text() { return from_.ConsumeRandomLengthString(longest_text); }
+  std::string text() { return from_.ConsumeRandomLengthString(max_text); }
   /// @param last the largest value of the enum.
   template <class Enum>
   Enum one_of(std::uint8_t last) {

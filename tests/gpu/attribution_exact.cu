@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   std::uint64_t const kernels = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   profkit::options options;
   options.warmup_steps = 0;
-  options.most_records = 10 * kernels;
+  options.max_records = 10 * kernels;
   profkit::session session{options};
   session.collect(profkit::cupti_kernels({argc > 2 && std::string{argv[2]} == "all"}));
   std::vector<std::thread> running;

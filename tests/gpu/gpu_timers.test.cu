@@ -201,8 +201,8 @@ TEST_CASE("a device that works says what its clocks run at, and what it draws", 
   REQUIRE(steps.clocks.size() == 1);
   CHECK(steps.clocks[0].readings >= 3);
   CHECK(steps.clocks[0].min_mhz >= 100);
-  CHECK(steps.clocks[0].max_mhz <= steps.clocks[0].highest_mhz);
-  CHECK(steps.clocks[0].highest_mhz < 10'000);
+  CHECK(steps.clocks[0].max_mhz <= steps.clocks[0].device_max_mhz);
+  CHECK(steps.clocks[0].device_max_mhz < 10'000);
   CHECK(steps.clocks[0].max_watt.value_or(1.0) > 0.0);
   CHECK(steps.clocks[0].max_celsius.value_or(50) < 150U);
 }
@@ -214,7 +214,7 @@ TEST_CASE("a million GPU scopes make events for a few steps only, and grow by th
   constexpr std::uint64_t first_steps = 20;
   stream const work;
   profkit::options options = plain_options(0, steps);
-  options.most_records = 4 * steps * scopes_per_step;
+  options.max_records = 4 * steps * scopes_per_step;
   profkit::session session{options};
   count_events const events;
   std::uint64_t events_after_first = 0;

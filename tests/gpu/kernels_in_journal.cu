@@ -25,7 +25,7 @@
 
 namespace {
 
-constexpr double most_ms = 100.0;
+constexpr double max_ms = 100.0;
 constexpr int no_gpu = 4;
 
 __global__ void busy(std::uint64_t ns) {
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
       worst.scopes_ms = std::max(worst.scopes_ms, now.scopes_ms);
       kernels += now.kernels;
     }
-    is_kept = is_kept && worst.kernels_ms <= most_ms && worst.scopes_ms <= most_ms;
+    is_kept = is_kept && worst.kernels_ms <= max_ms && worst.scopes_ms <= max_ms;
     std::printf("%-32s %d kills, %8zu kernels kept; lost at most %8.1f ms of kernels, %6.1f ms of scopes\n", what.name, kills, kernels,
                 worst.kernels_ms, worst.scopes_ms);
     std::fflush(stdout);

@@ -22,8 +22,8 @@
 namespace {
 
 constexpr unsigned threads = 256;
-constexpr unsigned blocks = 132 * 8;            ///< all of them run at once on an H200: more work is more time, without steps
-constexpr std::size_t most_values = 1U << 26U;  ///< 256 MiB of floats: far more than the caches hold
+constexpr unsigned blocks = 132 * 8;           ///< all of them run at once on an H200: more work is more time, without steps
+constexpr std::size_t max_values = 1U << 26U;  ///< 256 MiB of floats: far more than the caches hold
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -53,7 +53,7 @@ __global__ void stencil(float* out, float const* in, std::size_t count) {
 
 __global__ void gather(float* out, float const* in, std::size_t count) {
   constexpr std::size_t far = 2'654'435'761U;  // odd: i * far mod 2^26 meets every value
-  for (std::size_t i = first_value(); i < count; i += all_threads()) out[i] = in[i * far & (most_values - 1)];
+  for (std::size_t i = first_value(); i < count; i += all_threads()) out[i] = in[i * far & (max_values - 1)];
 }
 
 __global__ void multiply_add(float* out, std::size_t rounds) {
@@ -93,9 +93,9 @@ constexpr std::array<char const*, 8> names = {"scale", "add up", "stencil", "gat
 class program {
  public:
   program(std::string slower, double percent) : slower_{std::move(slower)}, factor_{1.0 + percent / 100.0} {
-    check(cudaMalloc(&in_, most_values * sizeof(float)));
-    check(cudaMalloc(&out_, most_values * sizeof(float)));
-    check(cudaMemset(in_, 0, most_values * sizeof(float)));
+    check(cudaMalloc(&in_, max_values * sizeof(float)));
+    check(cudaMalloc(&out_, max_values * sizeof(float)));
+    check(cudaMemset(in_, 0, max_values * sizeof(float)));
   }
   ~program() {
     cudaFree(in_);
@@ -111,19 +111,19 @@ class program {
       auto const* const in4 = reinterpret_cast<float4 const*>(in_);
       {
         PROF_SCOPE("scale");
-        scale<<<blocks, threads>>>(out4, in4, amount("scale", most_values / 8));
+        scale<<<blocks, threads>>>(out4, in4, amount("scale", max_values / 8));
       }
       {
         PROF_SCOPE("add up");
-        for (int i = 0; i < 3; ++i) add_up<<<blocks, threads>>>(out_, in4, amount("add up", most_values / 8));
+        for (int i = 0; i < 3; ++i) add_up<<<blocks, threads>>>(out_, in4, amount("add up", max_values / 8));
       }
       {
         PROF_SCOPE("stencil");
-        for (int i = 0; i < 2; ++i) stencil<<<blocks, threads>>>(out_, in_, amount("stencil", most_values / 2));
+        for (int i = 0; i < 2; ++i) stencil<<<blocks, threads>>>(out_, in_, amount("stencil", max_values / 2));
       }
       {
         PROF_SCOPE("gather");
-        gather<<<blocks, threads>>>(out_, in_, amount("gather", most_values / 16));
+        gather<<<blocks, threads>>>(out_, in_, amount("gather", max_values / 16));
       }
     }
     PROF_SCOPE("arithmetic");

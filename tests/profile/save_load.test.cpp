@@ -404,14 +404,14 @@ TEST_CASE("memory, work, clocks of devices and roofs are kept", "[save]") {
   CHECK(loaded.stop->wanted == saved.stop->wanted);
   CHECK(loaded.stop->reached == saved.stop->reached);
   CHECK(loaded.stop->is_of_gpu);
-  CHECK(loaded.stop->most_steps == 500);
+  CHECK(loaded.stop->max_steps == 500);
   REQUIRE(loaded.device_clocks.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(loaded.device_clocks[i].time == saved.device_clocks[i].time);
     CHECK(loaded.device_clocks[i].step == saved.device_clocks[i].step);
     CHECK(loaded.device_clocks[i].device == saved.device_clocks[i].device);
     CHECK(loaded.device_clocks[i].sm_mhz == saved.device_clocks[i].sm_mhz);
-    CHECK(loaded.device_clocks[i].highest_sm_mhz == saved.device_clocks[i].highest_sm_mhz);
+    CHECK(loaded.device_clocks[i].max_sm_mhz == saved.device_clocks[i].max_sm_mhz);
     CHECK(loaded.device_clocks[i].reasons == saved.device_clocks[i].reasons);
     CHECK(loaded.device_clocks[i].milliwatt == saved.device_clocks[i].milliwatt);
     CHECK(loaded.device_clocks[i].celsius == saved.device_clocks[i].celsius);

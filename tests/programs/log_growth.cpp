@@ -36,7 +36,7 @@ profkit::options plain_options() {
   profkit::options result;
   result.warmup_steps = 0;
   result.measured_steps = 1;
-  result.most_records = 100'000'000;
+  result.max_records = 100'000'000;
   return result;
 }
 

@@ -115,7 +115,7 @@ std::uint64_t record_round(bool own_stack) {
   profkit::options options;
   options.warmup_steps = 0;
   options.measured_steps = 1000;
-  options.most_records = 100'000'000;
+  options.max_records = 100'000'000;
   profkit::session session{options};
   in_handlers = 0;
   std::atomic<std::uint64_t> opened{0};
@@ -184,7 +184,7 @@ void jumps_out() {
   require(::sigaction(SIGUSR1, &action, nullptr) == 0, "no handler");
   profkit::options options;
   options.warmup_steps = 0;
-  options.most_records = 100'000'000;
+  options.max_records = 100'000'000;
   profkit::session session{options};
   static int step_number;
   for (step_number = 0; step_number < 30; ++step_number) {

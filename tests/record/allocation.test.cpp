@@ -46,7 +46,7 @@ TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "
   std::uint64_t during = 1;
   std::uint64_t by_string = 0;
   profkit::options options = plain_options();
-  options.most_records = 2 * scopes;
+  options.max_records = 2 * scopes;
   profkit::session session{options};
   std::thread{[&] {
     std::uint64_t const before = allocations;

@@ -99,7 +99,7 @@ TEST_CASE("what an allocator says is charged to the scopes of the thread that as
   REQUIRE(summary.allocators.size() == 1);
   CHECK(summary.allocators[0].first_bytes == 10);
   CHECK(summary.allocators[0].last_bytes == 40);
-  CHECK(summary.allocators[0].highest_bytes == 50'080);
+  CHECK(summary.allocators[0].max_bytes == 50'080);
   CHECK(summary.allocators[0].outside_change_bytes == 0);
   CHECK(summary.allocators[0].unknown_releases == 0);
   CHECK(summary.allocators[0].reused_addresses == 0);

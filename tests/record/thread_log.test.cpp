@@ -68,7 +68,7 @@ TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
 
 TEST_CASE("past the bound of the profile every record is counted and in the figures, and the steps are kept", "[log]") {
   profkit::options options = plain_options(0, 1000);
-  options.most_records = 1000;
+  options.max_records = 1000;
   profkit::session session{options};
   constexpr std::uint64_t steps = 40;
   constexpr std::uint64_t rounds = 25;

@@ -309,7 +309,7 @@ TEST_CASE("in a recorded run the scopes' memory is LibTorch's own, to the byte",
   auto const& theirs = *std::find_if(summary.memory.begin(), summary.memory.end(),
                                      [&](auto const& each) { return is_of_libtorch(each) && each.quantity == "requested"; });
   CHECK(step.wide_peak_bytes == theirs.peak_bytes);
-  CHECK(all.highest_bytes == theirs.peak_bytes);
+  CHECK(all.max_bytes == theirs.peak_bytes);
   CHECK(all.last_bytes == static_cast<std::int64_t>(theirs.last_bytes));
   CHECK(all.unknown_releases == 0);
   CHECK(all.reused_addresses == 0);
@@ -387,7 +387,7 @@ TEST_CASE("in a recorded run the quantiles of scopes and kernels are within 1 % 
 TEST_CASE("in a recorded run the clocks of the device were read", "[recorded]") {
   profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"));
   REQUIRE(summary.steps.clocks.size() == 1);
-  CHECK(summary.steps.clocks[0].highest_mhz == 1980);
+  CHECK(summary.steps.clocks[0].device_max_mhz == 1980);
   CHECK(summary.steps.clocks[0].throttled_readings == 0);
 }
 

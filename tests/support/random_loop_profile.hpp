@@ -25,7 +25,7 @@ class random_loop {
     made_.gpu_names = {{"gemm", {}}, {"ncclKernel", {}}, {"[CUDA memcpy Host-to-Device]", {}, profkit::copy_direction::host_to_device}};
     made_.api_names = {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2"};
     made_.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
-    longest_operation_ = 1 + up_to(300);
+    max_operation_ = 1 + up_to(300);
     streams_ = 1 + up_to(3);
     is_waiting_ = one_in(3);
     std::uint64_t const steps = up_to(24);
@@ -82,7 +82,7 @@ class random_loop {
       profkit::gpu_operation_record operation;
       // A device's clock may be a little before the host's.
       operation.time.begin = std::max(free_from, now_ + nanoseconds{up_to(20)} - nanoseconds{3});
-      operation.time.end = operation.time.begin + nanoseconds{up_to(one_in(15) ? 6 * longest_operation_ : longest_operation_)};
+      operation.time.end = operation.time.begin + nanoseconds{up_to(one_in(15) ? 6 * max_operation_ : max_operation_)};
       free_from = operation.time.end + nanoseconds{up_to(5)};
       operation.correlation = one_in(20) ? 0 : made_.api_calls.back().correlation;  // 0: the launch was not recorded
       operation.name = static_cast<std::uint32_t>(up_to(2));
@@ -96,7 +96,7 @@ class random_loop {
   std::mt19937_64 random_;
   profkit::timestamp now_{std::chrono::seconds{1'790'000'000}};
   std::array<profkit::timestamp, 4> free_from_{};
-  std::uint64_t longest_operation_ = 0;
+  std::uint64_t max_operation_ = 0;
   std::uint64_t streams_ = 1;
   bool is_waiting_ = false;
   profkit::profile made_;

@@ -139,7 +139,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   options.item_name = "tokens";
   options.model_flops_per_step = model_flops_of_step(config);
   options.precision = arithmetic_of(config.precision);
-  std::uint64_t const steps = options.most_wanted_steps();
+  std::uint64_t const steps = options.max_wanted_steps();
   stop_signal const stop{steps == progress::endless};  // before the session, which leaves signals to a program that handles them
   std::vector<profkit::measured_roof_record> roofs;
   if (options.enabled) roofs = roofs_of(config, device);
@@ -149,7 +149,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
 
   loop_timer timer{device};
   std::optional<phase_timer> phases;
-  if (config.times_phases) phases.emplace(device, config.mode, options.most_measured_steps());
+  if (config.times_phases) phases.emplace(device, config.mode, options.max_measured_steps());
   capture_marks capture{config.cuda_profiler_api};
   auto const begin_measuring = [&] {
     device.synchronize();

@@ -182,7 +182,7 @@ void check_source(profkit::summary const& summary) {
       for (profkit::scope_memory_summary const& memory : scope.memory) changes += memory.own_change_bytes;
     }
     check_equal(changes, each.last_bytes - each.first_bytes, "the changes of all scopes and the change of the total");
-    if (peak) check_equal(number(each.highest_bytes), number(*peak), "highest total of the allocator and the source's peak");
+    if (peak) check_equal(number(each.max_bytes), number(*peak), "highest total of the allocator and the source's peak");
   }
 }
 

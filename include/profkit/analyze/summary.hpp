@@ -268,7 +268,7 @@ struct memory_summary {
   std::uint64_t samples = 0;                ///< number of readings
   std::uint64_t first_bytes = 0;            ///< at the end of the first measured step
   std::uint64_t last_bytes = 0;             ///< at the end of the last measured step
-  std::uint64_t highest_sample_bytes = 0;   ///< maximum of the readings
+  std::uint64_t max_sample_bytes = 0;       ///< maximum of the readings
   std::optional<std::uint64_t> peak_bytes;  ///< as kept by the source; n/a if it keeps none
   std::string peak_note;                    ///< the period of the peak
 };

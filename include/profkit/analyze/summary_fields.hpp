@@ -64,7 +64,7 @@ constexpr auto describe(described_type<wrong_end_record>) {
 constexpr auto describe(described_type<stop_record>) {
   using s = stop_record;
   return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"by", &s::is_of_gpu},
-                    field{"most_steps", &s::most_steps}};
+                    field{"most_steps", &s::max_steps}};
 }
 constexpr auto describe(described_type<snapshot_record>) {
   using s = snapshot_record;
@@ -126,11 +126,17 @@ constexpr auto describe(described_type<verdict_summary>) {
 }
 constexpr auto describe(described_type<clock_summary>) {
   using s = clock_summary;
-  return std::tuple{
-      field{"device", &s::device},           field{"readings", &s::readings},      field{"throttled_readings", &s::throttled_readings},
-      field{"min_mhz", &s::min_mhz},         field{"mean_mhz", &s::mean_mhz},      field{"max_mhz", &s::max_mhz},
-      field{"highest_mhz", &s::highest_mhz}, field{"-reason_bits", &s::reasons},   field{"mean_watt", &s::mean_watt},
-      field{"max_watt", &s::max_watt},       field{"max_celsius", &s::max_celsius}};
+  return std::tuple{field{"device", &s::device},
+                    field{"readings", &s::readings},
+                    field{"throttled_readings", &s::throttled_readings},
+                    field{"min_mhz", &s::min_mhz},
+                    field{"mean_mhz", &s::mean_mhz},
+                    field{"max_mhz", &s::max_mhz},
+                    field{"highest_mhz", &s::device_max_mhz},
+                    field{"-reason_bits", &s::reasons},
+                    field{"mean_watt", &s::mean_watt},
+                    field{"max_watt", &s::max_watt},
+                    field{"max_celsius", &s::max_celsius}};
 }
 constexpr auto describe(described_type<gpu_period_summary>) {
   using s = gpu_period_summary;
@@ -352,7 +358,7 @@ constexpr auto describe(described_type<model_summary>) {
 constexpr auto describe(described_type<memory_summary>) {
   using s = memory_summary;
   return std::tuple{field{"samples", &s::samples},       field{"first_bytes", &s::first_bytes},
-                    field{"last_bytes", &s::last_bytes}, field{"highest_sample_bytes", &s::highest_sample_bytes},
+                    field{"last_bytes", &s::last_bytes}, field{"highest_sample_bytes", &s::max_sample_bytes},
                     field{"peak_bytes", &s::peak_bytes}, field{"peak_over?", &s::peak_note},
                     field{"-source", &s::source},        field{"-quantity", &s::quantity}};
 }
@@ -362,7 +368,7 @@ constexpr auto describe(described_type<allocator_summary>) {
                     field{"polled", &s::is_polled},
                     field{"first_bytes", &s::first_bytes},
                     field{"last_bytes", &s::last_bytes},
-                    field{"highest_bytes", &s::highest_bytes},
+                    field{"highest_bytes", &s::max_bytes},
                     field{"outside_change_bytes", &s::outside_change_bytes},
                     field{"between_steps_change_bytes", &s::between_steps_change_bytes},
                     field{"unknown_releases", &s::unknown_releases},

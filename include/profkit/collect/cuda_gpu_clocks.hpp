@@ -44,7 +44,7 @@ class gpu_clocks final : public collector {
     detail::cuda_check(detail::cuda.device_get_pci_bus_id(bus_id, static_cast<int>(sizeof bus_id), device_), "cudaDeviceGetPCIBusId");
     nvml_ = std::make_unique<detail::nvml_library>();
     nvml_->check(nvml_->device_by_pci_bus_id(bus_id, &handle_), "nvmlDeviceGetHandleByPciBusId_v2");
-    nvml_->check(nvml_->max_clock_info(handle_, detail::nvml_library::sm_clock, &highest_sm_mhz_), "nvmlDeviceGetMaxClockInfo");
+    nvml_->check(nvml_->max_clock_info(handle_, detail::nvml_library::sm_clock, &max_sm_mhz_), "nvmlDeviceGetMaxClockInfo");
     static_cast<void>(read(0));
   }
 
@@ -95,7 +95,7 @@ class gpu_clocks final : public collector {
     unsigned long long reasons = 0;
     nvml_->check(nvml_->clock_info(handle_, detail::nvml_library::sm_clock, &sm_mhz), "nvmlDeviceGetClockInfo");
     nvml_->check(nvml_->clocks_event_reasons(handle_, &reasons), "nvmlDeviceGetCurrentClocksEventReasons");
-    device_clock_record result{clock_->now(), step, device_, sm_mhz, highest_sm_mhz_, reasons, {}, {}};
+    device_clock_record result{clock_->now(), step, device_, sm_mhz, max_sm_mhz_, reasons, {}, {}};
     unsigned value = 0;
     if (nvml_->power_usage(handle_, &value) == detail::nvml_library::success) result.milliwatt = value;
     if (nvml_->temperature(handle_, detail::nvml_library::gpu_temperature, &value) == detail::nvml_library::success) result.celsius = value;
@@ -106,7 +106,7 @@ class gpu_clocks final : public collector {
   std::unique_ptr<detail::nvml_library> nvml_;
   detail::nvml_library::device handle_ = nullptr;
   std::int32_t device_ = 0;
-  unsigned highest_sm_mhz_ = 0;
+  unsigned max_sm_mhz_ = 0;
   bool has_measured_ = false;
   std::optional<ended_step> last_step_;  ///< none if a reading followed it
   std::chrono::steady_clock::time_point next_reading_{};

@@ -8,7 +8,7 @@
 #include <map>
 #include <type_traits>
 
-#include "check_records.hpp"
+#include "validate.hpp"
 #include "wide_integer.hpp"
 
 namespace profkit::detail {

@@ -29,8 +29,8 @@
 
 namespace profkit::detail {
 
-/// Writes values as bytes: numbers as they lie in memory (little endian, which every platform with CUDA is), a length
-/// before texts and lists.
+/// Writes values as bytes: numbers in memory order (little endian, as on every platform with CUDA), texts and lists with a length before
+/// them.
 class archive_writer {
  public:
   static constexpr bool is_reader = false;
@@ -46,7 +46,7 @@ class archive_writer {
     } else if constexpr (std::is_enum_v<T>) {
       (*this)(static_cast<std::uint8_t>(value));
     } else {
-      fields(*this, const_cast<T&>(value));  // `fields` names the members for both directions
+      fields(*this, const_cast<T&>(value));  // `fields` lists the members for reading and writing
     }
   }
   void operator()(std::string const& text) {
@@ -93,7 +93,7 @@ class archive_writer {
   }
   void begin_amounts() noexcept {}
 
-  /// As a list of these values alone.
+  /// Writes the values as a list.
   template <class T>
   void list(T const* values, std::size_t count) {
     (*this)(std::uint64_t{count});
@@ -110,7 +110,7 @@ class archive_writer {
     }
   }
 
-  /// To be called at the end.
+  /// Writes buffered bytes. To be called at the end.
   void flush() {
     to_.write(bytes_);
     bytes_.clear();
@@ -148,7 +148,7 @@ class archive_reader {
  public:
   static constexpr bool is_reader = true;
 
-  /// @param bytes how many there are in the file from where it stands.
+  /// @param bytes number of bytes in the file from its current position.
   archive_reader(std::istream& from, std::uint64_t bytes) : from_{from}, unread_{bytes} {}
 
   template <class T>
@@ -204,7 +204,7 @@ class archive_reader {
         while (values.size() < until) fields(archive, values.emplace_back());
       }
     } else {
-      // As they come: a damaged length must not ask for what many small elements would take in memory.
+      // Without `reserve`: a damaged length must not request the memory for many small elements.
       while (values.size() < count) (*this)(values.emplace_back());
     }
   }
@@ -253,12 +253,12 @@ class archive_reader {
 
   [[nodiscard]] bool at_end() const noexcept { return left() == 0; }
 
-  /// That the bytes are in, once it is known.
+  /// The profile format of the bytes.
   [[nodiscard]] std::uint32_t format() const noexcept { return format_; }
   void set_format(std::uint32_t format) noexcept { format_ = format; }
 
  private:
-  /// Good until the next one is taken.
+  /// @return the next bytes; valid until the next call.
   std::string_view take(std::uint64_t size) {
     if (size > rest_.size()) fetch(size);
     std::string_view const result = rest_.substr(0, size);
@@ -281,11 +281,11 @@ class archive_reader {
 
   [[nodiscard]] std::uint64_t left() const noexcept { return rest_.size() + unread_; }
 
-  /// A damaged length must not ask for more memory than the file could fill.
-  std::size_t length(std::size_t least_bytes_each) {
+  /// Reads a length. A damaged length must not request more memory than the file could fill.
+  std::size_t length(std::size_t min_bytes_each) {
     std::uint64_t count = 0;
     (*this)(count);
-    if (count > left() / least_bytes_each) throw error{"the file is cut off"};
+    if (count > left() / min_bytes_each) throw error{"the file is cut off"};
     return count;
   }
 
@@ -297,8 +297,8 @@ class archive_reader {
 
   std::istream& from_;
   std::uint64_t unread_;   ///< bytes left in the file
-  std::string bytes_;      ///< of the file that were read last
-  std::string_view rest_;  ///< of them: not taken yet
+  std::string bytes_;      ///< the part of the file that was read last
+  std::string_view rest_;  ///< the unread part of `bytes_`
   std::uint32_t format_ = profile_format;
   amount_budget amounts_;
 };

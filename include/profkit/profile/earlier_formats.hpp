@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "check_records.hpp"
 #include "copy_direction.hpp"
 #include "profile.hpp"
+#include "validate.hpp"
 
 namespace profkit::detail {
 
@@ -29,7 +29,7 @@ inline void complete(profile& read, std::uint32_t format) {
 /// @throws profkit::error if the profile is damaged.
 inline void complete_and_check(profile& read, std::uint32_t format) {
   complete(read, format);
-  check_records(read);
+  validate(read);
 }
 
 }  // namespace profkit::detail

@@ -22,10 +22,10 @@
 
 namespace profkit::detail {
 
-/// Makes the bytes of a journal, frame by frame, of one profile that grows.
+/// Encodes a growing profile as a journal, frame by frame.
 class journal_encoder {
  public:
-  /// What the file begins with.
+  /// The first bytes of the file.
   [[nodiscard]] static std::string beginning() {
     std::string result{journal_magic};
     string_output output{result};
@@ -35,7 +35,7 @@ class journal_encoder {
     return result;
   }
 
-  /// Appends what has come since the last call; nothing if nothing has, but for the `last` time, and nothing after that.
+  /// Appends a frame with everything new since the last call. Appends nothing if nothing is new, unless `last` is set; nothing after that.
   /// @param rest records that come behind those of `so_far` in its lists.
   void append(profile const& so_far, bool last, std::string& to, profile const& rest = {}) {
     if (has_ended_) return;
@@ -48,7 +48,7 @@ class journal_encoder {
       string_output output{to};
       archive_writer archive{output};
       delta what{*this, archive, rest_lists.list};
-      fields(what, const_cast<profile&>(so_far));  // `fields` names the members for both directions
+      fields(what, const_cast<profile&>(so_far));  // `fields` lists the members for reading and writing
       archive.flush();
       is_done = !what.has_more;
       if (what.has_news || (last && is_done)) {
@@ -75,8 +75,8 @@ class journal_encoder {
   }
 
  private:
-  /// So that little is lost with a frame that a kill cuts off.
-  static constexpr std::size_t most_records_of_a_list = std::size_t{1} << 16U;
+  /// Bounds what is lost if a kill cuts off a frame.
+  static constexpr std::size_t max_records_per_list = std::size_t{1} << 16U;
 
   struct delta {
     journal_encoder& of;
@@ -94,14 +94,14 @@ class journal_encoder {
       if constexpr (is_growing<Member>) {
         put_new_records(member, rest_of_member);
       } else if constexpr (std::is_same_v<Member, interval>) {
-        to(true);  // the end of the session comes nearer, which alone is no news
+        to(true);  // the end of the session alone does not count as new
         to(member);
       } else {
         put_if_changed(member);
       }
     }
 
-    /// Positions in a record are those of lists without a bound: what they point to is in the same frame or in one before.
+    /// Positions in records refer to lists without a limit per frame, so their targets are in the same frame or an earlier one.
     template <class Record>
     void put_new_records(std::vector<Record> const& list, std::vector<Record> const& rest_of_list) {
       if (lists == of.written_.size()) {
@@ -110,7 +110,7 @@ class journal_encoder {
       }
       std::size_t& written = of.written_[lists];
       std::size_t& written_of_rest = of.written_of_rest_[lists++];
-      std::size_t const most = is_flat<Record> ? most_records_of_a_list : std::numeric_limits<std::size_t>::max();
+      std::size_t const most = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
       std::size_t const count = std::min(list.size() - written, most);
       std::size_t const count_of_rest = std::min(rest_of_list.size() - written_of_rest, most - count);
       to(std::uint64_t{count + count_of_rest});
@@ -131,7 +131,7 @@ class journal_encoder {
       archive_writer archive{output};
       archive(member);
       archive.flush();
-      bool const is_new = now != latest;  // no member takes no bytes
+      bool const is_new = now != latest;  // every member takes at least one byte
       to(is_new);
       if (is_new) to(member);
       has_news = has_news || is_new;
@@ -152,9 +152,9 @@ class journal_encoder {
     return sum.value();
   }
 
-  std::vector<std::size_t> written_;  ///< records of each list that grows
+  std::vector<std::size_t> written_;  ///< number of written records of each growing list
   std::vector<std::size_t> written_of_rest_;
-  std::vector<std::string> latest_;  ///< everything else, as it was written
+  std::vector<std::string> latest_;  ///< all other members, as last written
   bool has_ended_ = false;
 };
 

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "archive.hpp"
-#include "check_records.hpp"
 #include "checksum.hpp"
 #include "earlier_formats.hpp"
 #include "error.hpp"
 #include "journal_format.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
+#include "validate.hpp"
 
 namespace profkit::detail {
 

@@ -14,9 +14,9 @@
 
 namespace profkit::detail {
 
-// A journal is a file that only grows: `journal_magic` and `profile_format`, then frames. The bytes of a frame hold what has come to the
-// profile since the frame before, in the order of `fields(archive, profile)` and in the encoding of `archive_writer`: of lists that grow
-// the new records, of everything else whether it is there and, if so, all of it.
+// A journal is an append-only file: `journal_magic` and `profile_format`, then frames. A frame contains what was added to the profile since
+// the previous frame, in the order of `fields(archive, profile)` and the encoding of `archive_writer`: the new records of growing lists;
+// for every other member a flag whether it changed and, if so, its whole value.
 //
 // When FILE has its share of `options::journal_bytes`, it becomes FILE.1, and a new FILE begins with a `journal_head`.
 
@@ -28,17 +28,17 @@ enum class frame_kind : std::uint32_t {
   head = 0x64616568,  ///< "head": a `journal_head`, the first frame of a file that follows another one
 };
 
-/// Before the bytes of a frame; numbers little endian.
+/// Precedes the bytes of a frame. Numbers are little endian.
 struct frame_header {
   frame_kind kind = frame_kind::part;
-  std::uint32_t checksum = 0;  ///< CRC-32C of `kind` and `size` as they stand here, and of the frame's bytes
+  std::uint32_t checksum = 0;  ///< CRC-32C of `kind`, `size` and the frame's bytes
   std::uint64_t size = 0;      ///< of the frame's bytes
 };
 
 inline constexpr std::size_t frame_header_bytes = 16;
 static_assert(sizeof(frame_header) == frame_header_bytes);
 
-/// To be done before the frame's bytes are added.
+/// Adds the header to the checksum. To be called before the bytes of the frame are added.
 inline void add_header(checksum& sum, frame_header const& header) noexcept {
   char bytes[sizeof header.kind + sizeof header.size];
   std::memcpy(bytes, &header.kind, sizeof header.kind);
@@ -62,7 +62,7 @@ void fields(Archive& archive, journal_head& of) {
 /// The file that FILE was before.
 [[nodiscard]] inline std::string earlier_journal(std::string const& file) { return file + ".1"; }
 
-/// Whether a member of a profile is a list that only ever grows.
+/// Whether a member of a profile is a list that only grows.
 template <class Member>
 inline constexpr bool is_growing = false;
 template <class Record>

@@ -18,7 +18,7 @@
 
 namespace profkit {
 
-/// What a call of `journal_reader::read` found.
+/// @brief The result of `journal_reader::read`.
 struct journal_progress {
   bool has_begun = false;            ///< there is the beginning of a journal; false: a file that is empty, or too short yet
   bool has_news = false;             ///< something was appended to the profile
@@ -27,7 +27,8 @@ struct journal_progress {
   std::uint64_t bytes_left_out = 0;  ///< behind the last whole frame: not written as a whole yet, or damaged
 };
 
-/// @brief Reads a journal while a session writes it: each call goes on where the one before stopped, and takes as long as what is new.
+/// @brief Reads a journal while a session writes it. Each call continues where the previous call stopped, and takes time proportional to
+/// the new data.
 ///
 /// The file may be replaced in the meantime, as it is when the program starts again. When the session goes on in another file
 /// (`options::journal_bytes`), the reader follows. Believes no number in the file. Not thread-safe.
@@ -136,7 +137,7 @@ class journal_reader {
   std::uint64_t forgotten_ = 0;  ///< records of the session that are in no file any more
 };
 
-/// What a journal holds.
+/// @brief The content of a journal.
 struct journal_content {
   profile content;
   bool is_complete = false;          ///< the session ended, and all of it is here
@@ -145,7 +146,7 @@ struct journal_content {
 
 namespace detail {
 
-/// What the reports say of a journal whose session did not end.
+/// Adds the collector "journal" with the state of a session that did not end.
 inline void describe_recovery(journal_content& what) {
   if (what.is_complete) return;
   std::vector<collector_record>& collectors = what.content.collectors;

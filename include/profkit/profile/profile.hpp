@@ -189,8 +189,8 @@ struct device_clock_record {
   std::uint64_t step = 0;  ///< `step_record::index` of the step before the reading
   std::int32_t device = 0;
   std::uint32_t sm_mhz = 0;
-  std::uint32_t highest_sm_mhz = 0;  ///< that the device can run at
-  std::uint64_t reasons = 0;         ///< why the clock is not higher: NVML's `nvmlClocksEventReason` bits
+  std::uint32_t max_sm_mhz = 0;  ///< that the device can run at
+  std::uint64_t reasons = 0;     ///< why the clock is not higher: NVML's `nvmlClocksEventReason` bits
   std::optional<std::uint32_t> milliwatt;
   std::optional<std::uint32_t> celsius;
 };
@@ -267,7 +267,7 @@ struct stop_record {
   double wanted = 0.0;            ///< requested half-width of the 95 % interval, relative to the mean
   std::optional<double> reached;  ///< half-width at the last check; n/a without a check
   bool is_of_gpu = false;         ///< the GPU step time decided, because it was longer
-  std::uint64_t most_steps = 0;   ///< maximum number of measured steps
+  std::uint64_t max_steps = 0;    ///< maximum number of measured steps
 };
 
 /// @brief The recorded data as plain values. Collectors and sessions fill it, analyses and reports read it.

@@ -61,7 +61,7 @@ void fields(Archive& archive, allocation_record& record) {
 }
 template <class Archive>
 void fields(Archive& archive, device_clock_record& record) {
-  archive(record.time), archive(record.step), archive(record.device), archive(record.sm_mhz), archive(record.highest_sm_mhz),
+  archive(record.time), archive(record.step), archive(record.device), archive(record.sm_mhz), archive(record.max_sm_mhz),
       archive(record.reasons);
   archive(record.milliwatt), archive(record.celsius);
 }
@@ -134,7 +134,7 @@ void fields(Archive& archive, quality_record& record) {
 }
 template <class Archive>
 void fields(Archive& archive, stop_record& record) {
-  archive(record.wanted), archive(record.reached), archive(record.is_of_gpu), archive(record.most_steps);
+  archive(record.wanted), archive(record.reached), archive(record.is_of_gpu), archive(record.max_steps);
 }
 template <class Archive>
 void fields(Archive& archive, profile& record) {

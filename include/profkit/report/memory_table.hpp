@@ -98,7 +98,7 @@ inline constexpr char const* polled_memory_note = "polled: read at both ends of 
     std::uint64_t const elsewhere = as_sum(each.outside_change_bytes) + as_sum(each.between_steps_change_bytes);
     auto const in_scopes = static_cast<std::int64_t>(as_sum(each.last_bytes) - as_sum(each.first_bytes) - elsewhere);
     result.add({detail::shown_source(each), detail::signed_mib(each.first_bytes), detail::signed_mib(each.last_bytes),
-                detail::format_mib(each.highest_bytes), detail::signed_mib(in_scopes), detail::signed_mib(each.outside_change_bytes),
+                detail::format_mib(each.max_bytes), detail::signed_mib(in_scopes), detail::signed_mib(each.outside_change_bytes),
                 detail::signed_mib(each.between_steps_change_bytes)});
   }
   return result;

@@ -98,7 +98,7 @@ inline std::vector<std::string> step_row(char const* what, duration_summary cons
   table result{{"memory", "samples", "first MiB", "last MiB", "highest sample MiB", "peak MiB", "peak over"}};
   for (memory_summary const& row : summary.memory) {
     result.add({row.source + " " + row.quantity, fmt::format("{}", row.samples), detail::format_mib(row.first_bytes),
-                detail::format_mib(row.last_bytes), detail::format_mib(row.highest_sample_bytes), detail::format_mib(row.peak_bytes),
+                detail::format_mib(row.last_bytes), detail::format_mib(row.max_sample_bytes), detail::format_mib(row.peak_bytes),
                 row.peak_bytes ? row.peak_note : "no peak kept"});
   }
   return result;

@@ -73,7 +73,7 @@ inline std::string throttled_words(std::vector<clock_summary> const& clocks) {
     if (each.throttled_readings == 0) continue;
     text += fmt::format("{}device {} had slowed down in {} of {} readings ({}; SM clock down to {} of {} MHz)", text.empty() ? "" : "; ",
                         each.device, each.throttled_readings, each.readings, fmt::join(clock_reason_names(each.reasons), ", "),
-                        each.min_mhz, each.highest_mhz);
+                        each.min_mhz, each.device_max_mhz);
   }
   return text;
 }
@@ -128,7 +128,7 @@ inline std::string drift_words(verdict_summary const& verdict) {
 /// 650; at most 61 C; 30 readings".
 [[nodiscard]] inline std::string clock_words(clock_summary const& clock) {
   std::string text = fmt::format(
-      "device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", clock.device, clock.min_mhz, clock.max_mhz, clock.highest_mhz,
+      "device {}: SM clock {} to {} of {} MHz, mean {:.0f}, {}", clock.device, clock.min_mhz, clock.max_mhz, clock.device_max_mhz,
       clock.mean_mhz, clock.reasons == 0 ? "never slowed down" : fmt::format("{}", fmt::join(clock_reason_names(clock.reasons), ", ")));
   if (clock.mean_watt) text += fmt::format("; {:.0f} W, at most {:.0f}", *clock.mean_watt, *clock.max_watt);
   if (clock.max_celsius) text += fmt::format("; at most {} C", *clock.max_celsius);
@@ -160,7 +160,7 @@ inline std::string stop_words(stop_record const& stop, std::uint64_t measured, b
   std::string wanted = fmt::format("{}, wanted +-{:g} %", reached, 100.0 * stop.wanted);
   if (host_runs_ahead && !stop.is_of_gpu) wanted += "; the GPU takes longer: collect profkit::cuda_step_timer to stop by its time";
   if (stop.reached && *stop.reached <= stop.wanted) return fmt::format("stopped after {} measured steps: {}\n", measured, wanted);
-  if (measured >= stop.most_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", stop.most_steps, wanted);
+  if (measured >= stop.max_steps) return fmt::format("stopped at the bound of {} measured steps: {}\n", stop.max_steps, wanted);
   return fmt::format("the program ended the loop after {} measured steps: {}\n", measured, wanted);
 }
 

@@ -17,7 +17,7 @@ namespace profkit::detail {
 class auto_stop {
  public:
   explicit auto_stop(options const& wanted) {
-    if (wanted.wanted_interval) rule_.emplace(*wanted.wanted_interval, wanted.warmup_steps, wanted.most_steps);
+    if (wanted.wanted_interval) rule_.emplace(*wanted.wanted_interval, wanted.warmup_steps, wanted.max_steps);
   }
 
   /// Takes a step that has ended. May wait for the GPU time of an earlier one.

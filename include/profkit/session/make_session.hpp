@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "../options.hpp"
-#include "running_session.hpp"
-#include "session_code.hpp"
 #include "session_ending.hpp"
+#include "session_factory.hpp"
+#include "session_impl.hpp"
 
 namespace profkit::detail {
 
 template <class Unused>
-std::unique_ptr<session_core> session_code<Unused>::make(options wanted) {
-  return std::make_unique<running_session<Unused>>(std::move(wanted));
+std::unique_ptr<session_core> session_factory<Unused>::make(options wanted) {
+  return std::make_unique<session_impl<Unused>>(std::move(wanted));
 }
 
 }  // namespace profkit::detail

@@ -16,8 +16,8 @@
 #include "../report/report.hpp"
 #include "console.hpp"
 #include "guarded_profile.hpp"
-#include "running_session.hpp"
 #include "session_exit.hpp"
+#include "session_impl.hpp"
 #include "session_outputs.hpp"
 #include "session_thread.hpp"
 
@@ -26,7 +26,7 @@ namespace profkit::detail {
 // How a running session ends: by its destructor or `report()`, by `exit`, or by a signal.
 
 template <class Unused>
-bool running_session<Unused>::end() noexcept {
+bool session_impl<Unused>::end() noexcept {
   if (is_of_parent()) {
     warn_if_orphaned();
     return false;
@@ -45,7 +45,7 @@ bool running_session<Unused>::end() noexcept {
 
 /// On the session's thread, while other threads of the program go on.
 template <class Unused>
-void running_session<Unused>::end_by_signal() noexcept {
+void session_impl<Unused>::end_by_signal() noexcept {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
   std::unique_lock<std::recursive_mutex> calls{recording_.call_mutex(), std::defer_lock};
   while (!calls.owns_lock() && std::chrono::steady_clock::now() < deadline) {
@@ -61,7 +61,7 @@ void running_session<Unused>::end_by_signal() noexcept {
 }
 
 template <class Unused>
-void running_session<Unused>::end_process_if_signalled() noexcept {
+void session_impl<Unused>::end_process_if_signalled() noexcept {
   int const signal = options_.report_on_signals ? session_signals::received_signal() : 0;
   if (signal == 0) return;
   end_with_outputs();
@@ -69,7 +69,7 @@ void running_session<Unused>::end_process_if_signalled() noexcept {
 }
 
 template <class Unused>
-void running_session<Unused>::end_at_exit() noexcept {
+void session_impl<Unused>::end_at_exit() noexcept {
   if (is_of_parent()) {
     warn_if_orphaned();
     return;
@@ -96,7 +96,7 @@ void running_session<Unused>::end_at_exit() noexcept {
 
 /// In the child of a `fork`: where its parent has ended, as with `daemon`, nobody gives a report.
 template <class Unused>
-void running_session<Unused>::warn_if_orphaned() const noexcept {
+void session_impl<Unused>::warn_if_orphaned() const noexcept {
   bool const is_wanted = has_outputs(options_) || !options_.journal.empty();
   if (!is_wanted || report_ || !process_.has_ended()) return;
   warn("no report: the session was made in process " + std::to_string(process_.id()) +
@@ -105,7 +105,7 @@ void running_session<Unused>::warn_if_orphaned() const noexcept {
 
 /// Once. With the call lock.
 template <class Unused>
-void running_session<Unused>::end_with_outputs() noexcept {
+void session_impl<Unused>::end_with_outputs() noexcept {
   is_ending_.store(true);
   try {
     if (std::exchange(is_step_open_, false) && is_running()) recording_.abandon_step();
@@ -118,7 +118,7 @@ void running_session<Unused>::end_with_outputs() noexcept {
 }
 
 template <class Unused>
-profkit::report running_session<Unused>::make_report() {
+profkit::report session_impl<Unused>::make_report() {
   if (report_) return *report_;
   stop();
   std::lock_guard<std::mutex> const no_snapshot{snapshot_mutex_};
@@ -129,7 +129,7 @@ profkit::report running_session<Unused>::make_report() {
 }
 
 template <class Unused>
-void running_session<Unused>::stop() {
+void session_impl<Unused>::stop() {
   if (!is_running()) return;
   live_reports_.stop();
   host_probe_.end(host_speed_);

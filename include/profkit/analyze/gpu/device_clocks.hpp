@@ -56,11 +56,11 @@ inline constexpr std::uint64_t power_brake = 0x80;
 /// their highest clock. A power cap alone is how large devices always run under load. Source of the three quarters: NVBench's throttle
 /// threshold, of the default SM clock there.
 [[nodiscard]] inline bool is_throttled(device_clock_record const& reading) noexcept {
-  constexpr double least_share = 0.75;
+  constexpr double min_share = 0.75;
   constexpr std::uint64_t slowdowns = detail::clock_reason::hardware_slowdown | detail::clock_reason::thermal_slowdown |
                                       detail::clock_reason::hardware_thermal_slowdown | detail::clock_reason::power_brake;
   if ((reading.reasons & slowdowns) != 0) return true;
-  return (reading.reasons & detail::clock_reason::power_cap) != 0 && reading.sm_mhz < least_share * reading.highest_sm_mhz;
+  return (reading.reasons & detail::clock_reason::power_cap) != 0 && reading.sm_mhz < min_share * reading.max_sm_mhz;
 }
 
 namespace detail {
@@ -94,7 +94,7 @@ class merged_clocks {
       row.min_mhz = device.min_mhz;
       row.mean_mhz = static_cast<double>(device.mhz) / static_cast<double>(device.readings);
       row.max_mhz = device.max_mhz;
-      row.highest_mhz = device.highest_mhz;
+      row.device_max_mhz = device.device_max_mhz;
       row.reasons = device.reasons;
       row.max_celsius = device.max_celsius;
       if (device.power_readings == 0) continue;
@@ -114,14 +114,14 @@ class merged_clocks {
     std::uint64_t milliwatt = 0;  ///< the sum
     std::uint32_t min_mhz = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max_mhz = 0;
-    std::uint32_t highest_mhz = 0;
+    std::uint32_t device_max_mhz = 0;
     std::uint32_t max_milliwatt = 0;
     std::optional<std::uint32_t> max_celsius{};
 
     template <class Archive>
     friend void fields(Archive& archive, device_readings& state) {
       archive(state.readings), archive(state.throttled_readings), archive(state.power_readings), archive(state.reasons), archive(state.mhz);
-      archive(state.milliwatt), archive(state.min_mhz), archive(state.max_mhz), archive(state.highest_mhz), archive(state.max_milliwatt);
+      archive(state.milliwatt), archive(state.min_mhz), archive(state.max_mhz), archive(state.device_max_mhz), archive(state.max_milliwatt);
       archive(state.max_celsius);
       if constexpr (Archive::is_reader) archive.check(state.readings > 0, "a device has clocks that were never read");
     }
@@ -133,7 +133,7 @@ class merged_clocks {
       mhz += reading.sm_mhz;
       min_mhz = std::min(min_mhz, reading.sm_mhz);
       max_mhz = std::max(max_mhz, reading.sm_mhz);
-      highest_mhz = std::max(highest_mhz, reading.highest_sm_mhz);
+      device_max_mhz = std::max(device_max_mhz, reading.max_sm_mhz);
       if (reading.milliwatt) {
         ++power_readings;
         milliwatt += *reading.milliwatt;
@@ -151,7 +151,7 @@ class merged_clocks {
       milliwatt += other.milliwatt;
       min_mhz = std::min(min_mhz, other.min_mhz);
       max_mhz = std::max(max_mhz, other.max_mhz);
-      highest_mhz = std::max(highest_mhz, other.highest_mhz);
+      device_max_mhz = std::max(device_max_mhz, other.device_max_mhz);
       max_milliwatt = std::max(max_milliwatt, other.max_milliwatt);
       if (other.max_celsius) max_celsius = std::max(max_celsius.value_or(0), *other.max_celsius);
     }

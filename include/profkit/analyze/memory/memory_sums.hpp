@@ -84,7 +84,7 @@ struct allocator_memory {
   bool is_polled = false;
   std::optional<total> first{};  ///< before the first measured step
   std::optional<total> last{};   ///< after the last one
-  std::uint64_t highest_bytes = 0;
+  std::uint64_t max_bytes = 0;
   std::int64_t outside_change_bytes = 0;  ///< of no scope
   std::uint64_t unknown_releases = 0;
   std::uint64_t reused_addresses = 0;
@@ -94,7 +94,7 @@ struct allocator_memory {
   friend void fields(Archive& archive, allocator_memory& memory) {
     archive(memory.name), archive(memory.ordinal), archive(memory.position), archive(memory.is_polled), archive(memory.first),
         archive(memory.last);
-    archive(memory.highest_bytes), archive(memory.outside_change_bytes), archive(memory.unknown_releases), archive(memory.reused_addresses);
+    archive(memory.max_bytes), archive(memory.outside_change_bytes), archive(memory.unknown_releases), archive(memory.reused_addresses);
     archive(memory.by_path);
   }
 
@@ -111,7 +111,7 @@ struct allocator_memory {
     is_polled = is_polled || other.is_polled;
     if (other.first) add_first(*other.first);
     if (other.last) add_last(*other.last);
-    highest_bytes = std::max(highest_bytes, other.highest_bytes);
+    max_bytes = std::max(max_bytes, other.max_bytes);
     add_difference(outside_change_bytes, static_cast<std::uint64_t>(other.outside_change_bytes));
     unknown_releases += other.unknown_releases;
     reused_addresses += other.reused_addresses;
@@ -144,7 +144,7 @@ struct allocator_memory {
     result.is_polled = is_polled;
     if (first) result.first_bytes = first->bytes;
     if (last) result.last_bytes = last->bytes;
-    result.highest_bytes = highest_bytes;
+    result.max_bytes = max_bytes;
     result.outside_change_bytes = outside_change_bytes;
     auto between = static_cast<std::uint64_t>(result.last_bytes) - static_cast<std::uint64_t>(result.first_bytes);
     for (std::size_t path = 0; path < by_path.size(); ++path) {

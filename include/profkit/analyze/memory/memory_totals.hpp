@@ -35,7 +35,7 @@ class memory_totals {
   [[nodiscard]] std::int64_t after(timestamp moment) { return highest_[count_ + changes_until(moment, true)]; }
 
   /// The highest from before the interval's begin to its end, both included. Takes logarithmic time, less close to the interval before.
-  [[nodiscard]] std::int64_t highest_in(interval const& time) {
+  [[nodiscard]] std::int64_t max_in(interval const& time) {
     std::size_t last = count_ + changes_until(time.end, true) + 1;
     std::size_t first = count_ + changes_until(time.begin, false);
     std::int64_t result = std::numeric_limits<std::int64_t>::min();

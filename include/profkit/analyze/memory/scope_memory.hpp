@@ -96,16 +96,16 @@ class scope_memory {
       if (!is_measured_[i]) continue;
       scope_record const& scope = of_.scopes[i];
       path_memory& row = here.by_path[scope.path];
-      row.wide_peak_bytes = std::max(row.wide_peak_bytes, highest_in(scope.time, totals));
+      row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(scope.time, totals));
       // Where it ends may be known here for the first time.
       if (scope.time.begin < own_.begin && own_.begin <= scope.time.end && scope.time.end < own_.end) crossing_.end(allocator, of_, scope);
     }
   }
 
   /// The maximum in the part of a time that lies in the window; 0 if there is none.
-  [[nodiscard]] std::uint64_t highest_in(interval const& time, memory_totals& totals) const {
+  [[nodiscard]] std::uint64_t max_in(interval const& time, memory_totals& totals) const {
     if (time.end < own_.begin || own_.end <= time.begin) return 0;
-    std::int64_t const bytes = totals.highest_in({std::max(time.begin, own_.begin), std::min(time.end, own_.end)});
+    std::int64_t const bytes = totals.max_in({std::max(time.begin, own_.begin), std::min(time.end, own_.end)});
     return static_cast<std::uint64_t>(std::max(bytes, std::int64_t{0}));
   }
 
@@ -113,7 +113,7 @@ class scope_memory {
     if (!with_ends_.has_steps()) {
       to.add_first({own_.begin, own_.begin, totals.before(own_.begin)});
       to.add_last({own_.begin, own_.end, totals.after(own_.end)});
-      to.highest_bytes = highest_in(own_, totals);
+      to.max_bytes = max_in(own_, totals);
       return;
     }
     for (interval const& step : with_ends_.steps()) {
@@ -121,7 +121,7 @@ class scope_memory {
       if (own_.begin <= step.begin) to.add_first({step.begin, step.begin, totals.before(step.begin)});
       timestamp const end = std::min(step.end, own_.end);
       to.add_last({step.begin, end, totals.after(end)});
-      to.highest_bytes = std::max(to.highest_bytes, highest_in(step, totals));
+      to.max_bytes = std::max(to.max_bytes, max_in(step, totals));
     }
   }
 

@@ -33,7 +33,7 @@ struct allocator_summary {
   bool is_polled = false;                 ///< changes between two readings are unknown
   std::int64_t first_bytes = 0;           ///< at the beginning of the first measured step; negative if releases exceed known allocations
   std::int64_t last_bytes = 0;            ///< at the end of the last measured step
-  std::uint64_t highest_bytes = 0;        ///< maximum during the measured steps
+  std::uint64_t max_bytes = 0;            ///< maximum during the measured steps
   std::int64_t outside_change_bytes = 0;  ///< allocated outside the scopes of the rows, minus releases of such memory
   std::int64_t between_steps_change_bytes = 0;  ///< allocated minus released between the measured steps
   std::uint64_t unknown_releases = 0;           ///< whole session: releases without a known allocation

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "../../profile/check_records.hpp"
 #include "../../profile/path_table.hpp"
 #include "../../profile/profile.hpp"
+#include "../../profile/validate.hpp"
 
 namespace profkit::detail {
 

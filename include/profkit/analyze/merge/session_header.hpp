@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "../../profile/check_records.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../../profile/validate.hpp"
 
 namespace profkit::detail {
 

@@ -32,10 +32,10 @@ struct step_group {
 };
 
 /// The times of steps, in the order in which they were recorded, in bounded memory: groups of one step each, or of 2, 4, 8, ... where there
-/// are more than `most_groups`. Which steps are in a group depends on their indices alone; so it does not matter in which parts they come.
+/// are more than `max_groups`. Which steps are in a group depends on their indices alone; so it does not matter in which parts they come.
 class step_series {
  public:
-  static constexpr std::size_t most_groups = std::size_t{1} << 16U;
+  static constexpr std::size_t max_groups = std::size_t{1} << 16U;
 
   void add(std::uint64_t index, bool is_warmup, timestamp begin, std::chrono::nanoseconds time) {
     if (is_warmup) {
@@ -68,7 +68,7 @@ class step_series {
   [[nodiscard]] std::uint64_t warmup() const noexcept { return warmup_; }
 
  private:
-  static constexpr unsigned highest_level = 63;
+  static constexpr unsigned max_level = 63;
 
   template <class Archive>
   friend void fields(Archive& archive, step_series& series) {
@@ -84,7 +84,7 @@ class step_series {
       if (each.begin < timestamp{} || each.count == 0 || (level_ == 0 && each.count > 1)) return false;
       (each.is_warmup ? warmup : measured) += each.count;
     }
-    return level_ <= highest_level && warmup == warmup_ && measured == measured_.count();
+    return level_ <= max_level && warmup == warmup_ && measured == measured_.count();
   }
 
   /// SplitMix64: the steps of a group are equally likely to be its smallest. Source: G. L. Steele Jr., D. Lea, C. H. Flood, "Fast
@@ -115,7 +115,7 @@ class step_series {
   }
 
   void fit() {
-    while (groups_.size() > most_groups && level_ < highest_level) group(level_ + 1);
+    while (groups_.size() > max_groups && level_ < max_level) group(level_ + 1);
   }
 
   /// Puts 2^level steps into a group.

@@ -61,7 +61,7 @@ class trend_part {
     times.reserve(steps.size());
     for (step_record const* step : steps) times.push_back(step->time);
     auto const busy = operations != nullptr ? busy_in(times, *operations, counts) : std::vector<std::chrono::nanoseconds>(steps.size());
-    auto const memory = highest_memory(profile, steps);
+    auto const memory = max_memory(profile, steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       step_record const& step = *steps[i];
       trend_window one;
@@ -138,8 +138,7 @@ class trend_part {
   }
 
   /// The readings of each step.
-  std::vector<std::vector<std::optional<std::uint64_t>>> highest_memory(profile const& profile,
-                                                                        std::vector<step_record const*> const& steps) {
+  std::vector<std::vector<std::optional<std::uint64_t>>> max_memory(profile const& profile, std::vector<step_record const*> const& steps) {
     std::vector<std::vector<std::optional<std::uint64_t>>> result(steps.size());
     std::unordered_map<std::uint64_t, std::size_t> position;
     for (std::size_t i = 0; i < steps.size(); ++i) position[steps[i]->index] = i;

@@ -42,7 +42,7 @@ class stop_rule {
       next_look_ += next_look_ / 4;
       is_known_ = is_mean_known(so_far, has_gpu, tick);
     }
-    return is_known_ || ticks_.size() >= result_.most_steps;
+    return is_known_ || ticks_.size() >= result_.max_steps;
   }
 
   /// @brief The result for the profile.

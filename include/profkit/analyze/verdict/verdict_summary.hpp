@@ -49,7 +49,7 @@ struct clock_summary {
   std::uint32_t min_mhz = 0;             ///< minimum SM clock as read
   double mean_mhz = 0.0;                 ///< mean SM clock as read
   std::uint32_t max_mhz = 0;             ///< maximum SM clock as read
-  std::uint32_t highest_mhz = 0;         ///< maximum SM clock of the device
+  std::uint32_t device_max_mhz = 0;      ///< maximum SM clock of the device
   std::uint64_t reasons = 0;             ///< union of `device_clock_record::reasons`
   std::optional<double> mean_watt;       ///< n/a, like the next members, if the device does not report it
   std::optional<double> max_watt;

@@ -19,7 +19,7 @@ class time_sum {
  public:
   static constexpr std::uint64_t max = std::numeric_limits<std::int64_t>::max() / 2;  ///< nanoseconds
 
-  /// @return false if it would be too much.
+  /// @return false if the sum would overflow.
   bool add(std::chrono::nanoseconds time) noexcept {
     auto const ns = static_cast<std::uint64_t>(time.count());
     std::uint64_t const length = time.count() < 0 ? 0 - ns : ns;
@@ -32,11 +32,12 @@ class time_sum {
   std::uint64_t left_ = max;
 };
 
+/// @throws profkit::error with `what` unless the condition holds.
 inline void check_profile(bool is_right, char const* what) {
   if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
 }
 
-/// What all paths take as text, as reports show them, must not grow with the square of the file. What is recorded takes less.
+/// Bounds the length of all paths as text, which could grow with the square of the size of the file. Recorded profiles stay below it.
 inline void check_path_lengths(std::vector<path_record> const& paths) {
   constexpr std::uint64_t most = std::uint64_t{256} << 20U;
   std::vector<std::uint64_t> lengths;
@@ -48,7 +49,7 @@ inline void check_path_lengths(std::vector<path_record> const& paths) {
   }
 }
 
-/// The session's step is one root of the tree.
+/// Checks that the path of the steps is a root of the tree, and the only one.
 inline void check_step_path(std::vector<path_record> const& paths) {
   std::size_t steps = 0;
   for (path_record const& each : paths) {
@@ -58,12 +59,12 @@ inline void check_step_path(std::vector<path_record> const& paths) {
   }
 }
 
-/// Checks the records of a file, all at once or part by part as they are read: every position must lie in the list that it points into, a
-/// path comes after its parent, nothing ends before it begins, and differences and sums of what is measured do not overflow.
+/// Validates the records of a file, at once or in parts: every position lies in its list, a path follows its parent, nothing ends before it
+/// begins, and differences and sums of times do not overflow.
 class record_check {
  public:
-  /// What a profile has once: the tables that records point into, and the values that are not lists of records.
-  /// @throws profkit::error
+  /// Validates the tables and the single values of a profile.
+  /// @throws profkit::error that states what is wrong.
   void tables(profile const& of) const {
     check_profile(is_in_order(of.time), "the session ends before it begins");
     if (auto const& speed = of.environment.host_speed) {
@@ -87,9 +88,10 @@ class record_check {
     for (auto const time : {of.time.duration(), of.quality.cost_of_1000_scopes, of.quality.bookkeeping}) add(sum, time);
   }
 
-  /// @param records not checked before.
-  /// @param in what they point into.
-  /// @throws profkit::error
+  /// Validates records that were not validated before.
+  /// @param records the records.
+  /// @param in the profile with the tables that they point into.
+  /// @throws profkit::error that states what is wrong.
   void records(profile const& records, profile const& in) {
     for (auto const& each : records.steps) {
       check_profile(is_in_order(each.time), "a step ends before it begins");
@@ -151,8 +153,9 @@ class record_check {
   time_sum sum_;  ///< of the records so far
 };
 
-/// The same for a whole profile.
-inline void check_records(profile const& of) {
+/// Validates a whole profile.
+/// @throws profkit::error that states what is wrong.
+inline void validate(profile const& of) {
   record_check check;
   check.records(of, of);
   check.tables(of);

@@ -30,8 +30,8 @@
 #include "measure_loop.hpp"
 #include "owning_process.hpp"
 #include "recording_start.hpp"
-#include "session_code.hpp"
 #include "session_exit.hpp"
+#include "session_factory.hpp"
 #include "session_journal.hpp"
 #include "session_outputs.hpp"
 #include "session_recording.hpp"
@@ -39,12 +39,12 @@
 
 namespace profkit::detail {
 
-/// What `session` promises. A template, so that only the units that use it compile its functions; one unit of a program that defines
-/// `PROFKIT_CODE_ELSEWHERE`.
+/// The implementation of `session`. A class template with an unused parameter, so that only units that use it compile its functions: all
+/// units, or with `PROFKIT_CODE_ELSEWHERE` only the one that includes `profkit/code.hpp`.
 template <class Unused>
-class running_session final : public session_core, private ends_with_process {
+class session_impl final : public session_core, private ends_with_process {
  public:
-  explicit running_session(options wanted) : options_{std::move(wanted)}, auto_stop_{options_} {
+  explicit session_impl(options wanted) : options_{std::move(wanted)}, auto_stop_{options_} {
     recording_.content().set(&profile::item_name, options_.item_name);
     recording_.content().set(&profile::precision, options_.precision);
     if (options_.enabled) {
@@ -151,7 +151,7 @@ class running_session final : public session_core, private ends_with_process {
 
   [[nodiscard]] bool end() noexcept override;
 
-  [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.most_wanted_steps(); }
+  [[nodiscard]] std::uint64_t wanted_steps() const noexcept override { return options_.max_wanted_steps(); }
   [[nodiscard]] std::uint64_t next_step() const noexcept override { return next_step_; }
   [[nodiscard]] bool has_enough() const noexcept override { return auto_stop_.has_enough(); }
 
@@ -169,7 +169,7 @@ class running_session final : public session_core, private ends_with_process {
 
   /// In a call of the session. Other threads, and the end of the program, wait until it is over.
   struct call {
-    explicit call(running_session& session) : session_{session.is_of_parent() ? nullptr : &session} {
+    explicit call(session_impl& session) : session_{session.is_of_parent() ? nullptr : &session} {
       if (session_ == nullptr) return;
       session_->recording_.call_mutex().lock();
       ++session_->depth_;
@@ -182,7 +182,7 @@ class running_session final : public session_core, private ends_with_process {
     call(call const&) = delete;
     call& operator=(call const&) = delete;
 
-    running_session* session_;
+    session_impl* session_;
   };
 
   [[nodiscard]] bool is_running() const noexcept { return __atomic_load_n(&recorder.owner, __ATOMIC_ACQUIRE) == this; }
@@ -208,8 +208,8 @@ class running_session final : public session_core, private ends_with_process {
       throw;
     }
     profile_builder& content = recording_.content();
-    content.bound_records(options_.most_records);
-    content.collect_rest(most_kept_steps());
+    content.bound_records(options_.max_records);
+    content.collect_rest(max_kept_steps());
     recording_.keep(options_.keep);
     clock_flag_ = start_recording(options_.log_slots_per_thread, content);
     content.environment() = describe_host();
@@ -260,9 +260,9 @@ class running_session final : public session_core, private ends_with_process {
   void stop();
 
   /// A session whose steps are counted by their GPU times needs all of these.
-  [[nodiscard]] std::uint64_t most_kept_steps() const noexcept {
+  [[nodiscard]] std::uint64_t max_kept_steps() const noexcept {
     constexpr std::uint64_t usual = std::uint64_t{1} << 16U;
-    return options_.wanted_interval ? std::max(usual, options_.most_wanted_steps()) : usual;
+    return options_.wanted_interval ? std::max(usual, options_.max_wanted_steps()) : usual;
   }
 
   /// Before the first measured step.

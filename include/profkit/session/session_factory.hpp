@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// What a session does, behind it. There is one, `running_session`.
+/// The interface between `profkit::session` and its implementation, `session_impl`.
 class session_core : public step_loop {
  public:
   ~session_core() override = default;
@@ -25,22 +25,22 @@ class session_core : public step_loop {
 
   [[nodiscard]] virtual std::uint64_t wanted_steps() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t next_step() const noexcept = 0;
-  /// With `steps=auto`: whether the mean is known.
+  /// Whether the mean is known, with `steps=auto`.
   [[nodiscard]] virtual bool has_enough() const noexcept = 0;
-  /// The session object is about to go: stops, prints and writes what the options say.
-  /// @return whether it may be destroyed: not in the child of a `fork`, where a thread of the parent may have left it half done, nor while
-  /// another thread is in a step.
+  /// Called by the destructor of the session: stops, then prints and writes the requested outputs.
+  /// @return whether this object may be destroyed. It may not in the child of a `fork`, where a thread of the parent may have left it in an
+  /// inconsistent state, and not while another thread is in a step.
   [[nodiscard]] virtual bool end() noexcept = 0;
 };
 
-/// Makes it: declared here, so that one unit of a program can compile it, as with `report_code`.
+/// Creates the implementation of a session. Only declared here, so that one unit of a program can compile it, like `report_code`.
 template <class>
-struct session_code {
+struct session_factory {
   static std::unique_ptr<session_core> make(options wanted);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE
-extern template struct session_code<void>;
+extern template struct session_factory<void>;
 #endif
 
 }  // namespace profkit::detail
