@@ -67,11 +67,9 @@ class analysis {
     if (launched == nullptr && needs_attribution(records)) launched = &made.emplace(attribute(records));
     std::optional<added_window> const added = add_all_but_budget(records, frame, launched);
     if (!added || !frame.has_steps) return;
-    auto const budget_in = [&](detail::measured_time const& wall) {
-      return detail::step_budget{records, *launched, frame.steps_thread, added->counted, wall, options_.kernel_classes};
-    };
-    budget_in_steps_.add(budget_in(added->with_kernels), added->path_of);
-    budget_in_gpu_windows_.add(budget_in(detail::measured_time::of_stretches(frame.gpu_wall)), added->path_of);
+    detail::budget_basis const basis{records, *launched, frame.steps_thread, added->counted, options_.kernel_classes};
+    budget_in_steps_.add({basis, added->with_kernels}, added->path_of);
+    budget_in_gpu_windows_.add({basis, detail::measured_time::of_stretches(frame.gpu_wall)}, added->path_of);
   }
 
   /// Adds what the other one has.
@@ -137,7 +135,7 @@ class analysis {
           is_of_gpu ? detail::measured_time::of_stretches(detail::parts_in(frame.gpu_steps.measured, frame.own)) : added->with_kernels;
       std::optional<std::uint32_t> const steps_thread = detail::thread_of_steps(records, added->with_kernels);
       detail::step_budget budget;
-      budget.add({records, *launched, steps_thread, added->counted, wall, with.kernel_classes}, added->path_of);
+      budget.add({{records, *launched, steps_thread, added->counted, with.kernel_classes}, wall}, added->path_of);
       return budget;
     });
     // They miss what is not in the profile.
@@ -154,7 +152,6 @@ class analysis {
     interval const& own = frame.own;
     interval const always{timestamp::min(), timestamp::max()};
     if (!takes(frame.has_steps)) return std::nullopt;
-    bool const is_first = !has_any_;
     has_any_ = true;
     measured_time const when = measured_time::of_window(records, own, frame.has_steps);
     measured_time const with_kernels = measured_time::of_window(records, own, frame.has_steps, true);
@@ -164,14 +161,14 @@ class analysis {
 
     std::vector<std::uint32_t> path_of = paths_.add(records.paths);
     std::vector<std::uint32_t> const name_of = gpu_.add_names(records.gpu_names);
-    detail::add(scopes_, detail::scope_times{records, when}, path_of, is_first);
+    scopes_.add(records, when, path_of);
     counters_.add(detail::merged_counters{records, when});
     clocks_.add({records, own});
     readings_.add(detail::merged_readings{records, own, frame.has_steps});
     work_.add({records, operations != nullptr ? with_kernels : when}, path_of);
     devices_.merge(detail::used_devices(records));
     header_.add(records, own.end);
-    if (operations != nullptr) gpu_.add(records, frame, *launched, *operations, with_kernels, path_of, name_of, is_first);
+    if (operations != nullptr) gpu_.add(records, frame, *launched, *operations, with_kernels, path_of, name_of);
     if (detail::has_adopted(records.paths)) {
       measured_time const earlier = measured_time::of_window(records, {timestamp::min(), own.begin}, frame.has_steps, true);
       adopted_.add({records, when, *launched, operations, earlier}, path_of);

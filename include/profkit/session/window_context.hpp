@@ -70,7 +70,6 @@ class window_context {
   /// The last launching call of each thread. A thread is launching between two calls that follow each other closely.
   void find_neighbours() {
     std::vector<bool> const is_launching = are_launching(of_.api_names);
-    std::vector<bool> const launches = calls_with_operation(of_, launched_);
     std::vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
     for (std::uint32_t call = 0; call < of_.api_calls.size(); ++call) {
       api_call_record const& record = of_.api_calls[call];
@@ -78,7 +77,7 @@ class window_context {
         calls_[call] = true;
         continue;
       }
-      if (!is_launching[record.name] && !launches[call]) continue;
+      if (!is_launching[record.name] && !launched_.has_operation[call]) continue;
       std::uint32_t& known = last[launched_.lanes.lane_of(record.thread)];
       if (known == attribution::none || of_.api_calls[known].time.end < record.time.end) known = call;
     }

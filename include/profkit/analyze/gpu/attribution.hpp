@@ -25,6 +25,7 @@ struct attribution {
   /// as that is known; else that of `scope_of`; else where what its thread does outside scopes belongs. `none` if none of them is known.
   std::vector<std::uint32_t> path_of;
   std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
+  std::vector<bool> has_operation;       ///< by API call: an operation that it launched is known
 
   detail::thread_lanes lanes;  ///< the scopes by thread, which were put in order for this
 };
@@ -34,15 +35,6 @@ namespace detail {
 /// A launching call cannot contain the beginning or the end of a scope of its thread, so any moment in it is in the same scopes. The
 /// middle is the one that leaves most room for the difference between the clock of the scopes and the clock of CUPTI.
 inline timestamp middle_of(interval const& call) { return call.begin + call.duration() / 2; }
-
-/// By API call: whether an operation that it launched is known.
-inline std::vector<bool> calls_with_operation(profile const& of, attribution const& launched) {
-  std::vector<bool> result(of.api_calls.size());
-  for (std::uint32_t const call : launched.launch_of) {
-    if (call != attribution::none) result[call] = true;
-  }
-  return result;
-}
 
 /// Finds calls by their correlation; of those that share one, the first.
 ///
@@ -142,16 +134,16 @@ inline void find_paths(attribution& result, profile const& of) {
   result.scope_of.assign(of.gpu_operations.size(), attribution::none);
 
   detail::correlation_index const index{of.api_calls};
-  std::vector<bool> is_launch(of.api_calls.size());
+  result.has_operation.resize(of.api_calls.size());
   for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
     std::uint32_t const launch = index.find(of.gpu_operations[i].correlation);
     result.launch_of[i] = launch;
-    if (launch != attribution::none) is_launch[launch] = true;
+    if (launch != attribution::none) result.has_operation[launch] = true;
   }
 
   result.lanes = detail::thread_lanes{of};
   std::vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
-      of, result.lanes, of.api_calls, [&](std::uint32_t call) { return is_launch[call]; },
+      of, result.lanes, of.api_calls, [&](std::uint32_t call) { return result.has_operation[call]; },
       [&](std::uint32_t call) { return detail::middle_of(of.api_calls[call].time); }, result.parent_of);
   for (std::size_t i = 0; i < result.launch_of.size(); ++i) {
     if (result.launch_of[i] != attribution::none) result.scope_of[i] = scope_of_call[result.launch_of[i]];

@@ -61,10 +61,12 @@ class counted_operations {
       if (operation.is_counted()) steps_[operation.step].add(operation.time);
       all_.push_back(operation);
       std::size_t place = i;
-      for (; place > 0 && moves_left > 0 && operation.time.begin < all_[place - 1].time.begin; --place, --moves_left) {
+      while (place > 0 && moves_left > 0 && operation.time.begin < all_[place - 1].time.begin) {
         all_[place] = all_[place - 1];
+        --place;
+        --moves_left;
       }
-      all_[place] = operation;
+      if (place != i) all_[place] = operation;
     }
     if (moves_left == 0) sort();
   }

@@ -124,8 +124,10 @@ inline std::optional<std::uint32_t> thread_of_steps(profile const& of, measured_
 /// innermost one on the thread of the steps.
 class idle_charging {
  public:
-  idle_charging(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread)
-      : of_{of}, launched_{launched}, calls_{calls_by_lane(of, launched)} {
+  /// @param calls of `calls_by_lane`.
+  idle_charging(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
+                std::optional<std::uint32_t> steps_thread)
+      : of_{of}, launched_{launched}, calls_{calls} {
     if (steps_thread) steps_lane_ = launched.lanes.lane_of(*steps_thread);
     result_.of_path.resize(of.paths.size());
     result_.has_operations = !of.gpu_operations.empty();
@@ -237,17 +239,18 @@ class idle_charging {
   profile const& of_;
   attribution const& launched_;
   std::optional<std::uint32_t> steps_lane_;
-  std::vector<thread_calls> calls_;  ///< by lane
+  std::vector<thread_calls> const& calls_;  ///< by lane
   std::optional<thread_timeline> steps_timeline_;
   gpu_idle result_;
 };
 
 /// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
+/// @param calls of `calls_by_lane`.
 /// @param steps_thread of `thread_of_steps`.
 /// @param wall in which to look: the steps, or the windows in which the devices did their work.
-inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread,
-                              counted_operations const& operations, measured_time const& wall) {
-  return idle_charging{of, launched, steps_thread}(find_idle_stretches(of, launched, wall, operations));
+inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
+                              std::optional<std::uint32_t> steps_thread, counted_operations const& operations, measured_time const& wall) {
+  return idle_charging{of, launched, calls, steps_thread}(find_idle_stretches(of, launched, wall, operations));
 }
 
 }  // namespace profkit::detail

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -37,10 +38,19 @@ class operations_by_name {
   operations_by_name() = default;
 
   /// @param operations of which those that count are taken.
-  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) : rows_(of.gpu_names.size()) {
+  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) {
+    std::vector<std::uint32_t> same(of.gpu_names.size());
+    std::iota(same.begin(), same.end(), 0U);
+    add(of, operations, same);
+  }
+
+  /// @param operations of which those that count are taken.
+  /// @param name_of by name of the profile: the name here.
+  void add(profile const& of, std::vector<timed_operation> const& operations, std::vector<std::uint32_t> const& name_of) {
+    make_rows(rows_, name_of);
     for (timed_operation const& each : operations) {
       if (!each.is_counted()) continue;
-      row& to = rows_[each.name];
+      row& to = rows_[name_of[each.name]];
       bool const is_kernel = each.kind == gpu_operation_kind::kernel;
       (is_kernel ? to.kernels : to.transfers).add(each.time.duration());
       if (!is_kernel) to.bytes += of.gpu_operations[each.record].bytes;

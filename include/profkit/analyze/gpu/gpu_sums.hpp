@@ -74,51 +74,40 @@ class gpu_sums {
     }
   };
 
-  gpu_sums() = default;
+  /// What there is to know of a window.
+  struct window_of {
+    profile const& records;
+    attribution const& launched;
+    counted_operations const& counted;  ///< the window's own operations count; all lie in it that were launched in `earlier`, too
+    path_tree const& tree;
+    interval own;                  ///< what the window owns
+    measured_time const& earlier;  ///< the measured time of earlier windows
+    bool has_steps;                ///< false: the figures are of a session without steps
+  };
 
-  /// @param counted the window's own operations count; all lie in it that were launched in `earlier`, too.
-  /// @param own what the window owns.
-  /// @param earlier the measured time of earlier windows.
-  /// @param has_steps false: the figures are of a session without steps.
-  gpu_sums(profile const& of, attribution const& launched, counted_operations const& counted, path_tree const& tree, interval const& own,
-           measured_time const& earlier, bool has_steps)
-      : rows_(of.paths.size()) {
+  /// @param path_of by path of the window: the path here.
+  void add(window_of const& window, std::vector<std::uint32_t> const& path_of) {
+    make_rows(rows_, path_of);
+    profile const& of = window.records;
     auto const root = static_cast<std::uint32_t>(of.paths.size());
-    union_walk unions{of, tree};
-    operation_spans spans{of, launched};
-    bool const has_earlier = !earlier.is_empty();
-    for (timed_operation const& each : counted.all()) {
+    union_walk unions{of, window.tree};
+    operation_spans spans{of, window.launched};
+    bool const has_earlier = !window.earlier.is_empty();
+    for (timed_operation const& each : window.counted.all()) {
       bool const is_own = each.is_counted();
-      if (!is_own && !(has_earlier && earlier.contains(launch_moment(of, launched, each.record)))) continue;
+      if (!is_own && !(has_earlier && window.earlier.contains(launch_moment(of, window.launched, each.record)))) continue;
       unions.add(each.path == attribution::none ? root : each.path, each.time, !is_own);
       if (!is_own) continue;
-      (each.path == attribution::none ? root_ : rows_[each.path]).add(each);
+      (each.path == attribution::none ? root_ : rows_[path_of[each.path]]).add(each);
       spans.add(each);
     }
     spans.complete();
-    spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {
-      if (scope == attribution::none || (own.begin <= of.scopes[scope].time.begin && of.scopes[scope].time.end < own.end)) {
-        rows_[path].spans.add(span.length());
-      } else {
-        crossing_scope& crossing = crossing_[key_of(of, of.scopes[scope], path)];
-        crossing.span.add({span.begin, span.end});
-        crossing.end = of.scopes[scope].time.end;
-      }
-    });
-    if (own.begin > timestamp::min()) add_ends(of, own);
-    for (operation_span const& step : counted.steps()) {
-      if (step.is_empty()) continue;
-      if (has_steps) {
-        root_.spans.add(step.length());
-      } else {
-        session_ = step;
-      }
-    }
-    for (std::size_t path = 0; path < root; ++path) rows_[path].busy = unions.of_path(path);
-    root_.busy = unions.of_path(root);
-    for (std::size_t name = 0; name < tree.names().size(); ++name) {
+    add_spans(window, spans, path_of);
+    for (std::size_t path = 0; path < root; ++path) rows_[path_of[path]].busy += unions.of_path(path);
+    root_.busy += unions.of_path(root);
+    for (std::size_t name = 0; name < window.tree.names().size(); ++name) {
       std::chrono::nanoseconds const busy = unions.of_name(name);
-      if (busy.count() > 0) busy_of_name_[tree.names()[name].name] = busy;
+      if (busy.count() > 0) busy_of_name_[window.tree.names()[name].name] += busy;
     }
   }
 
@@ -244,16 +233,37 @@ class gpu_sums {
     }
   }
 
-  static scope_key key_of(profile const& of, scope_record const& scope, std::uint32_t path) {
-    return {path, of.threads[scope.thread].system_id, scope.time.begin};
+  void add_spans(window_of const& window, operation_spans const& spans, std::vector<std::uint32_t> const& path_of) {
+    profile const& of = window.records;
+    interval const& own = window.own;
+    spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {
+      if (scope == attribution::none || (own.begin <= of.scopes[scope].time.begin && of.scopes[scope].time.end < own.end)) {
+        rows_[path_of[path]].spans.add(span.length());
+      } else {
+        crossing_of(of, of.scopes[scope], path_of[path]).span.add({span.begin, span.end});
+      }
+    });
+    // Where a scope of an earlier window ends may be known in this window for the first time.
+    for (std::size_t i = 0; own.begin > timestamp::min() && i < of.scopes.size(); ++i) {
+      scope_record const& scope = of.scopes[i];
+      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end)
+        crossing_of(of, scope, path_of[scope.path]);
+    }
+    for (operation_span const& step : window.counted.steps()) {
+      if (step.is_empty()) continue;
+      if (window.has_steps) {
+        root_.spans.add(step.length());
+      } else {
+        session_.add({step.begin, step.end});
+      }
+    }
   }
 
-  /// Where a scope of an earlier window ends may be known in this window for the first time.
-  void add_ends(profile const& of, interval const& own) {
-    for (scope_record const& scope : of.scopes) {
-      if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end)
-        crossing_[key_of(of, scope, scope.path)].end = scope.time.end;
-    }
+  /// What is known of a scope that lies in several windows.
+  crossing_scope& crossing_of(profile const& of, scope_record const& scope, std::uint32_t path) {
+    crossing_scope& result = crossing_[{path, of.threads[scope.thread].system_id, scope.time.begin}];
+    result.end = std::min(result.end, scope.time.end);
+    return result;
   }
 
   std::map<scope_key, crossing_scope> crossing_;  ///< of scopes that lie in several windows

@@ -39,13 +39,17 @@ class step_clip {
     }
   }
 
+  /// Whether all of it lies in one step, and in no other.
+  [[nodiscard]] bool holds(interval const& whole) {
+    skip_to(whole.begin);
+    if (next_ == last_ || whole.begin < next_->begin || next_->end < whole.end) return false;
+    auto const after = std::next(next_);
+    return after == last_ || after->begin >= whole.end;
+  }
+
   /// Of the parts.
   [[nodiscard]] std::chrono::nanoseconds length_in(interval const& whole) {
-    skip_to(whole.begin);
-    if (next_ != last_ && next_->begin <= whole.begin && whole.end <= next_->end) {
-      auto const after = std::next(next_);
-      if (after == last_ || after->begin >= whole.end) return whole.duration();
-    }
+    if (holds(whole)) return whole.duration();
     std::chrono::nanoseconds length{};
     (*this)(whole, [&](interval const& part) { length += part.duration(); });
     return length;

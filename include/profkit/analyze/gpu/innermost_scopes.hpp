@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,13 +26,18 @@ class lane_walk {
   template <class TimeOf>
   void operator()(grouped_positions::range scopes, grouped_positions::range records, TimeOf const& time_of,
                   std::vector<std::uint32_t>& scope_of) {
-    open_.clear();
+    depth_ = 0;
     std::size_t left = scopes.size();
+    timestamp next_end = end_of_last(scopes, left);
     for (std::size_t i = records.size(); i-- > 0;) {
-      timestamp const moment = time_of(records[i]);
-      while (left > 0 && of_.scopes[scopes[left - 1]].time.end >= moment) open(scopes[--left]);
+      std::uint32_t const record = records[i];
+      timestamp const moment = time_of(record);
+      while (next_end >= moment && left > 0) {
+        open(scopes[--left]);
+        next_end = end_of_last(scopes, left);
+      }
       close_after(moment);
-      if (!open_.empty()) scope_of[records[i]] = open_.back().scope;
+      if (depth_ > 0) scope_of[record] = open_[depth_ - 1].scope;
     }
     while (left > 0) open(scopes[--left]);
   }
@@ -45,8 +49,12 @@ class lane_walk {
     std::uint32_t path;
   };
 
+  [[nodiscard]] timestamp end_of_last(grouped_positions::range scopes, std::size_t count) const {
+    return count > 0 ? of_.scopes[scopes[count - 1]].time.end : timestamp::min();
+  }
+
   void close_after(timestamp moment) {
-    while (!open_.empty() && open_.back().begin > moment) open_.pop_back();
+    while (depth_ > 0 && open_[depth_ - 1].begin > moment) --depth_;
   }
 
   void open(std::uint32_t scope) {
@@ -55,16 +63,19 @@ class lane_walk {
     // A step begins a tree of its own inside whatever is open.
     std::uint32_t const parent_path = parents_[record.path];
     if (parent_path != path_record::no_parent) {
-      auto const parent = std::find_if(open_.rbegin(), open_.rend(), [&](open_scope const& each) { return each.path == parent_path; });
-      if (parent != open_.rend()) parent_of_[scope] = parent->scope;
+      std::size_t parent = depth_;
+      while (parent > 0 && open_[parent - 1].path != parent_path) --parent;
+      if (parent > 0) parent_of_[scope] = open_[parent - 1].scope;
     }
-    open_.push_back({record.time.begin, scope, record.path});
+    if (depth_ == open_.size()) open_.resize(2 * depth_ + 16);
+    open_[depth_++] = {record.time.begin, scope, record.path};
   }
 
   profile const& of_;
   std::vector<std::uint32_t>& parent_of_;
   std::vector<std::uint32_t> parents_;  ///< by path
-  std::vector<open_scope> open_;
+  std::vector<open_scope> open_;        ///< those beyond `depth_` are to be used again
+  std::size_t depth_ = 0;
 };
 
 /// By record: the innermost scope that was open on its thread at some moment; `no_scope` outside any, and of records that are not wanted.

@@ -89,15 +89,26 @@ class kernel_classifier {
 
   [[nodiscard]] std::string operator()(std::string_view demangled_name) const {
     std::string const name = in_lower_case(demangled_name);
-    auto const fits = [&](kernel_class_rule const& rule) {
-      return std::any_of(rule.patterns.begin(), rule.patterns.end(),
-                         [&](std::string const& pattern) { return name.find(pattern) != std::string::npos; });
-    };
-    auto const rule = std::find_if(rules_.begin(), rules_.end(), fits);
+    auto const rule = std::find_if(rules_.begin(), rules_.end(), [&](kernel_class_rule const& each) { return fits(each, name); });
     return rule == rules_.end() ? "other" : rule->kernel_class;
   }
 
+  /// Whether the class is "communication". Rules after the last one of that class are not looked at.
+  [[nodiscard]] bool is_communication(std::string_view demangled_name) const {
+    auto const is_rule_of_it = [](kernel_class_rule const& rule) { return rule.kernel_class == "communication"; };
+    auto const last = std::find_if(rules_.rbegin(), rules_.rend(), is_rule_of_it).base();
+    std::string const name = in_lower_case(demangled_name);
+    auto const rule = std::find_if(rules_.begin(), last, [&](kernel_class_rule const& each) { return fits(each, name); });
+    return rule != last && is_rule_of_it(*rule);
+  }
+
  private:
+  /// @param name in lower case.
+  static bool fits(kernel_class_rule const& rule, std::string const& name) {
+    return std::any_of(rule.patterns.begin(), rule.patterns.end(),
+                       [&](std::string const& pattern) { return name.find(pattern) != std::string::npos; });
+  }
+
   kernel_class_rules rules_;
 };
 

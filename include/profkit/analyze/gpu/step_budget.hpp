@@ -24,6 +24,7 @@
 #include "gpu_idle.hpp"
 #include "idle_stretches.hpp"
 #include "kernel_class.hpp"
+#include "thread_calls.hpp"
 
 namespace profkit::detail {
 
@@ -32,10 +33,12 @@ class union_in_steps {
  public:
   explicit union_in_steps(measured_time const& when) : clip_{when} {}
 
+  /// @param is_in_step all of it lies in one step.
   /// @return by how much it grew.
-  std::chrono::nanoseconds add(interval const& time) {
+  std::chrono::nanoseconds add(interval const& time, bool is_in_step) {
     if (time.end <= covered_until_) return {};
-    std::chrono::nanoseconds const grown = clip_.length_in({std::max(time.begin, covered_until_), time.end});
+    interval const added{std::max(time.begin, covered_until_), time.end};
+    std::chrono::nanoseconds const grown = is_in_step ? added.duration() : clip_.length_in(added);
     covered_until_ = time.end;
     length_ += grown;
     return grown;
@@ -84,12 +87,10 @@ class busy_sums {
  public:
   busy_sums() = default;
 
-  busy_sums(profile const& of, measured_time const& when, counted_operations const& operations, kernel_class_rules const& classes)
+  /// @param communicates by name: kernels of this name communicate.
+  busy_sums(profile const& of, measured_time const& when, counted_operations const& operations, std::vector<bool> const& communicates)
       : of_path_(of.paths.size()) {
     for (interval const& step : when.steps()) wall_ += step.duration();
-    kernel_classifier const class_of{classes};
-    std::vector<bool> communicates;
-    for (gpu_name_record const& each : of.gpu_names) communicates.push_back(class_of(each.name) == "communication");
     some_communicate_ = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
     union_in_steps all{when};
     union_in_steps copies{when};
@@ -99,12 +100,13 @@ class busy_sums {
     std::chrono::nanoseconds sum{};
     step_clip clip{when};
     for (timed_operation const& each : operations.all()) {  // a moment in which several run belongs to the one that began first
-      (each.path == attribution::none ? outside_ : of_path_[each.path]).time += all.add(each.time);
-      sum += clip.length_in(each.time);
-      (each.kind == gpu_operation_kind::kernel ? all_but_copies : copies).add(each.time);
+      bool const is_in_step = clip.holds(each.time);
+      (each.path == attribution::none ? outside_ : of_path_[each.path]).time += all.add(each.time, is_in_step);
+      sum += is_in_step ? each.time.duration() : clip.length_in(each.time);
+      (each.kind == gpu_operation_kind::kernel ? all_but_copies : copies).add(each.time, is_in_step);
       if (!some_communicate_) continue;
       bool const is_communication = each.kind == gpu_operation_kind::kernel && communicates[each.name];
-      (is_communication ? communication : all_but_communication).add(each.time);
+      (is_communication ? communication : all_but_communication).add(each.time, is_in_step);
     }
     overlap_ = sum - all.length();
     copies_ = {copies.length(), all.length() - all_but_copies.length()};
@@ -213,15 +215,32 @@ class busy_sums {
   bool some_communicate_ = false;
 };
 
+/// What the budgets of a window have in common.
+struct budget_basis {
+  /// @param thread of `thread_of_steps`.
+  budget_basis(profile const& records, attribution const& found, std::optional<std::uint32_t> thread, counted_operations const& counted,
+               kernel_class_rules const& classes)
+      : of{records}, launched{found}, steps_thread{thread}, operations{counted}, calls{calls_by_lane(records, found)} {
+    kernel_classifier const classifier{classes};
+    for (gpu_name_record const& each : records.gpu_names) communicates.push_back(classifier.is_communication(each.name));
+  }
+
+  profile const& of;
+  attribution const& launched;
+  std::optional<std::uint32_t> steps_thread;
+  counted_operations const& operations;
+  std::vector<thread_calls> calls;  ///< by lane
+  std::vector<bool> communicates;   ///< by name of operations
+};
+
 /// Where the wall time of the measured steps went. That of stretches of time adds up.
 struct step_budget {
   step_budget() = default;
 
-  /// @param steps_thread of `thread_of_steps`.
   /// @param wall the steps, or the windows in which the devices did their work.
-  step_budget(profile const& of, attribution const& launched, std::optional<std::uint32_t> steps_thread,
-              counted_operations const& operations, measured_time const& wall, kernel_class_rules const& classes)
-      : busy{of, wall, operations, classes}, idle{find_gpu_idle(of, launched, steps_thread, operations, wall)} {}
+  step_budget(budget_basis const& from, measured_time const& wall)
+      : busy{from.of, wall, from.operations, from.communicates},
+        idle{find_gpu_idle(from.of, from.launched, from.calls, from.steps_thread, from.operations, wall)} {}
 
   template <class Archive>
   friend void fields(Archive& archive, step_budget& of) {

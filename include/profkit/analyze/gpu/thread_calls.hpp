@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../profile/profile.hpp"
@@ -40,19 +41,25 @@ struct thread_calls {
   [[nodiscard]] bool has_launches() const noexcept { return !launching.empty(); }
 };
 
-/// Joins what overlaps or lies at most `max_launch_pause` apart.
-inline void join_launches(std::vector<interval>& calls) {
-  auto const by_begin = [](interval const& a, interval const& b) { return a.begin < b.begin; };
-  if (!std::is_sorted(calls.begin(), calls.end(), by_begin)) std::sort(calls.begin(), calls.end(), by_begin);
-  std::size_t joined = 0;
-  for (interval const& call : calls) {
-    if (joined > 0 && call.begin - calls[joined - 1].end <= max_launch_pause) {
-      calls[joined - 1].end = std::max(calls[joined - 1].end, call.end);
-    } else {
-      calls[joined++] = call;
-    }
+/// Adds a launching call to those of its thread. It is joined with the last one if that begins no later, and if both overlap or lie at most
+/// `max_launch_pause` apart.
+inline void add_launch(std::vector<interval>& calls, interval const& call) {
+  bool const is_close = !calls.empty() && calls.back().begin <= call.begin && call.begin - calls.back().end <= max_launch_pause;
+  if (is_close) {
+    calls.back().end = std::max(calls.back().end, call.end);
+  } else {
+    calls.push_back(call);
   }
-  calls.resize(joined);
+}
+
+/// Puts calls in order that were added out of order, and joins them as well.
+inline void sort_launches(std::vector<interval>& calls) {
+  auto const by_begin = [](interval const& a, interval const& b) { return a.begin < b.begin; };
+  if (std::is_sorted(calls.begin(), calls.end(), by_begin)) return;
+  std::sort(calls.begin(), calls.end(), by_begin);
+  std::vector<interval> joined;
+  for (interval const& call : calls) add_launch(joined, call);
+  calls = std::move(joined);
 }
 
 /// By lane of `thread_lanes`. A launching call enqueues work: by its name, or because it is known to have launched an operation. Calls that
@@ -60,7 +67,6 @@ inline void join_launches(std::vector<interval>& calls) {
 inline std::vector<thread_calls> calls_by_lane(profile const& of, attribution const& launched) {
   std::vector<api_call_kind> kinds;
   for (std::string const& name : of.api_names) kinds.push_back(kind_of_api_call(name));
-  std::vector<bool> const launches = calls_with_operation(of, launched);
   std::vector<thread_calls> result(launched.lanes.count());
   for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
     api_call_record const& call = of.api_calls[i];
@@ -71,12 +77,12 @@ inline std::vector<thread_calls> calls_by_lane(profile const& of, attribution co
       continue;
     }
     if (kind == api_call_kind::copy) to.blocking.push_back({call.time, idle_cause::copy});
-    if (kind != api_call_kind::other || launches[i]) to.launching.push_back(call.time);
+    if (kind != api_call_kind::other || launched.has_operation[i]) add_launch(to.launching, call.time);
   }
   for (thread_calls& each : result) {
     std::stable_sort(each.blocking.begin(), each.blocking.end(),
                      [](blocking_call const& a, blocking_call const& b) { return a.time.end < b.time.end; });
-    join_launches(each.launching);
+    sort_launches(each.launching);
   }
   return result;
 }

@@ -9,6 +9,15 @@
 
 namespace profkit::detail {
 
+/// Makes rows for all new positions.
+/// @param row_of by old position: the new one.
+template <class Row>
+void make_rows(std::vector<Row>& to, std::vector<std::uint32_t> const& row_of) {
+  for (std::uint32_t const row : row_of) {
+    if (row >= to.size()) to.resize(row + std::size_t{1});
+  }
+}
+
 /// Adds rows to rows that have other positions.
 /// @tparam Row has `add(Row const&)`; one that is made without arguments adds nothing.
 /// @param row_of by position in `from`: the position in `to`, which grows as needed.

@@ -39,16 +39,14 @@ class gpu_figures {
   }
 
   /// @param with_kernels the measured time of the window's own steps in which kernels were collected.
-  /// @param is_first nothing was added before.
   void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
-           measured_time const& with_kernels, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of,
-           bool is_first) {
+           measured_time const& with_kernels, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
     has_kernels_ = true;
     steps_ += with_kernels.steps().size();
     measured_time const earlier = measured_time::of_window(records, {timestamp::min(), frame.own.begin}, frame.has_steps, true);
     path_tree const tree{records.paths};
-    detail::add(sums_, gpu_sums{records, launched, counted, tree, frame.own, earlier, frame.has_steps}, path_of, is_first);
-    by_name_.add({records, counted.all()}, name_of);
+    sums_.add(gpu_sums::window_of{records, launched, counted, tree, frame.own, earlier, frame.has_steps}, path_of);
+    by_name_.add(records, counted.all(), name_of);
     counts_.add({records, launched, counted});
     if (!records.has_all_api_calls) return;
     has_all_api_calls_ = true;

@@ -44,14 +44,4 @@ template <class Figures>
   return result;
 }
 
-/// Adds figures by path. Not copied where they are the first ones.
-template <class Figures>
-void add(Figures& to, Figures&& from, std::vector<std::uint32_t> const& path_of, bool is_first) {
-  if (is_first) {
-    to = moved(std::forward<Figures>(from), path_of);
-  } else {
-    to.add(from, path_of);
-  }
-}
-
 }  // namespace profkit::detail

@@ -40,7 +40,8 @@ class quantile_sketch {
   void add(quantile_sketch const& other) {
     for (std::size_t i = 0; i < pages; ++i) {
       if (other.page_of_[i] == no_page) continue;
-      page& to = touched_page(i);
+      if (page_of_[i] == no_page) make_page(i);
+      page& to = touched_[page_of_[i] - 1U];
       page const& from = other.touched_[other.page_of_[i] - 1U];
       for (std::size_t k = 0; k < page_size; ++k) to[k] += from[k];
     }
@@ -108,12 +109,16 @@ class quantile_sketch {
     return static_cast<double>(first) + static_cast<double>(width - 1) / 2.0;
   }
 
-  page& touched_page(std::size_t which) {
-    if (page_of_[which] == no_page) {
-      touched_.emplace_back();
-      page_of_[which] = static_cast<std::uint8_t>(touched_.size());
-    }
-    return touched_[page_of_[which] - 1U];
+  std::uint64_t& bucket(std::size_t index) {
+    std::size_t const which = index / page_size;
+    if (__builtin_expect(page_of_[which] == no_page, 0)) make_page(which);
+    return touched_[page_of_[which] - 1U][index % page_size];
+  }
+
+  /// Apart from `bucket`, which is inlined where most of an analysis takes place.
+  __attribute__((noinline)) void make_page(std::size_t which) {
+    touched_.emplace_back();
+    page_of_[which] = static_cast<std::uint8_t>(touched_.size());
   }
 
   using bucket_count = std::pair<std::uint16_t, std::uint64_t>;  ///< a bucket, and how many durations are in it
@@ -151,8 +156,6 @@ class quantile_sketch {
     if (buckets.empty()) return min_ == quantile_sketch{}.min_ && max_ == quantile_sketch{}.max_;
     return min_ <= max_ && index_of(min_) == buckets.front().first && index_of(max_) == buckets.back().first;
   }
-
-  std::uint64_t& bucket(std::size_t index) { return touched_page(index / page_size)[index % page_size]; }
 
   /// An estimate of the duration at a rank, counted from 0 in ascending order.
   [[nodiscard]] double at_rank(std::uint64_t rank) const {

@@ -15,15 +15,16 @@ namespace profkit::detail {
 /// Host times, and times between CUDA events, of the scopes in the measured time, by path.
 class scope_times {
  public:
-  scope_times() = default;
-
-  scope_times(profile const& of, measured_time const& when) : host_(of.paths.size()), gpu_events_(of.paths.size()) {
+  /// @param path_of by path of the profile: the path here.
+  void add(profile const& of, measured_time const& when, std::vector<std::uint32_t> const& path_of) {
+    make_rows(host_, path_of);
+    make_rows(gpu_events_, path_of);
     measured_time_cursor in{when};
     for (scope_record const& scope : of.scopes) {
-      if (in.contains(when.moment_of(scope))) host_[scope.path].add(scope.time.duration());
+      if (in.contains(when.moment_of(scope))) host_[path_of[scope.path]].add(scope.time.duration());
     }
     for (gpu_scope_record const& scope : of.gpu_scopes) {
-      if (in.contains(scope.begin)) gpu_events_[scope.path].add(scope.duration);
+      if (in.contains(scope.begin)) gpu_events_[path_of[scope.path]].add(scope.duration);
     }
   }
 

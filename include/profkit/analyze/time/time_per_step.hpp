@@ -23,14 +23,12 @@ namespace profkit::detail {
 /// @param end_step takes the position of a step, once all its records were added.
 template <class StepOf, class Add, class EndStep>
 void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& step_of, Add const& add, EndStep const& end_step) {
-  std::vector<std::uint32_t> ends(steps + 2);  // of the records before those of a step
   std::size_t last = 0;
   bool is_in_order = true;
-  for (std::uint32_t i = 0; i < records; ++i) {
+  for (std::uint32_t i = 0; i < records && is_in_order; ++i) {
     std::size_t const step = step_of(i);
-    ++ends[step + 1];
     if (step == steps) continue;
-    is_in_order = is_in_order && last <= step;
+    is_in_order = last <= step;
     last = step;
   }
   if (is_in_order) {
@@ -47,6 +45,8 @@ void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& st
     if (has_records) end_step(last);
     return;
   }
+  std::vector<std::uint32_t> ends(steps + 2);  // of the records before those of a step
+  for (std::uint32_t i = 0; i < records; ++i) ++ends[step_of(i) + 1];
   for (std::size_t step = 1; step < ends.size(); ++step) ends[step] += ends[step - 1];
   std::vector<std::uint32_t> sorted(records);
   for (std::uint32_t i = 0; i < records; ++i) sorted[ends[step_of(i)]++] = i;
