@@ -11,6 +11,7 @@
 #include "../analyze/gpu/api_call_kind.hpp"
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
+#include "../analyze/time/adoption_rows.hpp"
 #include "../drain/arrival.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
@@ -29,6 +30,8 @@ struct window_waits {
   std::chrono::nanoseconds for_work = std::chrono::seconds{60};
   /// Nor is the end of a scope after this time.
   std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
+  /// Instead of `for_threads` where no figure depends on the order of events on different threads: a late record counts in the next window.
+  std::chrono::nanoseconds for_threads_in_any_order = std::chrono::milliseconds{1};
 
   /// The more records wait to be added, the less is waited for what holds them up.
   [[nodiscard]] window_waits with_waiting(std::size_t records) const noexcept {
@@ -42,13 +45,20 @@ struct window_waits {
   }
 };
 
+/// Whether the figures or the end of a window depend on which call launched an operation, or on which scope was around another.
+inline bool needs_attribution(profile const& of) {
+  return has_kernels(of) || has_adopted(of.paths) || !of.api_calls.empty() || !of.gpu_operations.empty();
+}
+
 /// Finds up to which time the figures of what was recorded can be computed, whatever is recorded later: the end of a window.
 class window_border {
  public:
   /// @param of records from `from` on, and what they need of earlier ones.
   /// @param from the end of the last window.
   window_border(profile const& of, attribution const& launched, arrival const& until, timestamp from, window_waits const& waits)
-      : of_{of}, launched_{launched}, until_{until}, from_{from}, waits_{waits}, all_arrived_{until.logs_until - waits.for_threads} {
+      : of_{of}, launched_{launched}, until_{until}, from_{from}, waits_{waits} {
+    bool const is_in_order = until.has_steps || !of.allocators.empty() || needs_attribution(of);
+    all_arrived_ = until.logs_until - (is_in_order ? waits.for_threads : std::min(waits.for_threads, waits.for_threads_in_any_order));
     find_calls_without_operations();
   }
 
@@ -65,7 +75,7 @@ class window_border {
   void find_calls_without_operations() {
     if (until_.open_call && is_recent(*until_.open_call)) all_arrived_ = std::min(all_arrived_, *until_.open_call);
     std::vector<bool> const is_launching = are_launching(of_.api_names);
-    std::vector<bool> const has_operation = calls_with_operation(of_, launched_);
+    std::vector<bool> const& has_operation = launched_.has_operation;
     timestamp last_launch = timestamp::min();  // of those whose operations have arrived
     for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
       if (has_operation[i]) last_launch = std::max(last_launch, of_.api_calls[i].time.end);
@@ -104,24 +114,6 @@ class window_border {
                        [&](step_record const& step) { return step.time.begin <= moment && moment < step.time.end; });
   }
 
-  struct launched_operation {
-    timestamp launch;
-    interval time;
-  };
-
-  static bool launched_before(launched_operation const& each, timestamp moment) { return each.launch < moment; }
-
-  [[nodiscard]] std::vector<launched_operation> operations_by_launch() const {
-    std::vector<launched_operation> result;
-    result.reserve(of_.gpu_operations.size());
-    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
-      result.push_back({launch_moment(of_, launched_, i), of_.gpu_operations[i].time});
-    }
-    auto const by_launch = [](launched_operation const& a, launched_operation const& b) { return a.launch < b.launch; };
-    if (!std::is_sorted(result.begin(), result.end(), by_launch)) std::sort(result.begin(), result.end(), by_launch);
-    return result;
-  }
-
   /// Where there are no steps. A graph whose last operation is recent is not passed, nor is what an operation may have begun in whose call
   /// is not known.
   [[nodiscard]] timestamp before_unfinished_graphs(timestamp limit) const {
@@ -142,42 +134,68 @@ class window_border {
     for (step_record const& step : of_.steps) {
       if (step.time.begin >= from_ && step.time.end <= limit) steps.push_back(step.time);
     }
-    std::sort(steps.begin(), steps.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
-    std::vector<launched_operation> const operations = operations_by_launch();
-    std::vector<timestamp> ends;  // by number of operations launched: the latest end
-    ends.reserve(operations.size());
-    for (launched_operation const& each : operations) ends.push_back(ends.empty() ? each.time.end : std::max(ends.back(), each.time.end));
-    std::vector<timestamp> begins;
-    begins.reserve(operations.size());
-    for (launched_operation const& each : operations) begins.push_back(each.time.begin);
-    if (!std::is_sorted(begins.begin(), begins.end())) std::sort(begins.begin(), begins.end());
+    std::sort(steps.begin(), steps.end(), [](interval const& a, interval const& b) { return a.end < b.end; });
+    std::vector<work_at_border> const works = works_at_ends_of(steps);
     bool const collects_kernels = has_kernels(of_);
-    timestamp const last_work = last_step_with_work(steps, operations);
+    timestamp last_work = timestamp::min();  // when the last step began that launched something
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (works[i].is_launched_in_step) last_work = steps[i].begin;
+    }
     // All steps are known that began before the end of the last one: those that the host was ahead when the devices were done.
     timestamp last_end = timestamp::min();
     for (step_record const& step : of_.steps) last_end = std::max(last_end, step.time.end);
     timestamp const settled = std::min({all_arrived_, until_.logs_until - waits_.for_graphs, last_end});
     for (std::size_t i = steps.size(); i-- > 0;) {
       timestamp const border = steps[i].end;
-      auto const first_after = std::lower_bound(operations.begin(), operations.end(), border, launched_before);
-      if (first_after != operations.begin()) {
-        timestamp const done = ends[static_cast<std::size_t>(first_after - operations.begin()) - 1];
-        if (done > settled && is_recent(border)) continue;
-      }
+      if (works[i].last_end > settled && is_recent(border)) continue;
       if (!collects_kernels || !is_recent(border)) return border;
-      auto const next = std::lower_bound(begins.begin(), begins.end(), border);
-      if (border <= last_work && next != begins.end() && *next <= all_arrived_) return border;
+      if (border <= last_work && works[i].next_begin <= all_arrived_) return border;
     }
     return std::nullopt;
   }
 
-  /// When it began.
-  static timestamp last_step_with_work(std::vector<interval> const& steps, std::vector<launched_operation> const& operations) {
-    for (std::size_t i = steps.size(); i-- > 0;) {
-      auto const first = std::lower_bound(operations.begin(), operations.end(), steps[i].begin, launched_before);
-      if (first != operations.end() && first->launch < steps[i].end) return steps[i].begin;
+  /// GPU operations as seen from the end of a step.
+  struct work_at_border {
+    bool is_launched_in_step = false;
+    timestamp last_end = timestamp::min();    ///< of what was launched before the border
+    timestamp next_begin = timestamp::max();  ///< of what begins at the border or later
+  };
+
+  /// Counts steps for many moments that lie mostly near the moment before.
+  class ended_steps {
+   public:
+    explicit ended_steps(std::vector<interval> const& steps) : steps_{steps} {}
+
+    /// How many steps have ended by some moment.
+    [[nodiscard]] std::size_t operator()(timestamp moment) {
+      while (count_ > 0 && steps_[count_ - 1].end > moment) --count_;
+      while (count_ < steps_.size() && steps_[count_].end <= moment) ++count_;
+      return count_;
     }
-    return timestamp::min();
+
+   private:
+    std::vector<interval> const& steps_;
+    std::size_t count_ = 0;
+  };
+
+  /// @param steps in the order of time. They do not overlap.
+  [[nodiscard]] std::vector<work_at_border> works_at_ends_of(std::vector<interval> const& steps) const {
+    std::vector<work_at_border> result(steps.size());
+    ended_steps before_launch{steps};
+    ended_steps before_begin{steps};
+    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+      interval const& time = of_.gpu_operations[i].time;
+      timestamp const launch = launch_moment(of_, launched_, i);
+      if (std::size_t const next = before_launch(launch); next < steps.size()) {
+        result[next].last_end = std::max(result[next].last_end, time.end);
+        if (steps[next].begin <= launch) result[next].is_launched_in_step = true;
+      }
+      if (std::size_t const ended = before_begin(time.begin); ended > 0)
+        result[ended - 1].next_begin = std::min(result[ended - 1].next_begin, time.begin);
+    }
+    for (std::size_t i = 1; i < result.size(); ++i) result[i].last_end = std::max(result[i].last_end, result[i - 1].last_end);
+    for (std::size_t i = result.size(); i-- > 1;) result[i - 1].next_begin = std::min(result[i - 1].next_begin, result[i].next_begin);
+    return result;
   }
 
   profile const& of_;

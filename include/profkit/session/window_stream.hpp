@@ -134,11 +134,7 @@ class window_stream {
   static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
 
   /// Empty where no figure needs it.
-  [[nodiscard]] attribution attribution_of_waiting() const {
-    return has_kernels(waiting_) || has_adopted(waiting_.paths) || !waiting_.api_calls.empty() || !waiting_.gpu_operations.empty()
-               ? attribute(waiting_)
-               : attribution{};
-  }
+  [[nodiscard]] attribution attribution_of_waiting() const { return needs_attribution(waiting_) ? attribute(waiting_) : attribution{}; }
 
   /// Moves the records that arrive when their window has been added, or the scopes whose end was not waited for. Without steps it does not
   /// matter in which window they count. With steps, scopes count in the next measured step.
@@ -149,6 +145,7 @@ class window_stream {
     }
     for (gpu_scope_record& each : waiting_.gpu_scopes) each.begin = std::max(each.begin, from_);
     for (work_record& each : waiting_.work) each.begin = std::max(each.begin, from_);
+    for (counter_record& each : waiting_.counters) each.time = std::max(each.time, from_);
     for (std::size_t i = known_scopes_; i < waiting_.scopes.size(); ++i) move(waiting_.scopes[i].time);
     for (std::size_t i = known_calls_; i < waiting_.api_calls.size(); ++i) move(waiting_.api_calls[i].time);
   }
