@@ -12,14 +12,16 @@ namespace profkit::detail {
 /// Says when the session's thread drains next: soon where much is recorded, and so late that draining takes a bounded share of one core.
 ///
 /// Waiting saves no work: what is recorded has to be read. It spreads the work of a burst. So the bound holds only while the logs hold
-/// little. If a round had `backlog_slots` to read, the next one follows soon, before logs are full and drop events.
+/// little. The next round begins before they hold `backlog_slots`, if threads go on as they did since the round before this one; at once
+/// after a round that had as much to read.
 class drain_pace {
  public:
   /// What a round of draining did.
   struct round {
-    std::chrono::nanoseconds taken{};  ///< by the clock
-    std::chrono::nanoseconds busy{};   ///< of processor time
-    std::uint64_t slots = 0;           ///< read from all logs
+    std::chrono::nanoseconds taken{};                                  ///< by the clock
+    std::chrono::nanoseconds busy{};                                   ///< of processor time
+    std::uint64_t slots = 0;                                           ///< read from all logs
+    std::chrono::nanoseconds period{std::chrono::nanoseconds::max()};  ///< from the beginning of the round before to that of this one
   };
 
   /// How long to wait where little is recorded.
@@ -47,10 +49,17 @@ class drain_pace {
     std::chrono::milliseconds const max_wait{has_journal_ ? 40 : 100};
     auto const for_share =
         std::chrono::nanoseconds{static_cast<std::int64_t>(static_cast<double>(done.busy.count()) / max_share_)} - done.taken;
-    return std::clamp<std::chrono::nanoseconds>(std::max(wait, for_share), std::chrono::nanoseconds{0}, max_wait);
+    std::chrono::nanoseconds const longest = std::min<std::chrono::nanoseconds>(max_wait, until_backlog(done) - done.taken);
+    return std::clamp(std::max(wait, for_share), std::chrono::nanoseconds{0}, std::max(longest, soon_after(done.taken)));
   }
 
  private:
+  /// From the beginning of a round until the logs hold `backlog_slots`.
+  [[nodiscard]] static std::chrono::nanoseconds until_backlog(round const& done) noexcept {
+    double const ns = static_cast<double>(done.period.count()) * (static_cast<double>(backlog_slots) / static_cast<double>(done.slots + 1));
+    return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(ns, 1e9))};
+  }
+
   double max_share_;
   bool has_journal_;
 };

@@ -69,6 +69,7 @@ class profile_append {
   void operator()(Member& from) {
     auto& into = *static_cast<Member*>(to_[member_++]);
     if constexpr (is_growing<Member>) {
+      if (into.empty()) into.swap(from);
       into.insert(into.end(), from.begin(), from.end());
       from.clear();
     }

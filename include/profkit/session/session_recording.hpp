@@ -243,6 +243,7 @@ class session_recording {
   template <class Interrupted>
   std::chrono::nanoseconds round(Interrupted&& is_interrupted) noexcept {
     auto const begin = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds const period = begin - std::exchange(last_round_, begin);
     std::chrono::nanoseconds const busy_before{clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     std::uint64_t slots = 0;
     std::lock_guard<std::mutex> const windows{windows_mutex_};
@@ -268,7 +269,7 @@ class session_recording {
     if (journal_ != nullptr) journal_->write();
     auto const taken = std::chrono::steady_clock::now() - begin;
     std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
-    return rounds_.are_wanted() ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots});
+    return rounds_.are_wanted() ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots, period});
   }
 
  private:
@@ -376,6 +377,7 @@ class session_recording {
   profile gpu_step_times_;  ///< these alone, for the thread of the steps
   std::optional<log_drain> logs_;
   drain_pace pace_;
+  std::chrono::steady_clock::time_point last_round_ = std::chrono::steady_clock::now();
   collector_list collectors_;
   session_journal* journal_ = nullptr;
   own_collectors own_;
