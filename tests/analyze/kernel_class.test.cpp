@@ -160,6 +160,20 @@ TEST_CASE("what no rule knows is other", "[kernel_class]") {
   check_class("other", {"my_kernel(float*)", "", "void (anonymous namespace)::step<1>(int)"});
 }
 
+TEST_CASE("a kernel communicates if its class is communication", "[kernel_class]") {
+  profkit::kernel_class_rules rules = profkit::default_kernel_classes();
+  rules.insert(rules.begin(), {"mine", {"nccl_mine"}});
+  rules.insert(rules.begin() + 4, {"communication", {"halo"}});
+  profkit::detail::kernel_classifier const classifier{rules};
+  CHECK(classifier.is_communication("ncclDevKernel_AllReduce"));
+  CHECK(classifier.is_communication("Halo_exchange"));
+  for (char const* const other : {"nccl_mine", "adam_halo", "ampere_sgemm_128x64_tn", ""}) {
+    CHECK_FALSE(classifier.is_communication(other));
+    CHECK(classifier(other) != "communication");
+  }
+  CHECK_FALSE(profkit::detail::kernel_classifier{{}}.is_communication("ncclDevKernel_AllReduce"));
+}
+
 TEST_CASE("a rule in front of the others decides, upper or lower case", "[kernel_class]") {
   profkit::kernel_class_rules rules = profkit::default_kernel_classes();
   rules.insert(rules.begin(), {"mine", {"Cutlass::KERNEL2", "my_kernel"}});

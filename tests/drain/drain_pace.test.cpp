@@ -29,6 +29,20 @@ TEST_CASE("where the logs fill up, draining goes on at once", "[pace]") {
   CHECK(drain_pace{0.01}.wait_after({milliseconds{40}, milliseconds{40}, drain_pace::backlog_slots - 1}) == milliseconds{100});
 }
 
+TEST_CASE("the next round begins before the logs are long, if threads go on as they did", "[pace]") {
+  drain_pace const quarter{0.25};
+  // Half of the backlog in 20 ms: the whole of it 40 ms after this round began, 30 ms after it ended.
+  nanoseconds const wait =
+      drain_pace{0.1}.wait_after({milliseconds{10}, milliseconds{10}, drain_pace::backlog_slots / 2, milliseconds{20}});
+  CHECK(wait > milliseconds{29});
+  CHECK(wait < milliseconds{31});
+  // Its share of a core is shorter.
+  CHECK(quarter.wait_after({milliseconds{5}, milliseconds{5}, drain_pace::backlog_slots / 2, milliseconds{20}}) == milliseconds{15});
+  // The clock's line has to be long enough.
+  CHECK(quarter.wait_after({milliseconds{4}, milliseconds{4}, drain_pace::backlog_slots - 1, milliseconds{2}}) ==
+        drain_pace::soon_after(milliseconds{4}));
+}
+
 TEST_CASE("with a journal, what was recorded is written within its 100 ms", "[pace]") {
   drain_pace const journalled{0.01, true};
   CHECK(journalled.wait_after({milliseconds{40}, milliseconds{40}, 1000}) == milliseconds{40});
