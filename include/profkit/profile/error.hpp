@@ -5,7 +5,7 @@
 #include <string>
 
 #if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS)
-#error "profkit: sessions, collectors and reports need exceptions. With -fno-exceptions include <profkit/scope.hpp>, and make the session in a unit with exceptions"
+#error "profkit: sessions, collectors and reports need exceptions. With -fno-exceptions include <profkit/scope.hpp> only"
 #endif
 
 namespace profkit {
