@@ -229,7 +229,7 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   profkit::session session{plain_options(0, rounds)};
   std::uint64_t const logs_before = count_logs();
   std::uint64_t const bytes_before = resident_bytes();
-  std::uint64_t max_logs = 0;
+  std::uint64_t most_logs = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     profkit::step const step{session};
     std::vector<std::thread> living;
@@ -240,7 +240,7 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
       });
     }
     for (std::thread& each : living) each.join();
-    max_logs = std::max(max_logs, count_logs());
+    most_logs = std::max(most_logs, count_logs());
     if (round % between_drains == 0) wait_for_drain();
   }
   std::uint64_t const bytes = resident_bytes() - bytes_before;
@@ -249,9 +249,9 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   CHECK(count_scopes(profile, "outer") == rounds * at_once);
   CHECK(count_scopes(profile, "outer/inner") == 3 * rounds * at_once);
   CHECK(profile.threads.size() == rounds * at_once + 1);
-  CHECK(max_logs <= logs_before + between_drains * at_once + 4);  // 4: those that wait for new threads
+  CHECK(most_logs <= logs_before + between_drains * at_once + 4);  // 4: those that wait for new threads
   // A log takes a few pages, a scope 24 bytes and a thread about 64 of the profile, twice as much while its list grows.
-  if (!is_sanitized) CHECK(bytes < max_logs * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
+  if (!is_sanitized) CHECK(bytes < most_logs * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
 }
 
 TEST_CASE("a fork with exec in a session of several threads runs the program and leaves the session alone", "[fork]") {

@@ -108,10 +108,10 @@ class analysis {
   }
 
  private:
-  friend summary analyze(profile const& of, analyze_options const& with);
+  friend summary analyze(profile const& profile, analyze_options const& with);
 
   template <class Archive>
-  friend void fields(Archive& archive, analysis& of);  // in analysis_state.hpp
+  friend void fields(Archive& archive, analysis& state);  // in analysis_state.hpp
 
   /// What was found out about a window in which kernels were collected.
   struct added_window {
