@@ -50,12 +50,14 @@ constexpr int skipped = 4;
 #define RUNS_SLOWLY
 #endif
 #endif
-#ifdef RUNS_SLOWLY  // several times as long: what is in the journal has to be right, when it comes there is not asked
+#ifdef RUNS_SLOWLY  // several times as long: what is in the journal has to be right, when and how much comes there is not asked
 constexpr int usual_kills = 40;
 constexpr milliseconds bound{10'000};
+constexpr bool fills_files = false;
 #else
 constexpr int usual_kills = 200;
 constexpr milliseconds bound{100};
+constexpr bool fills_files = true;
 #endif
 
 std::int64_t now_ns() {
@@ -370,7 +372,7 @@ int main(int argc, char** argv) {
       "%d kills, %d of them while the machine let threads wake in time; %d journals ended in the middle of a frame, and %d had gone on "
       "in a new file\n",
       kills, judged, cut_off, in_files);
-  if (!has_failed && in_files == 0) {
+  if (fills_files && !has_failed && in_files == 0) {
     std::printf("no journal had gone on in a new file\n");
     has_failed = true;
   }
