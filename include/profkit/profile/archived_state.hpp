@@ -19,6 +19,7 @@
 #include "error.hpp"
 #include "record_fields.hpp"
 #include "time.hpp"
+#include "wide_integer.hpp"
 
 // The state of figures in a file. It is not for other versions of profkit: a number tells whether a file has the members of this one.
 
@@ -32,7 +33,7 @@ class layout_archive {
   template <class T>
   void operator()(T const& value) {
     if constexpr (is_number<T> || std::is_enum_v<T>) {
-      text_ += (std::is_floating_point_v<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u') + std::to_string(sizeof(T));
+      text_ += (std::is_floating_point_v<T> ? 'f' : is_signed_number<T> ? 'i' : 'u') + std::to_string(sizeof(T));
     } else {
       text_ += '{';
       fields(*this, const_cast<T&>(value));  // `fields` names the members for all archives

@@ -12,4 +12,9 @@ __extension__ using wide_integer = __int128;
 template <class T>
 inline constexpr bool is_number = std::is_arithmetic_v<T> || std::is_same_v<T, wide_integer>;
 
+/// Whether T is signed. The same with and without GNU extensions, so that files do not depend on them.
+template <class T>
+inline constexpr bool is_signed_number = std::is_signed_v<T> || std::is_same_v<T, wide_integer>;
+static_assert(is_signed_number<wide_integer>);
+
 }  // namespace profkit::detail
