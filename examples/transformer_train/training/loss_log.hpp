@@ -16,7 +16,7 @@ namespace trainer {
 class loss_log {
  public:
   /// Memory is allocated in blocks, so that a run without an end has a log too.
-  /// @param steps of which the loss is kept.
+  /// @param steps number of steps whose loss is kept.
   loss_log(std::uint64_t steps, bool pinned) : steps_{steps}, block_size_{std::min<std::uint64_t>(steps, 65'536)}, pinned_{pinned} {
     add_block();
   }

@@ -37,14 +37,14 @@ class operations_by_name {
  public:
   operations_by_name() = default;
 
-  /// @param operations of which those that count are taken.
+  /// @param operations the operations; adds those that count.
   operations_by_name(profile const& of, std::vector<timed_operation> const& operations) {
     std::vector<std::uint32_t> same(of.gpu_names.size());
     std::iota(same.begin(), same.end(), 0U);
     add(of, operations, same);
   }
 
-  /// @param operations of which those that count are taken.
+  /// @param operations the operations; adds those that count.
   /// @param name_of by name of the profile: the name here.
   void add(profile const& of, std::vector<timed_operation> const& operations, std::vector<std::uint32_t> const& name_of) {
     make_rows(rows_, name_of);
