@@ -3,12 +3,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "copy_direction.hpp"
+#include "error.hpp"
 #include "profile.hpp"
+#include "record_fields.hpp"
 #include "validate.hpp"
 
 namespace profkit::detail {
+
+/// @throws profkit::error if files of this format cannot be read.
+inline void check_format(std::uint32_t format) {
+  if (format >= oldest_profile_format && format <= profile_format) return;
+  throw error{"it has format " + std::to_string(format) + ", this version reads formats " + std::to_string(oldest_profile_format) + " to " +
+              std::to_string(profile_format)};
+}
 
 /// Fills members that earlier formats express by names only: the path of the steps, the kinds of collectors, the directions of copies.
 inline void complete(profile& read, std::uint32_t format) {

@@ -43,15 +43,14 @@ class journal_encoder {
     member_addresses const rest_lists{const_cast<profile&>(rest)};  // they are read only
     bool is_done = false;
     while (!is_done) {
-      std::size_t const begin = to.size();
-      to.append(frame_header_bytes, '\0');
-      string_output output{to};
-      archive_writer archive{output};
-      delta what{*this, archive, rest_lists.list};
-      fields(what, const_cast<profile&>(so_far));  // `fields` lists the members for reading and writing
-      archive.flush();
-      is_done = !what.has_more;
-      if (what.has_news || (last && is_done)) {
+      bool has_news = false;
+      std::size_t const begin = put_content(to, [&](archive_writer& archive) {
+        delta what{*this, archive, rest_lists.list};
+        fields(what, const_cast<profile&>(so_far));  // `fields` lists the members for reading and writing
+        is_done = !what.has_more;
+        has_news = what.has_news;
+      });
+      if (has_news || (last && is_done)) {
         put_header(last && is_done ? frame_kind::last : frame_kind::part, begin, to);
       } else {
         to.resize(begin);
@@ -65,12 +64,7 @@ class journal_encoder {
   /// The frame that the next file begins with. The first frame after it has all values again.
   void append(journal_head const& head, std::string& to) {
     latest_.clear();
-    std::size_t const begin = to.size();
-    to.append(frame_header_bytes, '\0');
-    string_output output{to};
-    archive_writer archive{output};
-    archive(head);
-    archive.flush();
+    std::size_t const begin = put_content(to, [&](archive_writer& archive) { archive(head); });
     put_header(frame_kind::head, begin, to);
   }
 
@@ -138,6 +132,19 @@ class journal_encoder {
       latest = std::move(now);
     }
   };
+
+  /// Appends a frame whose header is empty yet.
+  /// @return where it begins.
+  template <class Write>
+  static std::size_t put_content(std::string& to, Write const& write) {
+    std::size_t const begin = to.size();
+    to.append(frame_header_bytes, '\0');
+    string_output output{to};
+    archive_writer archive{output};
+    write(archive);
+    archive.flush();
+    return begin;
+  }
 
   static void put_header(frame_kind kind, std::size_t begin, std::string& to) {
     frame_header header{kind, 0, to.size() - begin - frame_header_bytes};

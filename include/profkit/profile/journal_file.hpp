@@ -39,10 +39,7 @@ class journal_file {
     if (!is_long_enough) return false;
     if (std::string_view{magic, sizeof magic} != journal_magic) throw error{"it is not a profkit journal"};
     format_ = number_at<std::uint32_t>(file, journal_magic.size());
-    if (format_ < oldest_profile_format || format_ > profile_format) {
-      throw error{"it has format " + std::to_string(format_) + ", this version reads formats " + std::to_string(oldest_profile_format) +
-                  " to " + std::to_string(profile_format)};
-    }
+    check_format(format_);
     position_ = std::max(position_, beginning);
     return true;
   }
@@ -142,18 +139,27 @@ class journal_file {
     }
   };
 
-  bool read_records(std::ifstream& file, std::uint64_t size, profile& into) {
-    profile part;
-    std::vector<void*> members;
+  /// @return false if the bytes of a frame end too early, go on too long, or cannot be.
+  template <class Read>
+  bool read_content(std::ifstream& file, std::uint64_t size, Read const& read) const {
     try {
       archive_reader archive{file, size};
       archive.set_format(format_);
-      reading frame{archive, members};
-      fields(frame, part);
-      if (!archive.at_end()) return false;
+      read(archive);
+      return archive.at_end();
     } catch (error const&) {
       return false;
     }
+  }
+
+  bool read_records(std::ifstream& file, std::uint64_t size, profile& into) {
+    profile part;
+    std::vector<void*> members;
+    bool const is_whole = read_content(file, size, [&](archive_reader& archive) {
+      reading frame{archive, members};
+      fields(frame, part);
+    });
+    if (!is_whole) return false;
     static_assert(std::is_trivially_copyable_v<step_record> && std::is_trivially_copyable_v<scope_record> &&
                   std::is_trivially_copyable_v<gpu_operation_record> && std::is_trivially_copyable_v<api_call_record> &&
                   std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record>);
@@ -165,14 +171,7 @@ class journal_file {
 
   bool read_head(std::ifstream& file, std::uint64_t size, profile& into) {
     journal_head head;
-    try {
-      archive_reader archive{file, size};
-      archive.set_format(format_);
-      archive(head);
-      if (!archive.at_end()) return false;
-    } catch (error const&) {
-      return false;
-    }
+    if (!read_content(file, size, [&](archive_reader& archive) { archive(head); })) return false;
     check_.records(head.waiting, head.waiting);
     into = std::move(head.waiting);
     number_ = head.number;

@@ -74,10 +74,7 @@ inline void save(profile const& profile, std::filesystem::path const& path) {
     detail::archive_reader archive{file, static_cast<std::uint64_t>(size) - sizeof magic};
     std::uint32_t format = 0;
     archive(format);
-    if (format < detail::oldest_profile_format || format > detail::profile_format) {
-      throw error{"it has format " + std::to_string(format) + ", this version reads formats " +
-                  std::to_string(detail::oldest_profile_format) + " to " + std::to_string(detail::profile_format)};
-    }
+    detail::check_format(format);
     archive.set_format(format);
     profile result;
     archive(result);

@@ -191,7 +191,6 @@ class session_recording {
     describe();
     std::optional<window_stream> figures;
     if (has_figures_of_more()) {
-      if (journal_ != nullptr) append_to_journal();
       take_windows();
       figures = windows_;
     }
@@ -283,8 +282,9 @@ class session_recording {
     return windows_.windows() > 0 || content_.so_far().quality.untraced_records > 0;
   }
 
-  /// What has been recorded is in the journal.
+  /// The journal gets first what the profile does not keep.
   void take_windows() {
+    if (journal_ != nullptr) append_to_journal();
     windows_.take(content_);
     if (journal_ != nullptr) journal_->forget_rest();
   }
@@ -302,7 +302,6 @@ class session_recording {
       until->unread_gpu_scope = std::min(until->unread_gpu_scope.value_or(oldest), oldest);
     }
     are_operations_wanted_ = true;
-    if (journal_ != nullptr) append_to_journal();
     take_windows();
     std::uint64_t const records = content_.records();
     content.unlock();
