@@ -14,12 +14,9 @@
 #include <vector>
 
 #include "../support/cut_windows.hpp"
-#include "../support/made_full_profile.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/random_cut.hpp"
-#include "../support/random_loop_profile.hpp"
-#include "../support/random_memory_profile.hpp"
-#include "../support/random_step_profile.hpp"
+#include "../support/random_profiles.hpp"
 #include "../support/summary_bytes.hpp"
 
 namespace {
@@ -52,20 +49,7 @@ void check_cuts(profkit::profile const& whole, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("any cut into windows and any order of merging give the summary of the whole profile", "[analysis]") {
-  check_cuts(made_profile(), 1);
-  check_cuts(profile_with_everything(), 2);
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
-    INFO("seed " << seed);
-    check_cuts(make_random_step_profile(seed), seed);
-    check_cuts(make_random_loop_profile(seed), seed);
-    check_cuts(make_random_memory_profile(seed), seed);
-    profkit::profile without_steps = make_random_step_profile(seed);
-    without_steps.steps.clear();
-    check_cuts(without_steps, seed);
-    without_steps = make_random_memory_profile(seed);
-    without_steps.steps.clear();
-    check_cuts(without_steps, seed);
-  }
+  for_each_made_profile(30, check_cuts);
   for (char const* const name : {"small-128-train-fp32", "small-512-fwd-fp32", "tiny-128-train-bf16"}) {
     INFO(name);
     profkit::profile const recorded = profkit::load(std::string{TEST_DATA "/"} + name + ".profile");

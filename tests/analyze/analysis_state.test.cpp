@@ -23,9 +23,7 @@
 #include "../support/made_full_profile.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/random_cut.hpp"
-#include "../support/random_loop_profile.hpp"
-#include "../support/random_memory_profile.hpp"
-#include "../support/random_step_profile.hpp"
+#include "../support/random_profiles.hpp"
 #include "../support/state_bytes.hpp"
 #include "../support/summary_bytes.hpp"
 
@@ -102,20 +100,7 @@ bool use(std::string const& state, profkit::analysis const& other, profkit::wind
 }  // namespace
 
 TEST_CASE("an analysis that is written and read goes on as if it had not been", "[analysis_state]") {
-  check_state(made_profile(), 1);
-  check_state(profile_with_everything(), 2);
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    INFO("seed " << seed);
-    check_state(make_random_step_profile(seed), seed);
-    check_state(make_random_loop_profile(seed), seed);
-    check_state(make_random_memory_profile(seed), seed);
-    profkit::profile without_steps = make_random_step_profile(seed);
-    without_steps.steps.clear();
-    check_state(without_steps, seed);
-    without_steps = make_random_memory_profile(seed);
-    without_steps.steps.clear();
-    check_state(without_steps, seed);
-  }
+  for_each_made_profile(20, check_state);
 }
 
 TEST_CASE("the analyses of recorded profiles can be written and read", "[analysis_state]") {
