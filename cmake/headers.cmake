@@ -192,6 +192,7 @@ set(PROFKIT_HEADERS
     profkit/report/deflate.hpp
     profkit/report/file_attempts.hpp
     profkit/report/gpu_tables.hpp
+    profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
     profkit/report/json_text.hpp
     profkit/report/make_report.hpp

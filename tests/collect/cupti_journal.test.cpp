@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdint>
@@ -29,11 +30,17 @@ struct temporary_file {
   ~temporary_file() { std::filesystem::remove(path); }
 };
 
-/// What the journal holds once so many operations are in it, or after 10 seconds.
+/// The journal once it has so many operations, each with the scope that launched it, or after 10 seconds. The session may write an
+/// operation one round before the scope, which ends later.
 profkit::profile wait_for_operations(std::filesystem::path const& journal, std::size_t count) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  auto const is_complete = [&](profkit::profile const& found) {
+    if (found.gpu_operations.size() < count) return false;
+    std::vector<std::uint32_t> const paths = profkit::attribute(found).path_of;
+    return std::count(paths.begin(), paths.end(), profkit::attribution::none) == 0;
+  };
   profkit::profile found = profkit::load(journal);
-  while (found.gpu_operations.size() < count && std::chrono::steady_clock::now() < deadline) {
+  while (!is_complete(found) && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
     found = profkit::load(journal);
   }

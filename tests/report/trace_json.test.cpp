@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/trace_json.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +17,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +117,62 @@ TEST_CASE("durations by name in a trace add up to the report's", "[trace]") {
   std::map<std::string, std::int64_t> shown = times_by_name(slices, "copy");
   shown.merge(times_by_name(slices, "memset"));
   CHECK(shown == copies);
+}
+
+TEST_CASE("idle slices of a trace add up to the idle time of the report, by cause and by scope", "[trace]") {
+  for (profkit::profile const& profile : {made_gpu_profile(), profkit::load(TEST_DATA "/tiny-128-train-bf16.profile")}) {
+    profkit::summary const summary = profkit::analyze(profile);
+    REQUIRE(summary.budget.has_value());
+    REQUIRE_FALSE(summary.budget->is_of_gpu);  // the slices are compared in the steps on the host
+    std::map<std::string, double> by_cause;
+    std::map<std::string, double> by_scope;
+    std::vector<json> const slices = events_of(profile, "X");
+    for (json const& slice : slices) {
+      if (slice.at("cat") != "idle") continue;
+      std::int64_t const begin = ns_of(slice.at("ts"));
+      std::int64_t const end = begin + ns_of(slice.at("dur"));
+      CHECK(begin < end);
+      for (profkit::step_record const& step : profile.steps) {
+        if (!step.is_measured()) continue;
+        std::int64_t const from = std::max(begin, std::int64_t{(step.time.begin - profile.time.begin).count()});
+        std::int64_t const to = std::min(end, std::int64_t{(step.time.end - profile.time.begin).count()});
+        if (to <= from) continue;
+        by_cause[slice.at("name")] += static_cast<double>(to - from) / 1e6;
+        if (slice.contains("args")) by_scope[slice.at("args").at("scope")] += static_cast<double>(to - from) / 1e6;
+      }
+    }
+    for (std::size_t cause = 0; cause < profkit::idle_causes; ++cause) {
+      double sum = 0.0;
+      for (profkit::budget_row const& row : summary.budget->rows) sum += row.idle[cause].count();
+      INFO(profkit::detail::idle_cause_names[cause]);
+      CHECK_THAT(by_cause[profkit::detail::idle_cause_names[cause]], Catch::Matchers::WithinAbs(sum, 1e-6));
+    }
+    for (profkit::scope_summary const& row : summary.scopes) {
+      if (!row.gpu_idle) continue;
+      INFO(row.path);
+      CHECK_THAT(by_scope[row.path], Catch::Matchers::WithinAbs(row.gpu_idle->self.count(), 1e-6));
+    }
+  }
+}
+
+TEST_CASE("tracks of a trace tell the thread, the device and the stream", "[trace]") {
+  profkit::profile profile = made_gpu_profile();
+  profile.environment.gpu = "NVIDIA H200";
+  auto const names = [&] {
+    std::set<std::string> result;
+    for (json const& each : events_of(profile, "M")) {
+      if (each.at("args").contains("name")) result.insert(each.at("args").at("name"));
+    }
+    return result;
+  };
+  std::set<std::string> const of_one_device = names();
+  CHECK(of_one_device.count("GPU 0 NVIDIA H200") == 1);
+  CHECK(of_one_device.count("stream 7") == 1);
+  CHECK(of_one_device.count("GPU idle: no operation runs on any GPU") == 1);
+  for (profkit::thread_record const& thread : profile.threads) CHECK(of_one_device.count(thread.name) == 1);
+  profile.gpu_operations.back().device = 1;  // of several devices, the name of one is known, but not which
+  CHECK(names().count("GPU 0") == 1);
+  CHECK(names().count("GPU 1") == 1);
 }
 
 TEST_CASE("a trace shows the last measured steps only, and everything where no step was made", "[trace]") {

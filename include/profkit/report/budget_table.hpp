@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../analyze/summary.hpp"
+#include "idle_cause_names.hpp"
 #include "number_format.hpp"
 #include "shown_text.hpp"
 #include "table.hpp"
@@ -19,7 +20,6 @@ namespace profkit {
 
 namespace detail {
 
-inline constexpr std::array<char const*, idle_causes> idle_cause_names{"launch-bound", "host-bound", "synchronisation", "copies", "queued"};
 inline constexpr std::array<char const*, idle_causes> idle_cause_keys{"launch_bound_ms", "host_bound_ms", "synchronisation_ms", "copies_ms",
                                                                       "queued_ms"};
 inline constexpr std::size_t starving_shown = 10;

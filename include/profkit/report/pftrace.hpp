@@ -19,9 +19,11 @@
 #include <protozero/varint.hpp>
 
 #include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/gpu_idle.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
+#include "idle_cause_names.hpp"
 #include "pftrace_fields.hpp"
 #include "pftrace_output.hpp"
 #include "pftrace_sequence.hpp"
@@ -59,12 +61,12 @@ class pftrace_format {
     begin_track(uuid, begin);
   }
 
-  void steps(std::uint64_t, timestamp begin) { begin_named_track(host_track, "measured steps", 0, begin); }
+  void process_track(char const* name, std::uint64_t, timestamp begin) { begin_named_track(host_track, name, 0, begin); }
 
-  void device(std::int32_t number) {
+  void device(std::int32_t, std::string const& name) {
     device_track_ = next_track();
     describe(device_track_, [&](protozero::pbf_writer& track) {
-      track.add_string(pftrace::track_name, "GPU " + std::to_string(number));
+      track.add_string(pftrace::track_name, as_utf8(name));
       track.add_int32(pftrace::track_child_ordering, pftrace::explicit_ordering);
     });
   }
@@ -89,6 +91,12 @@ class pftrace_format {
     event_ = begin_event("step", "step " + std::to_string(step.index));
     annotate(items, step.items);
     sequence_->begin_slice(step.time, event_);
+  }
+
+  void idle(charged_idle const& part) {
+    event_ = begin_event("idle", idle_cause_names[static_cast<std::size_t>(part.cause)]);
+    if (part.path != attribution::none) annotate_scope(part.path);
+    sequence_->begin_slice(part.time, event_);
   }
 
   void operation(std::uint32_t position, launch_arrow const* from) {

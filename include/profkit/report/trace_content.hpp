@@ -12,6 +12,10 @@
 #include <vector>
 
 #include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/counted_operations.hpp"
+#include "../analyze/gpu/gpu_idle.hpp"
+#include "../analyze/gpu/idle_stretches.hpp"
+#include "../analyze/gpu/thread_calls.hpp"
 #include "../analyze/memory/memory_changes.hpp"
 #include "../analyze/time/measured_time.hpp"
 #include "../analyze/time/path_tree.hpp"
@@ -80,6 +84,7 @@ class trace_content {
   void write_to(Format& format) const {
     write_threads(format);
     write_steps(format);
+    write_idle(format);
     for (counter_track const& each : counters()) format.counter(each);
     write_streams(format);
   }
@@ -134,13 +139,50 @@ class trace_content {
     }
   }
 
+  /// Tracks that are no threads have numbers that no thread has.
+  [[nodiscard]] std::uint64_t max_thread_number() const {
+    std::uint64_t result = 0;
+    for (thread_record const& thread : profile_.threads) result = std::max(result, thread.system_id);
+    return result;
+  }
+
   template <class Format>
   void write_steps(Format& format) const {
     if (tracks_.steps.empty()) return;
-    std::uint64_t number = 0;  // used by no thread
-    for (thread_record const& thread : profile_.threads) number = std::max(number, thread.system_id);
-    format.steps(number + 1, tracks_.steps.front().time.begin);
+    format.process_track("measured steps", max_thread_number() + 1, tracks_.steps.front().time.begin);
     for (step_record const& step : tracks_.steps) format.step(step);
+  }
+
+  template <class Format>
+  void write_idle(Format& format) const {
+    std::vector<charged_idle> const idle = idle_parts();
+    if (idle.empty()) return;
+    format.process_track("GPU idle: no operation runs on any GPU", max_thread_number() + 2, idle.front().time.begin);
+    for (charged_idle const& each : idle) format.idle(each);
+  }
+
+  /// The time in which no operation ran on any device, from the beginning of the first step that is shown to the end of the last one and of
+  /// its operations. Without steps, from the first operation to the last.
+  [[nodiscard]] std::vector<charged_idle> idle_parts() const {
+    std::vector<charged_idle> result;
+    interval shown{timestamp::max(), timestamp::min()};
+    auto const add = [&](interval const& time) { shown = {std::min(shown.begin, time.begin), std::max(shown.end, time.end)}; };
+    for (auto const& [stream, tracks] : tracks_.streams) {
+      for (std::vector<std::uint32_t> const& track : tracks) {
+        for (std::uint32_t const operation : track) add(profile_.gpu_operations[operation].time);
+      }
+    }
+    if (shown.end <= shown.begin) return result;
+    for (step_record const& step : tracks_.steps) add(step.time);
+    measured_time const wall = measured_time::of_stretches({shown});
+    counted_operations const operations{profile_, launched_, wall};
+    std::vector<thread_calls> const calls = calls_by_lane(profile_, launched_);
+    profile steps;
+    steps.steps = tracks_.steps;
+    (void)idle_charging{profile_, launched_, calls, thread_of_steps(profile_, measured_time{steps}),
+                        &result}(find_idle_stretches(profile_, launched_, wall, operations));
+    std::sort(result.begin(), result.end(), [](charged_idle const& a, charged_idle const& b) { return a.time.begin < b.time.begin; });
+    return result;
   }
 
   template <class Format>
@@ -150,7 +192,7 @@ class trace_content {
     for (auto const& [stream, tracks] : tracks_.streams) {
       if (stream.first != device || rank == 0) {
         device = stream.first;
-        format.device(device);
+        format.device(device, device_name(device));
         rank = 0;
       }
       for (std::vector<std::uint32_t> const& track : tracks) {
@@ -168,6 +210,14 @@ class trace_content {
         }
       }
     }
+  }
+
+  /// "GPU 0 NVIDIA H200". The environment has the name of one device, which is known to be that of the shown device only if there is one.
+  [[nodiscard]] std::string device_name(std::int32_t device) const {
+    std::string result = "GPU " + std::to_string(device);
+    bool const is_only_one = tracks_.streams.begin()->first.first == tracks_.streams.rbegin()->first.first;
+    if (is_only_one && !profile_.environment.gpu.empty()) result += " " + profile_.environment.gpu;
+    return result;
   }
 
   [[nodiscard]] std::vector<counter_track> counters() const {

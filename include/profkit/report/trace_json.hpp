@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "../analyze/gpu/attribution.hpp"
+#include "../analyze/gpu/gpu_idle.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
 #include "../version.hpp"
+#include "idle_cause_names.hpp"
 #include "json_text.hpp"
 #include "trace_content.hpp"
 #include "trace_output.hpp"
@@ -93,11 +95,11 @@ class json_trace_format {
   void finish() { text_ += "\n]}\n"; }
 
   void thread(std::uint64_t number, std::string_view name, std::size_t rank, timestamp) { track(content_.host(), number, name, rank); }
-  void steps(std::uint64_t number, timestamp) { track(content_.host(), number, "measured steps", 0); }
+  void process_track(char const* name, std::uint64_t number, timestamp) { track(content_.host(), number, name, 0); }
 
-  void device(std::int32_t number) {
+  void device(std::int32_t number, std::string const& name) {
     device_ = content_.host() + 1 + static_cast<std::uint64_t>(number);
-    process(device_, fmt::format("GPU {}", number), static_cast<std::size_t>(number) + 1);
+    process(device_, name, static_cast<std::size_t>(number) + 1);
   }
 
   void stream(std::string const& name, std::size_t rank, timestamp) {
@@ -122,6 +124,18 @@ class json_trace_format {
   void step(step_record const& step) {
     (begin_slice(step.time) << R"(,"cat":"step","name":"step )" << step.index << R"(","args":{"items":)" << step.items << "}}")
         .append_to(text_);
+    to_.pass_on();
+  }
+
+  void idle(charged_idle const& part) {
+    begin_slice(part.time).append_to(text_);
+    fmt::format_to(std::back_inserter(text_), R"(,"cat":"idle","name":"{}")", idle_cause_names[static_cast<std::size_t>(part.cause)]);
+    if (part.path != attribution::none) {
+      text_ += R"(,"args":{)";
+      text_.append(scope_arguments_[part.path], 1);  // without the comma
+      text_ += "}";
+    }
+    text_ += "}";
     to_.pass_on();
   }
 
@@ -230,8 +244,9 @@ inline void put_trace_json(profile const& profile, attribution const& launched, 
 
 /// @brief The last measured steps, or without steps everything, in Chrome's trace event format for https://ui.perfetto.dev.
 ///
-/// It has a track per thread with scopes and API calls, a track per stream with operations, arrows from launches to operations, counters
-/// and memory. Times are microseconds since the beginning of the session. Source: "Trace Event Format", the Chromium project.
+/// It has a track per thread with scopes and API calls, a track per stream with operations, arrows from launches to operations, a track
+/// with the idle time of the GPUs by cause, counters and memory. Times are microseconds since the beginning of the session. Source: "Trace
+/// Event Format", the Chromium project.
 /// @param profile what was recorded.
 /// @param launched `attribute(profile)`.
 /// @param steps number of measured steps, counted from the end.

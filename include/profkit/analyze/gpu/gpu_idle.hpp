@@ -119,15 +119,23 @@ inline std::optional<std::uint32_t> thread_of_steps(profile const& of, measured_
   return std::nullopt;
 }
 
+/// A part of an idle stretch with one cause and one scope.
+struct charged_idle {
+  interval time;
+  idle_cause cause = idle_cause::host;
+  std::uint32_t path = attribution::none;  ///< position in `profile::paths`; `none`: outside any scope
+};
+
 /// Charges idle stretches. Whose doing one was, the operation that ended it tells: of the thread that launched it. The scope is the
 /// innermost one on that thread if it lies in what is open on the thread of the steps, as one does that was adopted under it; else the
 /// innermost one on the thread of the steps.
 class idle_charging {
  public:
   /// @param calls of `calls_by_lane`.
+  /// @param parts receives all parts, in no particular order; null if only their sums are needed.
   idle_charging(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
-                std::optional<std::uint32_t> steps_thread)
-      : of_{of}, launched_{launched}, calls_{calls} {
+                std::optional<std::uint32_t> steps_thread, std::vector<charged_idle>* parts = nullptr)
+      : of_{of}, launched_{launched}, calls_{calls}, parts_{parts} {
     if (steps_thread) steps_lane_ = launched.lanes.lane_of(*steps_thread);
     result_.of_path.resize(of.paths.size());
     result_.has_operations = !of.gpu_operations.empty();
@@ -213,15 +221,18 @@ class idle_charging {
   }
 
   void charge(part const& of, interval const& time, thread_state const& on_steps_thread) {
-    auto const cause = static_cast<std::size_t>(cause_of(of, on_steps_thread));
+    idle_cause const why = cause_of(of, on_steps_thread);
+    auto const cause = static_cast<std::size_t>(why);
     std::uint32_t scope = on_steps_thread.scope;
     if (scope == attribution::none) {
+      if (parts_ != nullptr) parts_->push_back({time, why, attribution::none});
       result_.unattributed += time.duration();
       result_.unattributed_by_cause[cause] += time.duration();
       return;
     }
     std::uint32_t const other = of.on_launching_thread.scope;
     if (other != attribution::none && lies_in(of_.scopes[other].path, of_.scopes[scope].path)) scope = other;
+    if (parts_ != nullptr) parts_->push_back({time, why, of_.scopes[scope].path});
     gpu_idle::times& times = entry_of(of_.scopes[scope].path);
     times.self += time.duration();
     times.self_by_cause[cause] += time.duration();
@@ -240,6 +251,7 @@ class idle_charging {
   attribution const& launched_;
   std::optional<std::uint32_t> steps_lane_;
   std::vector<thread_calls> const& calls_;  ///< by lane
+  std::vector<charged_idle>* parts_;
   std::optional<thread_timeline> steps_timeline_;
   gpu_idle result_;
 };
