@@ -65,7 +65,7 @@ class summary_json_reader {
   bool read_members(T& into, json_place const& object, naming const& names) const {
     bool is_any = false;
     auto const read_one = [&](auto const& each) { is_any |= read_member(into.*each.member, each.name, each.shown, object, names); };
-    std::apply([&](auto const&... each) { (read_one(each), ...); }, describe(profkit::detail::described_type<T>{}));
+    profkit::detail::for_each_element(describe(profkit::detail::described_type<T>{}), read_one);
     return is_any;
   }
 

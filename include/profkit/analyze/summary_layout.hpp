@@ -24,12 +24,11 @@ struct layout_of {
   static void add_to(std::string& text) {
     if constexpr (is_described<T>) {
       text += '{';
-      auto const add = [&](auto const& each) {
+      for_each_element(describe(described_type<T>{}), [&](auto const& each) {
         text += each.name;
         text += ':';
         add_member(text, each);
-      };
-      std::apply([&](auto const&... each) { (add(each), ...); }, describe(described_type<T>{}));
+      });
       text += '}';
     } else if constexpr (std::is_class_v<T>) {
       text += "r" + std::to_string(profile_format);  // texts, times, and records, which have the profile's format

@@ -20,6 +20,7 @@
 #include "amount_budget.hpp"
 #include "byte_output.hpp"
 #include "check_read.hpp"
+#include "described.hpp"
 #include "error.hpp"
 #include "flat_records.hpp"
 #include "profile.hpp"
@@ -75,7 +76,7 @@ class archive_writer {
   }
   template <class... T>
   void operator()(std::tuple<T...> const& value) {
-    std::apply([&](T const&... each) { ((*this)(each), ...); }, value);
+    for_each_element(value, [&](auto const& each) { (*this)(each); });
   }
   template <class Key, class T>
   void operator()(std::map<Key, T> const& values) {
@@ -214,7 +215,7 @@ class archive_reader {
   }
   template <class... T>
   void operator()(std::tuple<T...>& value) {
-    std::apply([&](T&... each) { ((*this)(each), ...); }, value);
+    for_each_element(value, [&](auto& each) { (*this)(each); });
   }
   template <class Key, class T>
   void operator()(std::map<Key, T>& values) {

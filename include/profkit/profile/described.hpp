@@ -56,19 +56,39 @@ constexpr void require_member_count(T const& value) {
   // clang-format on
 }
 
-template <class First, class Second>
-constexpr bool is_same_member(First const& first, Second const& second) {
-  if constexpr (std::is_same_v<First, Second>) return first.member == second.member;
-  return false;
+template <class Tuple, class Visit, std::size_t... Positions>
+constexpr void for_each_element(Tuple& elements, Visit const& visit, std::index_sequence<Positions...>) {
+  (visit(std::get<Positions>(elements)), ...);
+}
+
+/// Visits the elements of a tuple in their order. Compiles faster than `std::apply`, which computes whether the call may throw.
+template <class Tuple, class Visit>
+constexpr void for_each_element(Tuple&& elements, Visit const& visit) {
+  for_each_element(elements, visit, std::make_index_sequence<std::tuple_size_v<std::decay_t<Tuple>>>{});
+}
+
+/// Any field; the worse match of `is_same_member`, so that the compiler makes no function for each pair of fields of different types.
+struct any_field {
+  template <class Field>
+  constexpr any_field(Field const&) {}  // NOLINT(google-explicit-constructor): a conversion is its purpose
+};
+constexpr std::size_t is_same_member(any_field, any_field) { return 0; }
+template <class Field>
+constexpr std::size_t is_same_member(Field const& first, Field const& second) {
+  return first.member == second.member ? 1 : 0;
+}
+
+template <class Field, class Fields, std::size_t... Positions>
+constexpr std::size_t fields_of_member(Field const& one, Fields const& fields, std::index_sequence<Positions...>) {
+  return (is_same_member(one, std::get<Positions>(fields)) + ...);
 }
 
 /// The number of pairs of fields that describe the same member.
 template <class... Fields>
 constexpr std::size_t repeated_members(std::tuple<Fields...> const& fields) {
-  auto const with_all = [&](auto const& one) {
-    return std::apply([&](auto const&... each) { return (std::size_t{is_same_member(one, each)} + ...); }, fields);
-  };
-  return std::apply([&](auto const&... each) { return (with_all(each) + ...); }, fields) - sizeof...(Fields);
+  std::size_t pairs = 0;
+  for_each_element(fields, [&](auto const& one) { pairs += fields_of_member(one, fields, std::index_sequence_for<Fields...>{}); });
+  return pairs - sizeof...(Fields);
 }
 
 template <class T, class = void>
@@ -83,7 +103,7 @@ void fields(Archive& archive, T& value) {
   constexpr auto all = describe(described_type<T>{});
   static_assert(repeated_members(all) == 0, "a member is described twice");
   static_cast<void>(&require_member_count<std::tuple_size_v<std::remove_const_t<decltype(all)>>, T>);
-  std::apply([&](auto const&... each) { (archive(value.*each.member), ...); }, all);
+  for_each_element(all, [&](auto const& each) { archive(value.*each.member); });
 }
 
 }  // namespace profkit::detail

@@ -57,8 +57,9 @@ class summary_json_writer {
     do {
       std::string_view key = next_part(rest, ',');
       std::string_view const name = next_part(key, '=');
-      std::apply([&](auto const&... each) { ((name.empty() || name == each.name ? add(each) : void()), ...); },
-                 describe(described_type<T>{}));
+      for_each_element(describe(described_type<T>{}), [&](auto const& each) {
+        if (name.empty() || name == each.name) add(each);
+      });
     } while (!rest.empty());
   }
 
