@@ -47,21 +47,25 @@
 
 namespace profkit {
 
-/// @brief Figures of a session that are computed from windows and add up.
+/// @brief The figures of a session, computed window by window. Two analyses can be merged.
 ///
-/// The summary does not depend on where the session was cut into windows, nor on the order in which windows and analyses are merged, but
-/// for the rounding of sums of `work` and of `model_flops`, which are floating-point numbers.
-/// Not thread-safe.
+/// The summary does not depend on where the session was cut into windows, nor on the order in which windows and analyses are merged, except
+/// for the rounding of floating-point sums (`work` and `model_flops`). Memory is bounded by the number of paths, kernels and allocators,
+/// not by the length of the session. Not thread-safe. Performs no input or output.
 class analysis {
  public:
-  /// @param with must be the same for analyses that are merged.
+  /// @brief Creates an analysis without windows.
+  /// @param with rules for kernel classes; the same for all analyses that are merged.
   explicit analysis(analyze_options with = {}) : options_{std::move(with)} {}
 
-  /// Adds a window. The windows of a session must not overlap; they may come in any order.
+  /// @brief Adds a window. The windows of a session must not overlap; they may come in any order.
+  /// @param each the window; takes time proportional to its records (n log n if they are out of order).
   void add(window const& each) { add(each.records, each.frame); }
 
-  /// Adds a window without a copy of its records. The windows of a session must not overlap; they may come in any order. `launched` is what
-  /// `attribute` gives for the records; null: not known yet.
+  /// @brief Adds a window without copying its records. The windows of a session must not overlap; they may come in any order.
+  /// @param records the records of the window.
+  /// @param frame the stretch of time that the window owns.
+  /// @param launched `attribute(records)`, if the caller has computed it; null: `add` computes it if needed.
   void add(profile const& records, window_frame const& frame, attribution const* launched = nullptr) {
     std::optional<attribution> made;
     if (launched == nullptr && needs_attribution(records)) launched = &made.emplace(attribute(records));
@@ -72,7 +76,8 @@ class analysis {
     budget_in_gpu_windows_.add({basis, detail::measured_time::of_stretches(frame.gpu_wall)}, added->path_of);
   }
 
-  /// Adds what the other one has.
+  /// @brief Merges another analysis: the result is as if its windows had been added here.
+  /// @param other figures of windows that overlap none of those here; created with the same options.
   void merge(analysis const& other) {
     if (!other.has_any_) return;
     if (!takes(other.has_steps_)) {
@@ -101,7 +106,8 @@ class analysis {
     gpu_.settle([&](interval const& time) { return stretches_.covers(time); });
   }
 
-  /// @return the figures of all that was added. More can be added afterwards.
+  /// @brief Computes the summary. Windows can be added afterwards.
+  /// @return the figures of all windows so far.
   [[nodiscard]] summary finish() const {
     return analysis{*this}.complete(
         [&](bool is_of_gpu) -> detail::step_budget const& { return is_of_gpu ? budget_in_gpu_windows_ : budget_in_steps_; });
@@ -113,14 +119,14 @@ class analysis {
   template <class Archive>
   friend void fields(Archive& archive, analysis& state);  // in analysis_state.hpp
 
-  /// What was found out about a window in which kernels were collected.
+  /// Intermediate results for a window with kernels collected.
   struct added_window {
-    std::vector<std::uint32_t> path_of;  ///< by path of the window: the path here
-    detail::measured_time with_kernels;  ///< that of its own steps in which kernels were collected
+    std::vector<std::uint32_t> path_of;  ///< maps paths of the window to paths of this analysis
+    detail::measured_time with_kernels;  ///< the window's own steps with kernels collected
     detail::counted_operations counted;
   };
 
-  /// `analyze`: as if one window had all records, but with only one of the budgets.
+  /// Implements `analyze`: one window with all records, and only the budget that the summary needs.
   static summary of_whole(profile const& records, analyze_options const& with) {
     analysis result{with};
     window_frame frame;
@@ -138,15 +144,15 @@ class analysis {
       budget.add({{records, *launched, steps_thread, added->counted, with.kernel_classes}, wall}, added->path_of);
       return budget;
     });
-    // They miss what is not in the profile.
+    // The figures cover the profile only, so records that no trace has are missing from them too.
     figures.quality.discarded_records += std::exchange(figures.quality.untraced_records, 0);
     return figures;
   }
 
   static bool needs_attribution(profile const& records) { return has_kernels(records) || detail::has_adopted(records.paths); }
 
-  /// @param launched null unless `needs_attribution`.
-  /// @return n/a where kernels were not collected, or the window does not count.
+  /// @param launched null if `needs_attribution` is false.
+  /// @return nothing if kernels were not collected, or if the window does not count.
   std::optional<added_window> add_all_but_budget(profile const& records, window_frame const& frame, attribution const* launched) {
     using detail::measured_time;
     interval const& own = frame.own;
@@ -178,7 +184,7 @@ class analysis {
     now.steps = {records, own};
     now.per_step = {records, when, with_kernels, operations};
     if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps};
-    // Operations that other windows own run in the steps of this one, too.
+    // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
     now.trend = {records, own, operations != nullptr ? &operations->all() : nullptr, [&](detail::timed_operation const& each) {
                    return each.is_counted() || around.contains(detail::launch_moment(records, *launched, each.record));
@@ -201,7 +207,7 @@ class analysis {
     });
   }
 
-  /// @param budget_of gives the budget: false of the steps on the host, true of their windows on the devices.
+  /// @param budget_of called with false for the budget of the host steps, with true for that of the GPU periods.
   template <class BudgetOf>
   [[nodiscard]] summary complete(BudgetOf const& budget_of) && {
     detail::merged_paths::ordered const paths = paths_.in_order();
@@ -270,8 +276,8 @@ class analysis {
     return result;
   }
 
-  /// A summary covers the measured steps, or the whole session where there was no step. What was recorded before the first step therefore
-  /// stops counting when that step comes.
+  /// A summary covers the measured steps, or the whole session if there was no step. So figures from before the first step are dropped when
+  /// that step arrives.
   bool takes(bool has_steps) {
     if (has_any_ && has_steps_ && !has_steps) return false;
     if (has_any_ && !has_steps_ && has_steps) {
@@ -294,8 +300,8 @@ class analysis {
   detail::merged_clocks clocks_;
   detail::memory_sums memory_;
   detail::gpu_figures gpu_;
-  detail::step_budget budget_in_steps_;        ///< of the measured steps on the host; which of both counts, `finish` knows
-  detail::step_budget budget_in_gpu_windows_;  ///< of their windows on the devices
+  detail::step_budget budget_in_steps_;        ///< for host step times; `finish` chooses one of the two
+  detail::step_budget budget_in_gpu_windows_;  ///< for GPU periods
   detail::adopted_sums adopted_;
   detail::work_by_path work_;
   std::set<std::int32_t> devices_;

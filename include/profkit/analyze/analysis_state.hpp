@@ -8,8 +8,10 @@
 
 namespace profkit {
 
-/// Names the members of an analysis for an archive. Reading keeps the options of the analysis that is read into: they are not in the file.
-/// @throws profkit::error if what is read is not what an analysis can have.
+/// @brief Reads or writes the figures of an analysis. Reading keeps the options of the target, because the file does not contain them.
+/// @param archive an `archive_writer` or an `archive_reader`.
+/// @param state the analysis.
+/// @throws profkit::error if the bytes are not the state of an analysis.
 template <class Archive>
 void fields(Archive& archive, analysis& state) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
@@ -18,7 +20,7 @@ void fields(Archive& archive, analysis& state) {
        state.stretches_);
   if constexpr (Archive::is_reader) {
     archive.check(state.scopes_.has_paths(state.paths_.size()), "not all paths have times");
-    // Merging makes the tables and checks the positions.
+    // Merging into an empty analysis rebuilds the lookup tables and validates all positions.
     analysis whole{state.options_};
     whole.merge(state);
     state = std::move(whole);

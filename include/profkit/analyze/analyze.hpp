@@ -8,9 +8,12 @@
 
 namespace profkit {
 
-/// @brief The figures of a profile over its measured steps: those of an `analysis` of one window that owns all of it.
+/// @brief Computes the figures of a profile over its measured steps.
 ///
-/// Takes time in proportion to the records (n log n if they are out of order), and keeps nothing. Thread-safe.
+/// Takes time proportional to the records (n log n if they are out of order). Thread-safe: no global state, no device access.
+/// @param profile a recorded or loaded profile.
+/// @param with rules for kernel classes.
+/// @return the summary.
 [[nodiscard]] inline summary analyze(profile const& profile, analyze_options const& with = {}) { return analysis::of_whole(profile, with); }
 
 }  // namespace profkit

@@ -7,13 +7,9 @@
 #include "../profile/flat_records.hpp"
 #include "summary.hpp"
 
-// The description of a summary: the one place that names its members for what writes, reads and compares summaries.
+// The description of a summary: the only place that lists its members. Writers, readers and comparisons use it.
 //
-// A name is the key of the member in `report.json`, which ends in its unit. `report.json` has its members in this order.
-//   "host_*"      the members of this member are in the same object, behind "host_"
-//   "/quality/x"  the place from the top of the document
-//   "x?"          null where it is empty, 0 or unknown
-//   "-x"          not in `report.json`
+// A name is the key of the member in `report.json` and ends in the unit. `report.json` has the members in this order.
 
 namespace profkit::detail {
 
@@ -33,7 +29,7 @@ struct file_enum<work_bound> {
   static constexpr char const* what = "bound of work";
 };
 
-// Records that a summary has from the profile. Their binary form is that of `record_fields.hpp`.
+// Records that a summary copies from the profile. Their binary form is that of `record_fields.hpp`.
 constexpr auto describe(described_type<host_speed_record>) {
   using s = host_speed_record;
   return std::tuple{field{"probe_before_us?", &s::before}, field{"probe_after_us?", &s::after}, field{"waiting_share", &s::waiting}};
@@ -256,7 +252,7 @@ constexpr auto describe(described_type<scope_name_summary>) {
   return std::tuple{field{"name", &s::name}, field{"host_*", &s::host, "count=count,total_ms,median_ms=host_p50_ms,p95_ms,p99_ms"},
                     field{"*", &s::gpu}, field{"*", &s::gpu_idle}, field{"work", &s::work}};
 }
-/// Of one kernel, copy or call: microseconds.
+/// Keys for durations of single kernels, copies and calls, in microseconds.
 inline constexpr char const* times_in_us =
     "count,total_ms,mean_ms=mean_us,median_ms=median_us,p95_ms=p95_us,p99_ms=p99_us,min_ms=min_us,max_ms=max_us,std_ms=std_us";
 constexpr auto describe(described_type<kernel_summary>) {

@@ -18,7 +18,7 @@
 
 namespace profkit::detail {
 
-/// The layout of a type in a file, as a text: the names of its members and what they are.
+/// Describes the layout of a type in a file as text: the names and types of its members.
 template <class T>
 struct layout_of {
   static void add_to(std::string& text) {
@@ -60,8 +60,7 @@ struct layout_of<std::string> {
   static void add_to(std::string& text) { text += 's'; }
 };
 
-/// A number for the names, the types and the order of all members of a summary. It differs where a file of one version does not fit
-/// another.
+/// A checksum of the names, types and order of all members of a summary. It differs if a file of another version is incompatible.
 inline std::uint32_t summary_layout() {
   std::string text;
   layout_of<summary>::add_to(text);

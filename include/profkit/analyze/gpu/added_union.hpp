@@ -8,10 +8,10 @@
 
 namespace profkit::detail {
 
-/// Length of the union of intervals, which are added in the order in which they begin.
+/// Computes the length of a union of intervals. Intervals are added in the order of their beginnings.
 class union_length {
  public:
-  /// Whether it grew.
+  /// @return whether the union grew.
   bool add(interval const& time) {
     if (time.end <= covered_until_) return false;
     length_ += time.end - std::max(time.begin, covered_until_);
@@ -26,12 +26,12 @@ class union_length {
   std::chrono::nanoseconds length_{};
 };
 
-/// Union of the intervals of a window's own operations, less what operations of earlier windows cover of it: what it adds to the union of
-/// all. Operations are added in the order in which they begin.
+/// The part of the union of all operations that a window adds: the union of its own operations without what operations of earlier windows
+/// cover. Operations are added in the order of their beginnings.
 class added_union {
  public:
-  /// @param is_earlier it is of an earlier window.
-  /// @return whether the union of all grew.
+  /// @param is_earlier the operation belongs to an earlier window.
+  /// @return whether the union of all operations grew.
   bool add(interval const& time, bool is_earlier) {
     if (is_earlier) earlier_.add(time);
     return all_.add(time);

@@ -16,7 +16,7 @@ enum class api_call_kind : std::uint8_t {
   synchronisation = 3,  ///< waits for the device
 };
 
-/// @param name as CUPTI has it, such as "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
+/// @param name as CUPTI reports it, such as "cudaLaunchKernel_v7000" or "cuMemcpyHtoDAsync_v2".
 inline api_call_kind kind_of_api_call(std::string_view name) {
   for (std::string_view const prefix : {"cuda", "cu"}) {
     if (name.substr(0, prefix.size()) != prefix) continue;
@@ -30,7 +30,7 @@ inline api_call_kind kind_of_api_call(std::string_view name) {
   return api_call_kind::other;
 }
 
-/// By name: whether its calls enqueue work.
+/// For each name: whether its calls enqueue work.
 inline std::vector<bool> are_launching(std::vector<std::string> const& names) {
   std::vector<bool> result;
   for (std::string const& name : names) {

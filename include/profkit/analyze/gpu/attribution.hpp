@@ -15,31 +15,30 @@
 
 namespace profkit {
 
-/// Which API call launched each GPU operation, in which scope, and what it is charged to. Positions are those of the lists in the profile.
+/// @brief The launching call, the scope and the path of each GPU operation. Positions refer to the lists of the profile.
 struct attribution {
   static constexpr std::uint32_t none = detail::no_scope;
 
-  std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the API call that launched it; `none` if it was not recorded
+  std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the launching API call; `none` if it was not recorded
   std::vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
-  /// By GPU operation: the path that it is charged to. Of what a CUDA graph ran, that of the scope in which its node was captured, as far
-  /// as that is known; else that of `scope_of`; else where what its thread does outside scopes belongs. `none` if none of them is known.
+  /// By GPU operation: the path that it is charged to. For operations of a CUDA graph, the path of the scope in which the node was
+  /// captured, if known; otherwise the path of `scope_of`, or the default scope of the launching thread. `none` if all are unknown.
   std::vector<std::uint32_t> path_of;
   std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
   std::vector<bool> has_operation;       ///< by API call: an operation that it launched is known
 
-  detail::thread_lanes lanes;  ///< the scopes by thread, which were put in order for this
+  detail::thread_lanes lanes;  ///< the scopes of each thread, in order of their ends
 };
 
 namespace detail {
 
-/// A launching call cannot contain the beginning or the end of a scope of its thread, so any moment in it is in the same scopes. The
-/// middle is the one that leaves most room for the difference between the clock of the scopes and the clock of CUPTI.
+/// A launching call contains no beginning and no end of a scope of its thread, so every moment in it has the same innermost scope. The
+/// middle tolerates the largest difference between the clocks of scopes and CUPTI.
 inline timestamp middle_of(interval const& call) { return call.begin + call.duration() / 2; }
 
-/// Finds calls by their correlation; of those that share one, the first.
+/// Finds the first call with a correlation number.
 ///
-/// Correlations count up, so their low bits alone say nearly which call it is, and calls that follow each other lie close together here,
-/// too.
+/// Correlations are assigned in sequence, so their low bits rarely collide, and consecutive calls have neighbouring buckets.
 class correlation_index {
  public:
   explicit correlation_index(std::vector<api_call_record> const& calls) : calls_{calls}, next_(calls.size()) {
@@ -59,8 +58,7 @@ class correlation_index {
   }
 
  private:
-  /// The high bits take part, so that correlations at even distances do not all meet. They are the same for calls that follow each other.
-  /// Source of the factor: D. E. Knuth, "The Art of Computer Programming", volume 3, section 6.4 (Fibonacci hashing).
+  /// Mixes in the high bits, so that correlations at regular distances do not collide. Consecutive calls have the same high bits.
   [[nodiscard]] std::size_t bucket_of(std::uint64_t correlation) const {
     std::uint64_t const high = ((correlation >> bits_) * 0x9e3779b97f4a7c15U) >> (64U - bits_);
     return (correlation ^ high) & (first_.size() - 1);
@@ -69,7 +67,7 @@ class correlation_index {
   std::vector<api_call_record> const& calls_;
   unsigned bits_ = 1;
   std::vector<std::uint32_t> first_;  ///< by bucket: the first call in it
-  std::vector<std::uint32_t> next_;   ///< by call: the next one in its bucket
+  std::vector<std::uint32_t> next_;   ///< by call: the next call in its bucket
 };
 
 /// Finds the path of the scope in which a node of a graph was captured.
@@ -80,7 +78,7 @@ class graph_node_index {
     for (graph_node_record const& each : of.graph_nodes) path_of_[each.node] = each.path;
   }
 
-  /// @return `attribution::none` if it was captured outside any scope; n/a if its capture was not seen.
+  /// @return `attribution::none` if the node was captured outside any scope; nothing if its capture was not recorded.
   [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t node) const {
     auto const known = path_of_.find(node);
     return known == path_of_.end() ? std::nullopt : std::optional{known->second};
@@ -92,8 +90,7 @@ class graph_node_index {
   std::unordered_map<std::uint64_t, std::uint32_t> path_of_;
 };
 
-/// By thread of the profile: where its work outside scopes belongs. CUPTI's own records of API calls know only the system's number of the
-/// thread.
+/// By thread of the profile: the path of its default scope. CUPTI's API records identify a thread only by its system number.
 inline std::vector<std::uint32_t> default_paths(profile const& of) {
   std::unordered_map<std::uint64_t, std::uint32_t> by_system_id;
   std::vector<std::uint32_t> result;
@@ -125,9 +122,11 @@ inline void find_paths(attribution& result, profile const& of) {
 
 }  // namespace detail
 
-/// Charges each GPU operation to the innermost scope that was open on the launching thread when the API call launched it; or, if a CUDA
-/// graph ran it, when its node was captured.
-/// Takes time in proportion to the records, n log n if they are out of order.
+/// @brief Charges each GPU operation to the innermost scope that was open on the launching thread during the launching call; for an
+/// operation of a CUDA graph, during the capture of its node. Takes time proportional to the records (n log n if they are out of order).
+/// Thread-safe.
+/// @param of a profile.
+/// @return the attribution; positions refer to the lists of `of`.
 [[nodiscard]] inline attribution attribute(profile const& of) {
   attribution result;
   result.launch_of.assign(of.gpu_operations.size(), attribution::none);
@@ -152,7 +151,7 @@ inline void find_paths(attribution& result, profile const& of) {
   return result;
 }
 
-/// Whether the kernel collector worked, so that what is not in the profile did not happen.
+/// @brief Whether a kernel collector was active, so that a profile without GPU operations means no GPU work.
 [[nodiscard]] inline bool has_kernels(profile const& of) {
   return std::any_of(of.collectors.begin(), of.collectors.end(),
                      [](collector_record const& each) { return each.kind == collector_kind::kernels && each.status == "collected"; });

@@ -18,13 +18,13 @@
 
 namespace profkit::detail {
 
-/// When an operation was launched; its own beginning where the launch was not recorded.
+/// The launch time of an operation, or its own beginning if the launch was not recorded.
 inline timestamp launch_moment(profile const& of, attribution const& launched, std::size_t operation) {
   std::uint32_t const launch = launched.launch_of[operation];
   return launch == attribution::none ? of.gpu_operations[operation].time.begin : middle_of(of.api_calls[launch].time);
 }
 
-/// From the first start to the last end of some operations.
+/// The interval from the first start to the last end of a set of operations.
 struct operation_span {
   timestamp begin = timestamp::max();
   timestamp end = timestamp::min();
@@ -35,7 +35,7 @@ struct operation_span {
     if constexpr (Archive::is_reader) archive.check(of.is_empty() || timestamp{} <= of.begin, "a time lies before 1970");
   }
 
-  /// Whether it grew.
+  /// @return whether the span grew.
   bool add(interval const& time) {
     if (begin <= time.begin && time.end <= end) return false;
     begin = std::min(begin, time.begin);
@@ -47,14 +47,13 @@ struct operation_span {
   [[nodiscard]] std::chrono::nanoseconds length() const { return end - begin; }
 };
 
-/// All operations, in the order in which they started, those that started at the same time as they are in the profile; and which of them
-/// were launched in the measured time.
+/// All operations in the order of their starts (ties in profile order), with a flag for those launched in the measured time.
 class counted_operations {
  public:
   counted_operations(profile const& of, attribution const& launched, measured_time const& when) : steps_(when.size()) {
     measured_time_cursor in{when};
     all_.reserve(of.gpu_operations.size());
-    // Usually each belongs a few places before the end. Where that takes too many moves, they are in no order at all.
+    // Operations usually arrive almost sorted, so insertion sort is fastest. Beyond this number of moves, a radix sort takes over.
     std::size_t moves_left = 16 * of.gpu_operations.size();
     for (std::uint32_t i = 0; i < of.gpu_operations.size(); ++i) {
       timed_operation const operation = timed(of, launched, i, in);
@@ -73,7 +72,7 @@ class counted_operations {
 
   [[nodiscard]] std::vector<timed_operation> const& all() const noexcept { return all_; }
 
-  /// @param visit takes those that count.
+  /// @param visit called with each counted operation.
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (timed_operation const& each : all_) {
@@ -81,7 +80,7 @@ class counted_operations {
     }
   }
 
-  /// By measured step.
+  /// @return the span of the operations of each measured step.
   [[nodiscard]] std::vector<operation_span> const& steps() const noexcept { return steps_; }
 
  private:
@@ -106,11 +105,11 @@ class counted_operations {
   }
 
   void sort() {
-    std::vector<std::uint64_t> begins;  // by position in the profile, which decides where they are the same
+    std::vector<std::uint64_t> begins;  // by position in the profile, which breaks ties
     begins.resize(all_.size());
     std::vector<std::uint32_t> place_of(all_.size());
     for (std::uint32_t i = 0; i < all_.size(); ++i) {
-      // With the sign bit the other way round, the order is that of signed numbers.
+      // Flipping the sign bit makes unsigned order equal to signed order.
       begins[all_[i].record] = static_cast<std::uint64_t>(all_[i].time.begin.time_since_epoch().count()) ^ (std::uint64_t{1} << 63U);
       place_of[all_[i].record] = i;
     }

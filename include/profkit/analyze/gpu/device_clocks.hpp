@@ -31,7 +31,9 @@ inline constexpr std::uint64_t power_brake = 0x80;
 
 }  // namespace detail
 
-/// NVML's throttle reasons as words.
+/// @brief The names of NVML's throttle reasons.
+/// @param reasons bit mask `device_clock_record::reasons` (nvml.h, `nvmlClocksEventReason*`).
+/// @return one name per set bit.
 [[nodiscard]] inline std::vector<std::string> clock_reason_names(std::uint64_t reasons) {
   static constexpr std::pair<std::uint64_t, char const*> names[] = {
       {0x1, "idle"},
@@ -52,9 +54,10 @@ inline constexpr std::uint64_t power_brake = 0x80;
   return result;
 }
 
-/// Whether a device had slowed down: for heat or power, by its hardware or driver; or its power cap held the SMs below three quarters of
-/// their highest clock. A power cap alone is how large devices always run under load. Source of the three quarters: NVBench's throttle
-/// threshold, of the default SM clock there.
+/// @brief Whether a reading shows throttling: a slowdown for heat or power by hardware or driver, or a power cap that held the SM clock
+/// below three quarters of its maximum. A power cap alone is normal for large devices under load. Source of the three quarters: NVBench's
+/// throttle threshold (relative to the default SM clock there).
+/// @param reading clocks and reasons of one device.
 [[nodiscard]] inline bool is_throttled(device_clock_record const& reading) noexcept {
   constexpr double min_share = 0.75;
   constexpr std::uint64_t slowdowns = detail::clock_reason::hardware_slowdown | detail::clock_reason::thermal_slowdown |
@@ -65,12 +68,12 @@ inline constexpr std::uint64_t power_brake = 0x80;
 
 namespace detail {
 
-/// The clocks of each device after measured steps. Those of windows add up.
+/// Clocks of each device after measured steps. Mergeable across windows.
 class merged_clocks {
  public:
   merged_clocks() = default;
 
-  /// Readings of the measured steps that begin in a stretch of time.
+  /// Adds the readings of the measured steps that begin in `own`.
   merged_clocks(profile const& profile, interval const& own) {
     std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
     for (device_clock_record const& reading : profile.device_clocks) {
@@ -78,12 +81,12 @@ class merged_clocks {
     }
   }
 
-  /// Merges another one: the result is as if its readings had been added here.
+  /// Merges another object: the result is as if its readings had been added here.
   void add(merged_clocks const& other) {
     for (auto const& [number, each] : other.devices_) devices_[number].add(each);
   }
 
-  /// In the order of the devices' numbers. Empty where they were not read.
+  /// @return one row per device, by device number; empty if clocks were not read.
   [[nodiscard]] std::vector<clock_summary> summarize() const {
     std::vector<clock_summary> result;
     for (auto const& [number, device] : devices_) {

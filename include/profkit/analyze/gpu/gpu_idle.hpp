@@ -26,13 +26,13 @@
 
 namespace profkit::detail {
 
-/// Wall time of the measured steps in which no operation of any device ran, by the innermost scope that was open meanwhile and by cause.
-/// That of stretches of time adds up.
+/// GPU idle time of the measured steps by scope and cause: wall time without a running operation on any device. Figures of several
+/// stretches of time add up.
 struct gpu_idle {
   using causes = std::array<std::chrono::nanoseconds, idle_causes>;
 
   struct times {
-    std::chrono::nanoseconds inclusive{};  ///< of the scopes with the path and of those inside
+    std::chrono::nanoseconds inclusive{};  ///< charged to the scopes with this path or to scopes inside them
     std::chrono::nanoseconds self{};
     causes self_by_cause{};
 
@@ -51,9 +51,9 @@ struct gpu_idle {
   bool has_operations = false;
   bool has_launching_calls = false;
   std::chrono::nanoseconds total{};
-  std::chrono::nanoseconds unattributed{};  ///< no scope was open; all of it if the scopes of the steps are not in the profile
+  std::chrono::nanoseconds unattributed{};  ///< outside any scope; all idle time if the profile has no scopes of the steps
   causes unattributed_by_cause{};
-  std::vector<std::optional<times>> of_path;  ///< n/a for paths without a scope on the thread of the steps, or of work for one there
+  std::vector<std::optional<times>> of_path;  ///< n/a without a scope on the step thread or one that works for it
 
   template <class Archive>
   friend void fields(Archive& archive, gpu_idle& of) {
@@ -61,10 +61,10 @@ struct gpu_idle {
     archive.amount(of.unattributed_by_cause), archive(of.of_path);
   }
 
-  /// False: no launching call was recorded, so that launching cannot be told from other work of the host.
+  /// False: no launching call was recorded, so launch-bound and host-bound time cannot be distinguished.
   [[nodiscard]] bool has_launches() const noexcept { return has_launching_calls || !has_operations; }
 
-  /// @param path_of by path of the other one: the path here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(gpu_idle const& other, std::vector<std::uint32_t> const& path_of) {
     has_operations = has_operations || other.has_operations;
     has_launching_calls = has_launching_calls || other.has_launching_calls;
@@ -85,7 +85,7 @@ struct gpu_idle {
     for (std::size_t cause = 0; cause < idle_causes; ++cause) to[cause] += from[cause];
   }
 
-  /// @return n/a if the scopes of the name are all on other threads.
+  /// @return n/a if all scopes with this name are on other threads.
   [[nodiscard]] std::optional<gpu_idle_summary> of_name(path_tree::name_group const& name) const {
     std::optional<times> sum;
     auto const add = [&](std::uint32_t path, std::chrono::nanoseconds times::*time) {
@@ -104,8 +104,8 @@ struct gpu_idle {
   }
 };
 
-/// The thread that ran the steps, as a position in `profile::threads`: a step's own scope begins and ends with it.
-/// @return n/a if the scope of no measured step is in the profile.
+/// Finds the step thread: the thread whose scope begins and ends with a measured step.
+/// @return position in `profile::threads`; nothing if the profile has no scope of a measured step.
 inline std::optional<std::uint32_t> thread_of_steps(profile const& of, measured_time const& when) {
   if (!when.has_steps()) return std::nullopt;
   measured_time_cursor in{when};
@@ -126,12 +126,12 @@ struct charged_idle {
   std::uint32_t path = attribution::none;  ///< position in `profile::paths`; `none`: outside any scope
 };
 
-/// Charges idle stretches. Whose doing one was, the operation that ended it tells: of the thread that launched it. The scope is the
-/// innermost one on that thread if it lies in what is open on the thread of the steps, as one does that was adopted under it; else the
-/// innermost one on the thread of the steps.
+/// Charges idle stretches to scopes. An idle stretch is attributed to the thread that launched the operation that ends it. The scope is the
+/// innermost one on that thread if it lies inside a scope that is open on the step thread (through adoption); otherwise the innermost scope
+/// on the step thread.
 class idle_charging {
  public:
-  /// @param calls of `calls_by_lane`.
+  /// @param calls result of `calls_by_lane`.
   /// @param parts receives all parts, in no particular order; null if only their sums are needed.
   idle_charging(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
                 std::optional<std::uint32_t> steps_thread, std::vector<charged_idle>* parts = nullptr)
@@ -161,7 +161,7 @@ class idle_charging {
   struct part {
     interval time;
     bool is_queued;
-    thread_state on_launching_thread;  ///< where that is another than the thread of the steps
+    thread_state on_launching_thread;  ///< if the launching thread is not the step thread
   };
 
   gpu_idle::times& entry_of(std::uint32_t path) {
@@ -169,14 +169,14 @@ class idle_charging {
     return times ? *times : times.emplace();
   }
 
-  /// n/a if it is the thread of the steps.
+  /// @return nothing if the launch was on the step thread.
   [[nodiscard]] std::optional<std::uint32_t> other_lane(std::uint32_t launch) const {
     if (launch == attribution::none) return std::nullopt;
     std::uint32_t const lane = launched_.lanes.lane_of(of_.api_calls[launch].thread);
     return lane == steps_lane_ ? std::nullopt : std::optional{lane};
   }
 
-  /// The stretches, cut where the state of the other threads that launched what ended them changes. In the order of time.
+  /// Cuts the stretches where the state of the launching threads changes. In time order.
   [[nodiscard]] std::vector<part> parts_of(std::vector<idle_stretch> const& stretches) {
     std::vector<part> parts;
     parts.reserve(stretches.size());
@@ -256,10 +256,10 @@ class idle_charging {
   gpu_idle result_;
 };
 
-/// Takes time in proportion to the records, n log n if the scopes are out of order or several threads launch.
-/// @param calls of `calls_by_lane`.
-/// @param steps_thread of `thread_of_steps`.
-/// @param wall in which to look: the steps, or the windows in which the devices did their work.
+/// Computes the GPU idle time. Takes time proportional to the records (n log n if scopes are out of order or several threads launch).
+/// @param calls result of `calls_by_lane`.
+/// @param steps_thread result of `thread_of_steps`.
+/// @param wall the wall time to examine: the host steps, or the GPU periods.
 inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
                               std::optional<std::uint32_t> steps_thread, counted_operations const& operations, measured_time const& wall) {
   return idle_charging{of, launched, calls, steps_thread}(find_idle_stretches(of, launched, wall, operations));

@@ -16,11 +16,11 @@
 
 namespace profkit::detail {
 
-/// When the devices did the work of one step.
+/// The GPU period of one step.
 struct gpu_step_window {
   std::size_t step = 0;  ///< position in `profile::steps`
   interval time;
-  /// Steps that had begun on the host, after this one, when its work was complete; n/a if it launched nothing.
+  /// Number of later steps that had begun on the host when the work of this step completed; n/a if it launched nothing.
   std::optional<std::uint64_t> steps_ahead;
 
   template <class Archive>
@@ -32,22 +32,21 @@ struct gpu_step_window {
   }
 };
 
-/// The windows of the steps in which kernels were collected, in the order of time. Those of the measured steps do not overlap, and every
-/// operation launched in a measured step lies in them: the time in which the devices are busy with these operations cannot exceed them.
+/// The GPU periods of the steps with kernels collected, in time order. Those of measured steps do not overlap and contain every operation
+/// launched in a measured step, so GPU busy time cannot exceed their length.
 ///
-/// The window of a step ends with the last operation that was launched in the step. It begins when all that was launched before has
-/// completed; not before the step begins on the host, where the devices wait for it; and at the latest with the first operation of this
-/// step or a later one, which may run beside earlier work. So the windows of a host that waits for the devices in each step lie in its
-/// steps, and those of a host that runs ahead follow each other without a gap.
+/// The period of a step ends with the last operation launched in it. It begins when all earlier work is complete and the step has begun on
+/// the host, but no later than the first operation of this step or a later one, which can overlap earlier work. If the host waits for the
+/// devices in each step, the periods lie inside the steps; if it runs ahead, they follow each other without gaps.
 ///
-/// Steps after the last one that launched something have no window: their operations may be missing, as in the journal of a program that
-/// was killed.
+/// Steps after the last step with GPU work have no period, because their operations may be missing, for example in the journal of a killed
+/// program.
 struct gpu_step_windows {
   std::vector<gpu_step_window> warmup;
   std::vector<gpu_step_window> measured;
 };
 
-/// When the last windows ended.
+/// The ends of the latest periods.
 struct gpu_step_window_ends {
   timestamp warmup = timestamp::min();
   timestamp measured = timestamp::min();
@@ -58,14 +57,14 @@ struct gpu_step_window_ends {
   }
 };
 
-/// Refuses windows from a file that overlap, or are not in the order of time.
+/// Rejects periods from a file that overlap or are not in time order.
 inline void check_windows(std::vector<gpu_step_window> const& windows) {
   for (std::size_t i = 1; i < windows.size(); ++i) {
     check_read(windows[i - 1].time.end <= windows[i].time.begin, "steps overlap on the devices");
   }
 }
 
-/// What lies in a stretch of time of each, without those that take no time there.
+/// The non-empty intersections of the periods with a stretch of time.
 inline std::vector<interval> parts_in(std::vector<gpu_step_window> const& windows, interval const& own) {
   std::vector<interval> result;
   for (gpu_step_window const& each : windows) {
@@ -75,7 +74,7 @@ inline std::vector<interval> parts_in(std::vector<gpu_step_window> const& window
   return result;
 }
 
-/// Takes time in proportion to the operations, n log n if their launches are out of order.
+/// Computes GPU periods. Takes time proportional to the operations (n log n if launches are out of order).
 class gpu_step_window_finder {
  public:
   gpu_step_window_finder(profile const& profile, attribution const& launched)
@@ -91,8 +90,8 @@ class gpu_step_window_finder {
     for (std::size_t i = 1; i < earlier_end_.size(); ++i) earlier_end_[i] = std::max(earlier_end_[i], earlier_end_[i - 1]);
   }
 
-  /// @param from the first step that begins then or later is the first one to have a window.
-  /// @param before the ends of the last windows of earlier steps.
+  /// @param from steps that begin earlier get no period.
+  /// @param before the ends of the periods of earlier steps.
   [[nodiscard]] gpu_step_windows find(timestamp from = timestamp::min(), gpu_step_window_ends const& before = {}) const {
     std::vector<std::size_t> warmup;
     std::vector<std::size_t> measured;
@@ -116,7 +115,7 @@ class gpu_step_window_finder {
     steps_with_work_ = std::max(steps_with_work_, begun);
   }
 
-  /// Launches are mostly in the step of the launch before.
+  /// Searches from the previous result, because consecutive launches are mostly in the same step.
   [[nodiscard]] std::size_t steps_begun_at(timestamp moment) {
     bool const is_same =
         (last_begun_ == 0 || begins_[last_begun_ - 1] <= moment) && (last_begun_ == begins_.size() || moment < begins_[last_begun_]);
@@ -129,9 +128,9 @@ class gpu_step_window_finder {
   }
 
   /// @param steps positions in `order_`, in increasing order.
-  /// @param end of the last window before.
+  /// @param end the end of the previous period.
   [[nodiscard]] std::vector<gpu_step_window> windows(std::vector<std::size_t> const& steps, timestamp end) const {
-    std::vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // of what was launched in a step or in a later one
+    std::vector<timestamp> first_start(steps.size() + 1, timestamp::max());  // first start of operations launched in a step or later
     for (std::size_t i = steps.size(); i-- > 0;) first_start[i] = std::min(first_start[i + 1], own_[steps[i]].begin);
     std::vector<gpu_step_window> result;
     result.reserve(steps.size());
@@ -149,11 +148,11 @@ class gpu_step_window_finder {
   }
 
   profile const& of_;
-  std::vector<std::size_t> order_;      ///< positions in `profile::steps`, in the order of time
-  std::vector<timestamp> begins_;       ///< of the steps, in that order
+  std::vector<std::size_t> order_;      ///< positions in `profile::steps`, in time order
+  std::vector<timestamp> begins_;       ///< beginnings of the steps, in that order
   std::vector<operation_span> own_;     ///< operations launched in each step, in that order
-  std::vector<timestamp> earlier_end_;  ///< by number of steps begun: the latest end of what was launched by then
-  std::size_t steps_with_work_ = 0;     ///< up to the last step that launched something
+  std::vector<timestamp> earlier_end_;  ///< by number of begun steps: the latest end of operations launched until then
+  std::size_t steps_with_work_ = 0;     ///< number of steps up to the last one with GPU work
   std::size_t last_begun_ = 0;
 };
 

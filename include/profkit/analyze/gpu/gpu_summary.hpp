@@ -24,7 +24,7 @@
 
 namespace profkit::detail {
 
-/// Longest total first; then by name, so that the order does not depend on that of the records.
+/// Sorts by total, longest first, then by name, so that the result does not depend on the order of the records.
 template <class Row, class TotalOf>
 void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
   std::sort(rows.begin(), rows.end(), [&](Row const& a, Row const& b) {
@@ -32,7 +32,7 @@ void sort_by_total(std::vector<Row>& rows, TotalOf total_of) {
   });
 }
 
-/// Durations of the operations by name, kernels and transfers (copies and sets) each for themselves. Those of windows add up.
+/// Durations of operations by name, separately for kernels and transfers (copies and memsets). Mergeable across windows.
 class operations_by_name {
  public:
   operations_by_name() = default;
@@ -61,7 +61,7 @@ class operations_by_name {
   /// @param name_of by name of the other one: the name here.
   void add(operations_by_name const& other, std::vector<std::uint32_t> const& name_of) { add_rows(rows_, other.rows_, name_of); }
 
-  /// How many names there are at least.
+  /// @return the number of rows, at most the number of names.
   [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
 
   [[nodiscard]] duration_summary kernels(std::size_t name) const { return rows_[name].kernels.summarize(); }
@@ -72,7 +72,7 @@ class operations_by_name {
   struct row {
     duration_statistics kernels;
     duration_statistics transfers;
-    std::uint64_t bytes = 0;  ///< of the transfers
+    std::uint64_t bytes = 0;  ///< sum over the transfers
 
     template <class Archive>
     friend void fields(Archive& archive, row& of) {
@@ -94,7 +94,7 @@ class operations_by_name {
   std::vector<row> rows_;
 };
 
-/// How many operations have what is odd about them. Those of windows add up.
+/// Counts operations with data-quality problems. Mergeable across windows.
 struct operation_counts {
   std::uint64_t unknown_launches = 0;
   std::uint64_t of_graphs = 0;
@@ -142,7 +142,7 @@ inline std::vector<kernel_class_summary> summarize_classes(std::vector<kernel_su
   return result;
 }
 
-/// Durations of API calls in the measured time, by name. Those of windows add up.
+/// Durations of API calls in the measured time, by name. Mergeable across windows.
 class merged_api_calls {
  public:
   merged_api_calls() = default;
@@ -158,7 +158,7 @@ class merged_api_calls {
     }
   }
 
-  /// As if the calls of the other one had been added here.
+  /// Merges another object: the result is as if its calls had been added here.
   void add(merged_api_calls const& other) {
     for (auto const& [name, durations] : other.calls_) calls_[name].add(durations);
   }
@@ -179,9 +179,9 @@ class merged_api_calls {
   std::map<std::string, duration_statistics> calls_;
 };
 
-/// The rows by name of some GPU operations.
-/// @param names of the operations.
-/// @param steps null: without what kernels took in each step.
+/// Fills the rows of kernels, classes and copies.
+/// @param names names of the operations.
+/// @param steps null: omit times per step.
 inline void summarize_names(gpu_summary& result, std::vector<gpu_name_record> const& names, operations_by_name const& operations,
                             kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};

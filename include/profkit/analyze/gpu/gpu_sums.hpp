@@ -26,18 +26,17 @@
 
 namespace profkit::detail {
 
-/// Operations that were launched in a window, added up by the path that they are charged to, and by the name of the scope. Sums of windows
-/// add up.
+/// Sums over GPU operations by charged path and by scope name. Sums of windows add up.
 class gpu_sums {
  public:
-  /// Of the operations launched in the scopes themselves, but for `busy`.
+  /// Sums of the operations launched in the scopes themselves; `busy` includes the scopes inside.
   struct row {
     std::uint64_t operations = 0;
     std::uint64_t kernels = 0;
-    std::uint64_t launches = 0;  ///< of the operations: those that have a latency
+    std::uint64_t launches = 0;  ///< number of operations with a known latency
     std::chrono::nanoseconds time{};
     std::chrono::nanoseconds latency{};
-    std::chrono::nanoseconds busy{};  ///< of the scopes and those inside
+    std::chrono::nanoseconds busy{};  ///< length of the union, including scopes inside
     quantile_sketch latencies{};
     duration_statistics spans{};
 
@@ -57,7 +56,7 @@ class gpu_sums {
       latencies.add(operation.latency);
     }
 
-    /// Without `busy` and `spans`.
+    /// Adds the sums of a child path, except `busy` and `spans`.
     void add_inside(row const& other) {
       operations += other.operations;
       kernels += other.kernels;
@@ -74,18 +73,18 @@ class gpu_sums {
     }
   };
 
-  /// What there is to know of a window.
+  /// The inputs of `add`: one window.
   struct window_of {
     profile const& records;
     attribution const& launched;
-    counted_operations const& counted;  ///< the window's own operations count; all lie in it that were launched in `earlier`, too
+    counted_operations const& counted;  ///< contains the operations launched in `earlier` too; only the window's own count
     path_tree const& tree;
-    interval own;                  ///< what the window owns
+    interval own;                  ///< the stretch that the window owns
     measured_time const& earlier;  ///< the measured time of earlier windows
     bool has_steps;                ///< false: the figures are of a session without steps
   };
 
-  /// @param path_of by path of the window: the path here.
+  /// @param path_of maps paths of the window to paths of this object.
   void add(window_of const& window, std::vector<std::uint32_t> const& path_of) {
     make_rows(rows_, path_of);
     profile const& of = window.records;
@@ -111,8 +110,8 @@ class gpu_sums {
     }
   }
 
-  /// As if the operations of the other one had been added here.
-  /// @param path_of by path of the other one: the path here.
+  /// Merges another object: the result is as if its operations had been added here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(gpu_sums const& other, std::vector<std::uint32_t> const& path_of) {
     add_rows(rows_, other.rows_, path_of);
     root_.add(other.root_);
@@ -127,8 +126,8 @@ class gpu_sums {
     }
   }
 
-  /// Counts the scopes that lie in several windows, once all of these were added.
-  /// @param is_added says whether the windows of some time were.
+  /// Counts scopes that span several windows once all of these windows are added.
+  /// @param is_added whether all windows of an interval are added.
   template <class IsAdded>
   void settle(IsAdded const& is_added) {
     for (auto each = crossing_.begin(); each != crossing_.end();) {
@@ -141,14 +140,13 @@ class gpu_sums {
     }
   }
 
-  /// By path.
+  /// @return the sums by path.
   [[nodiscard]] std::vector<row> const& rows() const noexcept { return rows_; }
 
-  /// What was launched outside any scope; `busy` of all operations, `spans` of the steps.
+  /// Operations launched outside any scope. `busy` covers all operations, `spans` the steps.
   [[nodiscard]] row const& root() const noexcept { return root_; }
 
-  /// Counts the spans of scopes that lie in windows which were not all added, and of the session where it has no steps. Nothing can be
-  /// added afterwards.
+  /// Counts the spans of scopes whose windows were not all added, and that of a session without steps. Nothing may be added afterwards.
   void complete() {
     settle([](interval const&) { return true; });
     if (!session_.is_empty()) root_.spans.add(session_.length());
@@ -161,7 +159,7 @@ class gpu_sums {
   }
 
  private:
-  /// The unions of all paths, with a root above them at the position after the last, and of names.
+  /// Computes the unions of all paths and names. The root above all paths has the position after the last path.
   class union_walk {
    public:
     union_walk(profile const& of, path_tree const& tree) : of_name_(tree.names().size()), tree_{tree} {
@@ -179,7 +177,7 @@ class gpu_sums {
     }
 
     void add(std::uint32_t path, interval const& time, bool is_earlier) {
-      // What is covered here is covered in all that is around.
+      // Time covered here is covered in all parents too.
       for (;; path = of_path_[path].above) {
         bool const has_grown = of_path_[path].time.add(time, is_earlier);
         if (of_path_[path].shared_name < of_name_.size() && (has_grown || is_earlier))
@@ -198,19 +196,19 @@ class gpu_sums {
    private:
     struct covered_path {
       added_union time;
-      std::uint32_t above;        ///< its parent, or the root; the root itself for the root
-      std::uint32_t shared_name;  ///< its name, if other paths beside it have the same
+      std::uint32_t above;        ///< the parent, or the root
+      std::uint32_t shared_name;  ///< position of the name if several outermost paths share it
     };
 
     std::vector<covered_path> of_path_;
-    std::vector<added_union> of_name_;  ///< of names with several outermost paths
+    std::vector<added_union> of_name_;  ///< unions of names with several outermost paths
     path_tree const& tree_;
   };
 
   std::vector<row> rows_;
   row root_;
   std::map<std::string, std::chrono::nanoseconds> busy_of_name_;
-  operation_span session_;  ///< of all operations, where no step was made
+  operation_span session_;  ///< all operations of a session without steps
 
   struct crossing_scope {
     operation_span span;
@@ -222,7 +220,7 @@ class gpu_sums {
     }
   };
 
-  /// Path, the system's number of the thread, and beginning of a scope.
+  /// Path, system thread number and beginning of a scope.
   using scope_key = std::tuple<std::uint32_t, std::uint64_t, timestamp>;
 
   template <class Archive>
@@ -243,7 +241,7 @@ class gpu_sums {
         crossing_of(of, of.scopes[scope], path_of[path]).span.add({span.begin, span.end});
       }
     });
-    // Where a scope of an earlier window ends may be known in this window for the first time.
+    // The end of a scope from an earlier window may first appear in this window.
     for (std::size_t i = 0; own.begin > timestamp::min() && i < of.scopes.size(); ++i) {
       scope_record const& scope = of.scopes[i];
       if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end)
@@ -259,14 +257,14 @@ class gpu_sums {
     }
   }
 
-  /// What is known of a scope that lies in several windows.
+  /// The state of a scope that spans several windows.
   crossing_scope& crossing_of(profile const& of, scope_record const& scope, std::uint32_t path) {
     crossing_scope& result = crossing_[{path, of.threads[scope.thread].system_id, scope.time.begin}];
     result.end = std::min(result.end, scope.time.end);
     return result;
   }
 
-  std::map<scope_key, crossing_scope> crossing_;  ///< of scopes that lie in several windows
+  std::map<scope_key, crossing_scope> crossing_;  ///< scopes that span several windows
 };
 
 }  // namespace profkit::detail

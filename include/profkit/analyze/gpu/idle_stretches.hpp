@@ -16,21 +16,21 @@
 
 namespace profkit::detail {
 
-/// A stretch of a measured step in which nothing ran on any device.
+/// An interval in a measured step without a running operation on any device.
 struct idle_stretch {
   interval time;
-  std::uint32_t next_launch = attribution::none;  ///< the API call that launched what ended it; `none` if that is not known
+  std::uint32_t next_launch = attribution::none;  ///< the API call that launched the operation that ends it; `none` if unknown
 
-  /// What ended it had been launched already, and the device had not begun with it.
+  /// The operation that ends it was already launched, but had not started.
   bool is_queued = false;
 };
 
-/// The parts of intervals that lie in measured steps. Intervals are given in the order of time.
+/// Clips intervals to the measured steps. Intervals are given in time order.
 class step_clip {
  public:
   explicit step_clip(measured_time const& when) : next_{when.steps().begin()}, last_{when.steps().end()} {}
 
-  /// @param visit takes each part.
+  /// @param visit called with each part.
   template <class Visit>
   void operator()(interval const& whole, Visit const& visit) {
     skip_to(whole.begin);
@@ -39,7 +39,7 @@ class step_clip {
     }
   }
 
-  /// Whether all of it lies in one step, and in no other.
+  /// Whether the interval lies in exactly one step.
   [[nodiscard]] bool holds(interval const& whole) {
     skip_to(whole.begin);
     if (next_ == last_ || whole.begin < next_->begin || next_->end < whole.end) return false;
@@ -47,7 +47,7 @@ class step_clip {
     return after == last_ || after->begin >= whole.end;
   }
 
-  /// Of the parts.
+  /// @return the total length of the parts.
   [[nodiscard]] std::chrono::nanoseconds length_in(interval const& whole) {
     if (holds(whole)) return whole.duration();
     std::chrono::nanoseconds length{};
@@ -64,7 +64,8 @@ class step_clip {
   std::vector<interval>::const_iterator last_;
 };
 
-/// In the order of time. A stretch in which what ended it was launched is cut in two there, at the end of the call.
+/// Finds the idle stretches, in time order. If the operation that ends a stretch was launched during the stretch, the stretch is cut at the
+/// end of the launching call.
 inline std::vector<idle_stretch> find_idle_stretches(profile const& of, attribution const& launched, measured_time const& when,
                                                      counted_operations const& operations) {
   std::vector<idle_stretch> result;

@@ -13,16 +13,16 @@ namespace profkit::detail {
 
 inline constexpr std::uint32_t no_scope = 0xffffffffU;
 
-/// Walks one lane from its end to its beginning. Backwards, a scope comes before those inside it, so that a stack holds the open ones.
+/// Walks one lane backwards. Backwards, a scope comes before the scopes inside it, so a stack holds the open scopes.
 class lane_walk {
  public:
-  /// @param parent_of gets, by scope, the scope around it.
+  /// @param parent_of receives the parent of each scope.
   lane_walk(profile const& of, std::vector<std::uint32_t>& parent_of) : of_{of}, parent_of_{parent_of} {
     parents_.reserve(of.paths.size());
     for (path_record const& path : of.paths) parents_.push_back(path.parent);
   }
 
-  /// @param scope_of gets, by record, the innermost scope.
+  /// @param scope_of receives the innermost scope of each record.
   template <class TimeOf>
   void operator()(grouped_positions::range scopes, grouped_positions::range records, TimeOf const& time_of,
                   std::vector<std::uint32_t>& scope_of) {
@@ -60,7 +60,7 @@ class lane_walk {
   void open(std::uint32_t scope) {
     scope_record const& record = of_.scopes[scope];
     close_after(record.time.begin);
-    // A step begins a tree of its own inside whatever is open.
+    // A step is the root of a new tree, whatever is open around the loop.
     std::uint32_t const parent_path = parents_[record.path];
     if (parent_path != path_record::no_parent) {
       std::size_t parent = depth_;
@@ -74,16 +74,16 @@ class lane_walk {
   profile const& of_;
   std::vector<std::uint32_t>& parent_of_;
   std::vector<std::uint32_t> parents_;  ///< by path
-  std::vector<open_scope> open_;        ///< those beyond `depth_` are to be used again
+  std::vector<open_scope> open_;        ///< entries beyond `depth_` are kept for reuse
   std::size_t depth_ = 0;
 };
 
-/// By record: the innermost scope that was open on its thread at some moment; `no_scope` outside any, and of records that are not wanted.
-/// Takes time in proportion to scopes and records, n log n if they are out of order.
-/// @param records have a position in `profile::threads`.
-/// @param is_wanted of the position of a record.
-/// @param time_of gives the moment by the position of a record: not one at which a scope of the thread begins or ends.
-/// @param parent_of becomes, by scope, the scope around it on its thread; `no_scope` for the roots of the tree.
+/// Finds for each record the innermost scope open on its thread; `no_scope` outside any scope and for records that are not wanted. Takes
+/// time proportional to scopes and records (n log n if they are out of order).
+/// @param records records with a position in `profile::threads`.
+/// @param is_wanted called with the position of a record.
+/// @param time_of the time of the record at a position; not the beginning or the end of a scope of its thread.
+/// @param parent_of receives the parent of each scope on its thread; `no_scope` for roots.
 template <class Records, class IsWanted, class TimeOf>
 std::vector<std::uint32_t> innermost_scopes(profile const& of, thread_lanes const& lanes, Records const& records, IsWanted const& is_wanted,
                                             TimeOf const& time_of, std::vector<std::uint32_t>& parent_of) {

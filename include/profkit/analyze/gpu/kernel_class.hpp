@@ -9,17 +9,18 @@
 
 namespace profkit {
 
-/// A kernel whose name contains one of the patterns, in upper or lower case, is of the class.
+/// @brief A rule for kernel classes: a kernel whose name contains one of the patterns, ignoring case, belongs to the class.
 struct kernel_class_rule {
   std::string kernel_class;
   std::vector<std::string> patterns;
 };
 
-/// The first rule that fits decides. Put rules of your own in front of those of `default_kernel_classes`.
+/// @brief Rules in order; the first match decides. To add rules, put them before those of `default_kernel_classes`.
 using kernel_class_rules = std::vector<kernel_class_rule>;
 
-/// Kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB, NCCL and Triton. A name also contains the types it is instantiated with, so that rules
-/// for what is computed (a copy, a norm) stand before those for how (elementwise, a reduction).
+/// @brief Rules for kernels of PyTorch, cuBLAS, cuDNN, CUTLASS, CUB, NCCL and Triton. A name also contains its template arguments, so rules
+/// for the operation (copy, norm) precede rules for its form (elementwise, reduction).
+/// @return rules for the classes that docs/kernels.md lists.
 [[nodiscard]] inline kernel_class_rules default_kernel_classes() {
   return {
       {"communication", {"nccl", "nvshmem", "all_reduce", "allreduce", "cross_device_reduce"}},
@@ -78,7 +79,7 @@ inline std::string in_lower_case(std::string_view text) {
   return result;
 }
 
-/// Rules with their patterns made ready, to classify many names.
+/// Rules with lower-case patterns, to classify many names.
 class kernel_classifier {
  public:
   explicit kernel_classifier(kernel_class_rules rules) : rules_{std::move(rules)} {
@@ -93,7 +94,7 @@ class kernel_classifier {
     return rule == rules_.end() ? "other" : rule->kernel_class;
   }
 
-  /// Whether the class is "communication". Rules after the last one of that class are not looked at.
+  /// Whether the class is "communication". Skips the rules after the last one of that class.
   [[nodiscard]] bool is_communication(std::string_view demangled_name) const {
     auto const is_rule_of_it = [](kernel_class_rule const& rule) { return rule.kernel_class == "communication"; };
     auto const last = std::find_if(rules_.rbegin(), rules_.rend(), is_rule_of_it).base();
@@ -114,7 +115,10 @@ class kernel_classifier {
 
 }  // namespace detail
 
-/// The class of the first rule that fits, "other" without one.
+/// @brief The class of a kernel. Thread-safe.
+/// @param demangled_name as in `kernel_summary::name`.
+/// @param rules the first match decides.
+/// @return the class of the first matching rule, or "other".
 [[nodiscard]] inline std::string kernel_class_of(std::string_view demangled_name,
                                                  kernel_class_rules const& rules = default_kernel_classes()) {
   return detail::kernel_classifier{rules}(demangled_name);

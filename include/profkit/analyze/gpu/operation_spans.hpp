@@ -15,9 +15,9 @@
 
 namespace profkit::detail {
 
-/// From the first start to the last end of what was launched in each scope. A scope holds what is done for it on other threads, in scopes
-/// that lie in it. Of what a CUDA graph ran, in the scopes in which it was captured, each launch of the graph is as good as a scope there;
-/// and so is each launch of a thread outside scopes.
+/// The span (first start to last end) of the operations launched in each scope. It includes work on other threads in scopes that adopted
+/// this one. Each launch of a CUDA graph counts as one scope for the scopes in which its nodes were captured; so does each launch of a
+/// thread outside scopes.
 class operation_spans {
  public:
   operation_spans(profile const& profile, attribution const& launched)
@@ -30,10 +30,10 @@ class operation_spans {
   void add(timed_operation const& operation) {
     interval const& time = operation.time;
     std::uint32_t path = operation.path;
-    // A span holds those of the scopes inside: where one does not grow, those around it do not, either.
+    // A span contains the spans inside it: if one does not grow, the outer ones do not grow either.
     if (operation.scope != attribution::none) {
       if (is_of_other_.empty() || !is_of_other_[operation.scope]) {
-        of_scope_[operation.scope].add(time);  // those around it get it in the end
+        of_scope_[operation.scope].add(time);  // `complete` extends the outer scopes
         return;
       }
       std::uint32_t outermost = operation.scope;
@@ -49,18 +49,18 @@ class operation_spans {
     }
   }
 
-  /// To be called when all operations were added.
+  /// To be called after all operations are added.
   void complete() {
     for (std::uint32_t scope = 0; scope < of_scope_.size(); ++scope) {
       if (of_scope_[scope].is_empty()) continue;
       interval const span{of_scope_[scope].begin, of_scope_[scope].end};
       for (std::uint32_t outer = launched_.parent_of[scope]; outer != attribution::none; outer = launched_.parent_of[outer]) {
-        if (!of_scope_[outer].add(span) || outer > scope) break;  // what comes later hands on what it has itself
+        if (!of_scope_[outer].add(span) || outer > scope) break;  // later scopes extend their own outer scopes
       }
     }
   }
 
-  /// @param visit takes a path, a span and the position of the scope that it is of; `attribution::none` for that of a launch.
+  /// @param visit called with a path, a span and the position of its scope; `attribution::none` for a launch.
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (std::size_t i = 0; i < of_scope_.size(); ++i) {
@@ -70,7 +70,7 @@ class operation_spans {
   }
 
  private:
-  /// Finds the scopes that lie, at the bottom of their thread, in a scope that is not on it.
+  /// Finds the outermost scopes of threads whose parent scope is on another thread.
   void find_scopes_of_others() {
     auto const count = static_cast<std::uint32_t>(of_.scopes.size());
     auto const begins_elsewhere = [&](std::uint32_t scope) {
@@ -98,13 +98,13 @@ class operation_spans {
     return scope != attribution::none ? of_scope_[scope] : of_launch_[std::uint64_t{path} << 32U | launched_.launch_of[operation]];
   }
 
-  /// The scope with the path that was open on the launching thread, such as the step in which a graph was launched.
+  /// The scope with this path that was open on the launching thread, such as the step in which a graph was launched.
   [[nodiscard]] std::uint32_t around_launch(std::uint32_t scope, std::uint32_t path) const {
     while (scope != attribution::none && of_.scopes[scope].path != path) scope = launched_.parent_of[scope];
     return scope;
   }
 
-  /// The scope with the path that was open on any thread, such as the one that waits for this work.
+  /// The scope with this path that was open on any thread, such as the scope that waits for this work.
   [[nodiscard]] std::uint32_t open_at(timestamp moment, std::uint32_t path) {
     if (by_path_.empty()) sort_scopes();
     std::vector<std::uint32_t> const& scopes = by_path_[path];
@@ -126,10 +126,10 @@ class operation_spans {
   profile const& of_;
   attribution const& launched_;
   std::vector<std::uint32_t> parents_;  ///< by path
-  std::vector<bool> is_of_other_;       ///< by scope: it lies in one of another thread; empty if none does
+  std::vector<bool> is_of_other_;       ///< by scope: its parent is on another thread; empty if there is none
   std::vector<operation_span> of_scope_;
   std::unordered_map<std::uint64_t, operation_span> of_launch_;  ///< by path and launch
-  std::vector<std::vector<std::uint32_t>> by_path_;              ///< scopes by their beginnings; once they are needed
+  std::vector<std::vector<std::uint32_t>> by_path_;              ///< by path: scopes in order of their beginnings; filled on demand
 };
 
 }  // namespace profkit::detail

@@ -28,13 +28,13 @@
 
 namespace profkit::detail {
 
-/// Length of the union of intervals inside the measured steps. Intervals are added in the order in which they begin.
+/// Computes the length of a union of intervals inside the measured steps. Intervals are added in the order of their beginnings.
 class union_in_steps {
  public:
   explicit union_in_steps(measured_time const& when) : clip_{when} {}
 
-  /// @param is_in_step all of it lies in one step.
-  /// @return by how much it grew.
+  /// @param is_in_step the interval lies completely in one step.
+  /// @return the growth of the union.
   std::chrono::nanoseconds add(interval const& time, bool is_in_step) {
     if (time.end <= covered_until_) return {};
     interval const added{std::max(time.begin, covered_until_), time.end};
@@ -52,11 +52,11 @@ class union_in_steps {
   std::chrono::nanoseconds length_{};
 };
 
-/// What a path counts to in the budget: what lies directly in a step, the step itself, or the outermost scope of another thread.
+/// Maps paths to parts of the budget: a scope directly inside the step, the step itself, or the outermost scope of another thread.
 class budget_parts {
  public:
   explicit budget_parts(std::vector<path_record> const& paths) : paths_{paths} {
-    for (std::uint32_t path = 0; path < paths.size(); ++path) {  // a parent stands before its children
+    for (std::uint32_t path = 0; path < paths.size(); ++path) {  // parents precede their children
       std::uint32_t const parent = paths[path].parent;
       bool const is_top = parent == path_record::no_parent || paths[parent].is_step;
       top_of_.push_back(is_top ? path : top_of_[parent]);
@@ -75,19 +75,20 @@ class budget_parts {
   std::vector<std::uint32_t> top_of_;
 };
 
-/// "layer" of `layer_3`, "attention (backward)" of `forward/layer_3/attention (backward)`: one name for what a loop does again and again.
+/// The name without index and parents: "layer" for `layer_3`, "attention (backward)" for `forward/layer_3/attention (backward)`. Iterations
+/// of a loop share it.
 inline std::string name_without_place(std::vector<path_record> const& paths, std::uint32_t path) {
   path_record const& record = paths[path];
   if (record.adopted_from == path_record::no_parent) return name_without_index(record);
   return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
 }
 
-/// When the devices were busy in the measured steps, and with what. Those of stretches of time add up.
+/// GPU busy time in the measured steps by part of the budget. Figures of several stretches of time add up.
 class busy_sums {
  public:
   busy_sums() = default;
 
-  /// @param communicates by name: kernels of this name communicate.
+  /// @param communicates by kernel name: whether its class is `communication`.
   busy_sums(profile const& of, measured_time const& when, counted_operations const& operations, std::vector<bool> const& communicates)
       : of_path_(of.paths.size()) {
     for (interval const& step : when.steps()) wall_ += step.duration();
@@ -99,7 +100,7 @@ class busy_sums {
     union_in_steps all_but_communication{when};
     std::chrono::nanoseconds sum{};
     step_clip clip{when};
-    for (timed_operation const& each : operations.all()) {  // a moment in which several run belongs to the one that began first
+    for (timed_operation const& each : operations.all()) {  // if several run, the moment counts for the one that began first
       bool const is_in_step = clip.holds(each.time);
       (each.path == attribution::none ? outside_ : of_path_[each.path]).time += all.add(each.time, is_in_step);
       sum += is_in_step ? each.time.duration() : clip.length_in(each.time);
@@ -113,7 +114,7 @@ class busy_sums {
     if (some_communicate_) communication_ = {communication.length(), all.length() - all_but_communication.length()};
   }
 
-  /// @param path_of by path of the other one: the path here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(busy_sums const& other, std::vector<std::uint32_t> const& path_of) {
     add_rows(of_path_, other.of_path_, path_of);
     outside_.add(other.outside_);
@@ -124,11 +125,11 @@ class busy_sums {
     some_communicate_ = some_communicate_ || other.some_communicate_;
   }
 
-  /// @param idle of the same time.
-  /// @param paths of both.
+  /// @param idle idle time of the same steps.
+  /// @param paths the paths that both refer to.
   [[nodiscard]] budget_summary summarize(gpu_idle const& idle, std::vector<path_record> const& paths) const {
     budget_parts const part_of{paths};
-    std::vector<row> rows(paths.size() + 1);  // by path of a part; the last: outside any scope
+    std::vector<row> rows(paths.size() + 1);  // by path of a part; the last row: outside any scope
     rows.back().busy = outside_.time;
     rows.back().idle = idle.unattributed_by_cause;
     budget_summary result;
@@ -180,7 +181,7 @@ class busy_sums {
 
   struct shared_time {
     std::chrono::nanoseconds time{};
-    std::chrono::nanoseconds alone{};  ///< nothing of another kind ran
+    std::chrono::nanoseconds alone{};  ///< no operation of another kind ran
 
     template <class Archive>
     friend void fields(Archive& archive, shared_time& of) {
@@ -215,9 +216,9 @@ class busy_sums {
   bool some_communicate_ = false;
 };
 
-/// What the budgets of a window have in common.
+/// The inputs that both budgets of a window share.
 struct budget_basis {
-  /// @param thread of `thread_of_steps`.
+  /// @param thread result of `thread_of_steps`.
   budget_basis(profile const& records, attribution const& found, std::optional<std::uint32_t> thread, counted_operations const& counted,
                kernel_class_rules const& classes)
       : of{records}, launched{found}, steps_thread{thread}, operations{counted}, calls{calls_by_lane(records, found)} {
@@ -230,14 +231,14 @@ struct budget_basis {
   std::optional<std::uint32_t> steps_thread;
   counted_operations const& operations;
   std::vector<thread_calls> calls;  ///< by lane
-  std::vector<bool> communicates;   ///< by name of operations
+  std::vector<bool> communicates;   ///< by name of operations: whether they communicate
 };
 
-/// Where the wall time of the measured steps went. That of stretches of time adds up.
+/// The step budget: busy and idle time that add up to the wall time. Budgets of several stretches of time add up.
 struct step_budget {
   step_budget() = default;
 
-  /// @param wall the steps, or the windows in which the devices did their work.
+  /// @param wall the host steps, or the GPU periods.
   step_budget(budget_basis const& from, measured_time const& wall)
       : busy{from.of, wall, from.operations, from.communicates},
         idle{find_gpu_idle(from.of, from.launched, from.calls, from.steps_thread, from.operations, wall)} {}
@@ -247,7 +248,7 @@ struct step_budget {
     archive(of.busy), archive(of.idle);
   }
 
-  /// @param path_of by path of the other one: the path here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(step_budget const& other, std::vector<std::uint32_t> const& path_of) {
     busy.add(other.busy, path_of);
     idle.add(other.idle, path_of);

@@ -18,31 +18,29 @@
 
 namespace profkit::detail {
 
-/// Two launching calls of a thread follow each other closely if at most this lies between the end of one and the beginning of the next:
-/// then the host does nothing but launch. Longer pauses are the program's own computing.
+/// Maximum pause between two launching calls of a thread that counts as launch-bound. Longer pauses count as host work of the program.
 ///
-/// Between two launches lies the framework's work for the next operation (dispatch, allocation, the runtime above the driver's call).
-/// Measured: in the four LibTorch runs of tests/data without a CUDA graph (H200, busy host, 708 to 2,328 pauses each), 97.4 to 99.7 % of
-/// the pauses inside the steps are at most this long, and their medians are 7 to 13 us.
+/// Between two launches, the framework prepares the next operation (dispatch, allocation, the runtime above the driver call). Measured in
+/// the four LibTorch runs of tests/data without a CUDA graph (H200, busy host, 708 to 2,328 pauses each): 97.4 to 99.7 % of the pauses
+/// inside the steps are at most this long, and their medians are 7 to 13 us.
 inline constexpr std::chrono::microseconds max_launch_pause{50};
 
-/// A call that can hold the host up.
+/// A call in which the host can wait.
 struct blocking_call {
   interval time;
   idle_cause cause;
 };
 
-/// The API calls of one thread of the system that explain why a device idles.
+/// The API calls of one system thread that explain GPU idle time.
 struct thread_calls {
-  std::vector<blocking_call> blocking;  ///< in the order in which they ended
-  std::vector<interval> launching;      ///< launching calls, with short pauses between them; in the order of time, disjoint
+  std::vector<blocking_call> blocking;  ///< in the order of their ends
+  std::vector<interval> launching;      ///< launching calls, including short pauses between them; in time order, disjoint
 
   /// Whether a launching call was recorded.
   [[nodiscard]] bool has_launches() const noexcept { return !launching.empty(); }
 };
 
-/// Adds a launching call to those of its thread. It is joined with the last one if that begins no later, and if both overlap or lie at most
-/// `max_launch_pause` apart.
+/// Adds a launching call. It is joined with the previous call if both overlap or are at most `max_launch_pause` apart.
 inline void add_launch(std::vector<interval>& calls, interval const& call) {
   bool const is_close = !calls.empty() && calls.back().begin <= call.begin && call.begin - calls.back().end <= max_launch_pause;
   if (is_close) {
@@ -52,7 +50,7 @@ inline void add_launch(std::vector<interval>& calls, interval const& call) {
   }
 }
 
-/// Puts calls in order that were added out of order, and joins them as well.
+/// Sorts and joins calls that were added out of order.
 inline void sort_launches(std::vector<interval>& calls) {
   auto const by_begin = [](interval const& a, interval const& b) { return a.begin < b.begin; };
   if (std::is_sorted(calls.begin(), calls.end(), by_begin)) return;
@@ -62,8 +60,8 @@ inline void sort_launches(std::vector<interval>& calls) {
   calls = std::move(joined);
 }
 
-/// By lane of `thread_lanes`. A launching call enqueues work: by its name, or because it is known to have launched an operation. Calls that
-/// copy are launching calls, too, but a moment in one has the cause `copy`.
+/// The calls of each lane of `thread_lanes`. A launching call enqueues work: by its name, or because an operation refers to it. Copying
+/// calls are launching calls too, but idle time during one has the cause `copy`.
 inline std::vector<thread_calls> calls_by_lane(profile const& of, attribution const& launched) {
   std::vector<api_call_kind> kinds;
   for (std::string const& name : of.api_names) kinds.push_back(kind_of_api_call(name));

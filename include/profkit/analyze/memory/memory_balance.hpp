@@ -14,7 +14,7 @@ namespace profkit::detail {
 
 /// The balance of allocations and releases in a stretch of time, starting at 0.
 struct memory_balance {
-  std::uint64_t now = 0;  ///< modulo 2^64: below 0 where more was given back
+  std::uint64_t now = 0;  ///< modulo 2^64; represents a negative number if more was released than allocated
   std::int64_t peak = 0;
 
   template <class Archive>
@@ -27,7 +27,7 @@ struct memory_balance {
     peak = std::max(peak, static_cast<std::int64_t>(now));
   }
 
-  /// Merges another one whose changes follow those here.
+  /// Appends the balance of the following stretch of time.
   void append(memory_balance const& next) noexcept {
     peak = std::max(peak, static_cast<std::int64_t>(now + static_cast<std::uint64_t>(next.peak)));
     now += next.now;
@@ -36,7 +36,7 @@ struct memory_balance {
 
 /// The balances of one scope.
 struct scope_balance {
-  memory_balance all;  ///< of it and the scopes inside
+  memory_balance all;  ///< includes the scopes inside
   memory_balance own;
 
   template <class Archive>
@@ -50,24 +50,24 @@ struct scope_balance {
   }
 };
 
-/// Balances of scopes that cross a border between windows, in a stretch of time. A peak depends on the balance before it, so balances of
-/// stretches that follow each other are joined.
+/// Balances of scopes that cross a border between windows. A peak depends on the balance before it, so balances of consecutive stretches
+/// are joined.
 class crossing_balances {
  public:
-  /// @param end of the scope.
+  /// @param end the end of the scope.
   void add(std::uint32_t allocator, profile const& profile, scope_record const& scope, scope_balance const& balance) {
     crossing_scope& here = balances_[key(allocator, profile, scope)];
     here.balance.append(balance);
     here.end = scope.time.end;
   }
 
-  /// Says when a scope ends. Before, its end may have been unknown.
+  /// Sets the end of a scope, which may have been unknown before.
   void end(std::uint32_t allocator, profile const& profile, scope_record const& scope) {
     balances_[key(allocator, profile, scope)].end = scope.time.end;
   }
 
   /// Merges the figures of the following stretch.
-  /// @param allocator_of gives for an allocator of the other one the one here, `path_of` the path.
+  /// @param allocator_of maps allocators of `next` to allocators here; `path_of` maps paths.
   template <class AllocatorOf, class PathOf>
   void append(crossing_balances const& next, AllocatorOf const& allocator_of, PathOf const& path_of) {
     for (auto const& [scope, each] : next.balances_) {
@@ -79,8 +79,8 @@ class crossing_balances {
     }
   }
 
-  /// Takes out the scopes that lie in a stretch of time as a whole.
-  /// @param take is called with allocator, path and balance of each.
+  /// Removes the scopes that lie completely in a stretch of time.
+  /// @param take called with allocator, path and balance of each.
   template <class Take>
   void settle(interval const& stretch, Take const& take) {
     for (auto each = balances_.begin(); each != balances_.end();) {
@@ -93,7 +93,7 @@ class crossing_balances {
     }
   }
 
-  /// Takes out all scopes.
+  /// Removes all scopes.
   template <class Take>
   void complete(Take const& take) {
     for (auto const& [scope, each] : balances_) take(std::get<0>(scope), std::get<1>(scope), each.balance);
@@ -103,7 +103,7 @@ class crossing_balances {
  private:
   struct crossing_scope {
     scope_balance balance;
-    timestamp end = timestamp::max();  ///< of the scope
+    timestamp end = timestamp::max();  ///< the end of the scope
 
     template <class Archive>
     friend void fields(Archive& archive, crossing_scope& state) {
@@ -111,7 +111,7 @@ class crossing_balances {
     }
   };
 
-  /// Allocator, path, the system's number of the thread, and beginning.
+  /// Allocator, path, system thread number and beginning.
   using scope_key = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, timestamp>;
 
   template <class Archive>

@@ -9,23 +9,24 @@
 
 namespace profkit::detail {
 
-/// A piece of memory that is live when a stretch of time begins.
+/// An allocation that is live at the beginning of a stretch of time.
 struct live_allocation {
   static constexpr std::uint32_t none = 0xffffffffU;
 
-  allocation_record record;   ///< the allocation, which lies before the stretch
-  std::uint32_t path = none;  ///< of the innermost scope that was open on its thread then
+  allocation_record record;   ///< the allocation, from before the stretch
+  std::uint32_t path = none;  ///< path of the innermost scope open on its thread at the allocation
 
-  /// Position in the window's scopes: the innermost scope, of that one and the scopes around it, that is open when the stretch begins.
+  /// Position in the window's scopes: the innermost scope at the allocation, or the nearest one around it, that is still open when the
+  /// stretch begins.
   std::uint32_t scope = none;
 };
 
-/// The state of the allocators when a stretch of time begins.
+/// The state of the allocators at the beginning of a stretch of time.
 struct memory_before {
-  /// By allocator: all that it has given. Allocators beyond the end of the list have given `allocator_record::bytes_at_start`.
+  /// Usage by allocator. Allocators beyond the end of the list have `allocator_record::bytes_at_start`.
   std::vector<std::uint64_t> bytes;
 
-  /// The pieces that are released in the stretch, or whose address is given again there.
+  /// The live allocations that are released in the stretch, or whose address is reused there.
   std::vector<live_allocation> live;
 
   [[nodiscard]] std::uint64_t bytes_of(profile const& records, std::size_t allocator) const {

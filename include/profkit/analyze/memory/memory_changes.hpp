@@ -14,31 +14,31 @@
 
 namespace profkit::detail {
 
-/// An allocator gave memory, or has it back.
+/// A change of an allocator's usage: an allocation, a release or a difference between two readings.
 struct memory_change {
   static constexpr std::uint32_t unknown = 0xffffffffU;
 
   timestamp time;
   std::uint64_t bytes = 0;
-  /// Position in `profile::allocations`: what allocated the piece, whoever released it; of a level, the reading itself. Positions behind
-  /// the last allocation are those in `memory_before::live`. `unknown`: the allocation of the piece was not recorded.
+  /// Position in `profile::allocations` of the allocation, for releases too; for a polled allocator, of the reading. Positions after the
+  /// last allocation refer to `memory_before::live`. `unknown`: the allocation was not recorded.
   std::uint32_t origin = unknown;
   bool is_release = false;
 
-  /// To be added to a sum of unsigned numbers: these count modulo 2^64, so that less than before is a number, too.
+  /// The change as an unsigned number modulo 2^64, to be added to unsigned sums.
   [[nodiscard]] std::uint64_t difference() const noexcept { return is_release ? std::uint64_t{0} - bytes : bytes; }
 };
 
 struct allocator_changes {
-  std::vector<memory_change> in_order;  ///< of time
-  std::uint64_t unknown_releases = 0;   ///< of pieces that were not seen to come
-  std::uint64_t reused_addresses = 0;   ///< pieces given where one was live: the release of that one was not seen, and counts as made then
+  std::vector<memory_change> in_order;  ///< changes in time order
+  std::uint64_t unknown_releases = 0;   ///< releases without a recorded allocation
+  std::uint64_t reused_addresses = 0;   ///< allocations at a live address; the old block counts as released at that moment
 };
 
-/// Finds what each release released, and by how much each level differs from the one before, whatever thread read that.
+/// Matches releases with their allocations, and computes differences between consecutive readings of polled allocators on any thread.
 class memory_change_finder {
  public:
-  /// The changes in a stretch of time.
+  /// Finds the changes in a stretch of time.
   memory_change_finder(profile const& profile, interval const& own, memory_before const& before)
       : of_{profile}, before_{before}, result_(profile.allocators.size()), live_(profile.allocators.size()) {
     for (std::size_t i = 0; i < profile.allocators.size(); ++i) levels_.push_back(before.bytes_of(profile, i));
@@ -49,7 +49,7 @@ class memory_change_finder {
     std::vector<std::uint64_t> times;
     times.reserve(profile.allocations.size());
     for (allocation_record const& each : profile.allocations) {
-      // Of what happened in the same nanosecond on different threads, releases come first: their addresses are given again at once.
+      // Events of several threads in one nanosecond: releases come first, because allocators reuse addresses immediately.
       times.push_back(static_cast<std::uint64_t>(each.time.time_since_epoch().count()) << 1U | (is_release(each) ? 0U : 1U));
     }
     bucket_order const order{times};
@@ -59,7 +59,7 @@ class memory_change_finder {
     }
   }
 
-  /// By allocator.
+  /// @return the changes by allocator.
   [[nodiscard]] std::vector<allocator_changes> changes() && { return std::move(result_); }
 
  private:
@@ -105,8 +105,8 @@ class memory_change_finder {
   profile const& of_;
   memory_before const& before_;
   std::vector<allocator_changes> result_;
-  std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the piece there
-  std::vector<std::uint64_t> levels_;                                   ///< by allocator: the last one
+  std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the live block
+  std::vector<std::uint64_t> levels_;                                   ///< by allocator: the last reading
 };
 
 /// The changes of a whole profile, by allocator. Takes linear time (n log n if the allocations are out of order).

@@ -24,7 +24,7 @@ inline void add_difference(std::int64_t& sum, std::uint64_t difference) noexcept
   sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum) + difference);
 }
 
-/// What the scopes of one path did with the memory of one allocator. The members mean what those of `scope_memory_summary` mean.
+/// Memory of one allocator in the scopes of one path. The members correspond to those of `scope_memory_summary`.
 struct path_memory {
   std::uint64_t peak_bytes = 0;
   std::uint64_t own_peak_bytes = 0;
@@ -43,7 +43,7 @@ struct path_memory {
     archive(state.own_change_bytes);
   }
 
-  /// @param balance one scope, complete.
+  /// @param balance the complete balance of one scope.
   void add(scope_balance const& balance) {
     peak_bytes = std::max(peak_bytes, static_cast<std::uint64_t>(balance.all.peak));
     own_peak_bytes = std::max(own_peak_bytes, static_cast<std::uint64_t>(balance.own.peak));
@@ -64,12 +64,12 @@ struct path_memory {
   }
 };
 
-/// All that one allocator did in some windows. They add up in any order.
+/// The figures of one allocator in some windows. They add up in any order.
 struct allocator_memory {
-  /// All that it has given, at one moment.
+  /// The usage at one moment.
   struct total {
-    timestamp step;    ///< beginning of the step that the moment belongs to
-    timestamp moment;  ///< up to which changes are in it
+    timestamp step;    ///< beginning of the step of the moment
+    timestamp moment;  ///< the moment; changes up to it are included
     std::int64_t bytes = 0;
 
     template <class Archive>
@@ -85,7 +85,7 @@ struct allocator_memory {
   std::optional<total> first{};  ///< before the first measured step
   std::optional<total> last{};   ///< after the last one
   std::uint64_t max_bytes = 0;
-  std::int64_t outside_change_bytes = 0;  ///< of no scope
+  std::int64_t outside_change_bytes = 0;  ///< changes outside any scope
   std::uint64_t unknown_releases = 0;
   std::uint64_t reused_addresses = 0;
   std::vector<path_memory> by_path{};
@@ -105,7 +105,7 @@ struct allocator_memory {
     if (!last || key(*last) < key(other)) last = other;
   }
 
-  /// @param path_of by path of the other one: the path here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(allocator_memory const& other, std::vector<std::uint32_t> const& path_of) {
     position = std::min(position, other.position);
     is_polled = is_polled || other.is_polled;
@@ -137,7 +137,7 @@ struct allocator_memory {
     return result;
   }
 
-  /// @param has_row by path; changes of other paths are outside the rows.
+  /// @param has_row by path; changes of paths without a row count as outside.
   [[nodiscard]] allocator_summary summarize(std::vector<bool> const& has_row) const {
     allocator_summary result;
     result.source = name;
@@ -152,7 +152,7 @@ struct allocator_memory {
       between -= change;
       if (!has_row[path]) add_difference(result.outside_change_bytes, change);
     }
-    // The change of the total is what changed in the steps and what changed between them.
+    // The total change is the change inside the steps plus the change between them.
     result.between_steps_change_bytes = static_cast<std::int64_t>(between - static_cast<std::uint64_t>(outside_change_bytes));
     result.unknown_releases = unknown_releases;
     result.reused_addresses = reused_addresses;
@@ -163,11 +163,11 @@ struct allocator_memory {
   static std::tuple<timestamp, timestamp, std::int64_t> key(total const& sum) { return {sum.step, sum.moment, sum.bytes}; }
 };
 
-/// The same for all allocators.
+/// The figures of all allocators.
 class memory_sums {
  public:
-  /// Merges another one: the result is as if its windows had been added here.
-  /// @return by allocator of the other one: its position here.
+  /// Merges another object: the result is as if its windows had been added here.
+  /// @return by allocator of `other`: its position here.
   std::vector<std::uint32_t> add(memory_sums const& other, std::vector<std::uint32_t> const& path_of) {
     return add(other.allocators_, path_of);
   }
@@ -191,7 +191,7 @@ class memory_sums {
     return positions;
   }
 
-  /// Adds what counts in the whole session: releases of pieces, and pieces, that contradict what was recorded before.
+  /// Adds the counts that cover the whole session: releases and allocations that contradict earlier records.
   void add_contradictions(memory_sums const& other) {
     std::vector<allocator_memory> found;
     for (allocator_memory const& each : other.allocators_) {
@@ -206,7 +206,7 @@ class memory_sums {
     add(found, {});
   }
 
-  /// Adds a scope that lies in several windows, all of which were added.
+  /// Adds a scope that spans several windows, after all of them were added.
   void add(std::uint32_t allocator, std::uint32_t path, scope_balance const& scope) {
     auto& rows = allocators_[allocator].by_path;
     if (path >= rows.size()) rows.resize(path + std::size_t{1});
@@ -214,8 +214,8 @@ class memory_sums {
   }
 
   /// Fills `scope_summary::memory` and `summary::allocators`, in the order of the allocators in a session.
-  /// @param paths by row of `summary::scopes`.
-  /// @param count of all paths.
+  /// @param paths the path of each row of `summary::scopes`.
+  /// @param count number of all paths.
   void fill(summary& into, std::vector<std::uint32_t> const& paths, std::size_t count) const {
     std::vector<bool> has_row(count);
     for (std::size_t row = 0; row < paths.size(); ++row) has_row[paths[row]] = into.scopes[row].host.count > 0;

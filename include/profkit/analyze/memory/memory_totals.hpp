@@ -12,13 +12,14 @@
 
 namespace profkit::detail {
 
-/// All that an allocator has given, at every moment. Less than nothing where more was released than was seen to be given.
+/// The usage of an allocator at every moment. Negative if releases exceed known allocations.
 class memory_totals {
  public:
-  /// @param changes in the order of time.
+  /// @param changes in time order.
   memory_totals(std::uint64_t at_start, std::vector<memory_change> const& changes)
       : changes_{changes}, count_{changes.size() + 1}, highest_(2 * count_) {
-    // Behind the totals themselves; in front of them, at position i, the higher one of those at 2 i and 2 i + 1.
+    // A segment tree in one array: the totals are in the second half; element i of the first half is the maximum of elements 2 i and 2 i +
+    // 1.
     std::uint64_t total = at_start;
     highest_[count_] = static_cast<std::int64_t>(total);
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -28,13 +29,14 @@ class memory_totals {
     for (std::size_t i = count_; i-- > 1;) highest_[i] = std::max(highest_[2 * i], highest_[2 * i + 1]);
   }
 
-  /// Before what changed at the moment.
+  /// @return the usage before the changes at a moment.
   [[nodiscard]] std::int64_t before(timestamp moment) { return highest_[count_ + changes_until(moment, false)]; }
 
-  /// After what changed at the moment.
+  /// @return the usage after the changes at a moment.
   [[nodiscard]] std::int64_t after(timestamp moment) { return highest_[count_ + changes_until(moment, true)]; }
 
-  /// The highest from before the interval's begin to its end, both included. Takes logarithmic time, less close to the interval before.
+  /// @return the maximum from before the beginning of the interval to its end, inclusive. Takes logarithmic time, less if the interval is
+  ///   close to the previous one.
   [[nodiscard]] std::int64_t max_in(interval const& time) {
     std::size_t last = count_ + changes_until(time.end, true) + 1;
     std::size_t first = count_ + changes_until(time.begin, false);
@@ -47,8 +49,8 @@ class memory_totals {
   }
 
  private:
-  /// How many changes came before the moment, those at the moment with them or not. Looks around the last answer in growing steps: scopes
-  /// that ended one after the other lie close to each other.
+  /// The number of changes before a moment, optionally including those at the moment. Searches from the previous result in growing steps,
+  /// because consecutive scopes end close to each other.
   [[nodiscard]] std::size_t changes_until(timestamp moment, bool is_included) {
     auto const is_before = [&](memory_change const& change) { return is_included ? change.time <= moment : change.time < moment; };
     std::size_t low = near_;
@@ -71,7 +73,7 @@ class memory_totals {
   }
 
   std::vector<memory_change> const& changes_;
-  std::size_t count_;                  ///< of totals: before the first change, and after each
+  std::size_t count_;                  ///< number of totals: before the first change and after each
   std::vector<std::int64_t> highest_;  ///< a segment tree
   std::size_t near_ = 0;
 };

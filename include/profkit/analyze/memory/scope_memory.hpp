@@ -21,7 +21,7 @@
 
 namespace profkit::detail {
 
-/// A level read where a step ends has the time of that end, or some nanoseconds more where several allocators are read.
+/// A reading at the end of a step has the time of that end, or some nanoseconds later if several allocators are read.
 inline interval with_readings_at_end(interval step) {
   constexpr std::chrono::nanoseconds readings{16};
   step.end = std::min(step.end, timestamp::max() - readings) + readings;
@@ -30,13 +30,13 @@ inline interval with_readings_at_end(interval step) {
 
 /// Memory of each allocator by path, in one window.
 ///
-/// A piece of memory belongs to the scope that was innermost when it was given, and counts for all scopes around that one, until it is
-/// released or they end. So each scope has a balance that starts at nothing, and what else is in the allocator does not matter.
-/// Takes n log n time in the allocations and linear time in the scopes; none without allocators.
+/// A block belongs to the scope that was innermost at its allocation, and counts for all scopes around that scope until it is released or
+/// they end. So each scope has a balance that starts at 0, independent of other blocks. Takes n log n time in the allocations and linear
+/// time in the scopes; none without allocators.
 class scope_memory {
  public:
-  /// @param own what the window owns.
-  /// @param around the measured time of the steps of the window and of those around it, as far as they are in the profile.
+  /// @param own the stretch that the window owns.
+  /// @param around the measured time of all steps in the profile.
   scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before)
       : of_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
     if (profile.allocators.empty()) return;
@@ -45,7 +45,7 @@ class scope_memory {
     for (std::uint32_t i = 0; i < changes.size(); ++i) add(i, changes[i]);
   }
 
-  /// By allocator.
+  /// @return the figures by allocator.
   [[nodiscard]] std::vector<allocator_memory> const& allocators() const noexcept { return allocators_; }
 
   /// Scopes that do not lie completely in the window.
@@ -97,12 +97,12 @@ class scope_memory {
       scope_record const& scope = of_.scopes[i];
       path_memory& row = here.by_path[scope.path];
       row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(scope.time, totals));
-      // Where it ends may be known here for the first time.
+      // The end of a scope from an earlier window may first appear here.
       if (scope.time.begin < own_.begin && own_.begin <= scope.time.end && scope.time.end < own_.end) crossing_.end(allocator, of_, scope);
     }
   }
 
-  /// The maximum in the part of a time that lies in the window; 0 if there is none.
+  /// The maximum usage in the part of an interval that lies in the window; 0 if there is none.
   [[nodiscard]] std::uint64_t max_in(interval const& time, memory_totals& totals) const {
     if (time.end < own_.begin || own_.end <= time.begin) return 0;
     std::int64_t const bytes = totals.max_in({std::max(time.begin, own_.begin), std::min(time.end, own_.end)});
@@ -126,8 +126,8 @@ class scope_memory {
   }
 
   void take(memory_change const& change, allocator_memory& to) {
-    std::uint32_t path = live_allocation::none;  // of the scope that the piece belongs to
-    std::uint32_t scope = no_scope;              // the innermost one that is open, of that scope and those around it
+    std::uint32_t path = live_allocation::none;  // path of the scope that the block belongs to
+    std::uint32_t scope = no_scope;              // that scope or the nearest one around it that is open
     if (change.origin < of_.allocations.size()) {
       scope = scope_of_[change.origin];
       if (scope != no_scope) path = of_.scopes[scope].path;
@@ -140,7 +140,7 @@ class scope_memory {
       add_difference(path == live_allocation::none ? to.outside_change_bytes : to.by_path[path].own_change_bytes, change.difference());
     for (; scope != no_scope; scope = parent_of_[scope]) {
       scope_record const& record = of_.scopes[scope];
-      // A path is not among those around it.
+      // A path is not its own parent, so only the first scope is charged as own memory.
       if (is_measured_[scope] && change.time <= record.time.end) charge(scope, change, record.path == path, to.by_path[record.path]);
     }
   }
@@ -180,7 +180,7 @@ class scope_memory {
   std::vector<std::uint32_t> parent_of_;   ///< by scope
   std::vector<bool> is_measured_;          ///< by scope
   std::vector<std::uint32_t> balance_of_;  ///< by scope: position in `balances_`
-  std::vector<charged_scope> balances_;    ///< of the scopes that were charged for something
+  std::vector<charged_scope> balances_;    ///< balances of the charged scopes
   std::vector<allocator_memory> allocators_;
   crossing_balances crossing_;
 };

@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// Makes rows for all new positions.
-/// @param row_of by old position: the new one.
+/// Moves rows to new positions.
+/// @param row_of maps old positions to new positions.
 template <class Row>
 void make_rows(std::vector<Row>& to, std::vector<std::uint32_t> const& row_of) {
   for (std::uint32_t const row : row_of) {
@@ -18,9 +18,9 @@ void make_rows(std::vector<Row>& to, std::vector<std::uint32_t> const& row_of) {
   }
 }
 
-/// Adds rows to rows that have other positions.
-/// @tparam Row has `add(Row const&)`; one that is made without arguments adds nothing.
-/// @param row_of by position in `from`: the position in `to`, which grows as needed.
+/// Adds rows to rows with other positions.
+/// @tparam Row has `add(Row const&)`; a default-constructed row adds nothing.
+/// @param row_of maps positions in `from` to positions in `to`, which grows as needed.
 /// @throws profkit::error if there are more rows than positions: `from` was read from a damaged file.
 template <class Row>
 void add_rows(std::vector<Row>& to, std::vector<Row> const& from, std::vector<std::uint32_t> const& row_of) {

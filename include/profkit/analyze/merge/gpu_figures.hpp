@@ -26,8 +26,8 @@ namespace profkit::detail {
 /// The figures of GPU operations and API calls that add up in any order.
 class gpu_figures {
  public:
-  /// Adds the names of GPU operations. Names are the same if the mangled ones are.
-  /// @return by position in the list: the position here.
+  /// Adds the names of GPU operations. Names are equal if the mangled names are equal.
+  /// @return by position in the list: its position here.
   std::vector<std::uint32_t> add_names(std::vector<gpu_name_record> const& names) {
     std::vector<std::uint32_t> result;
     for (gpu_name_record const& each : names) {
@@ -38,7 +38,7 @@ class gpu_figures {
     return result;
   }
 
-  /// @param with_kernels the measured time of the window's own steps in which kernels were collected.
+  /// @param with_kernels measured time of the window's own steps with kernels collected.
   void add(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const& counted,
            measured_time const& with_kernels, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
     has_kernels_ = true;
@@ -53,7 +53,7 @@ class gpu_figures {
     api_calls_.add({records, with_kernels});
   }
 
-  /// As if the operations of the other one had been added here.
+  /// Merges another object: the result is as if its operations had been added here.
   void add(gpu_figures const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
     has_kernels_ = has_kernels_ || other.has_kernels_;
     steps_ += other.steps_;
@@ -64,7 +64,7 @@ class gpu_figures {
     api_calls_.add(other.api_calls_);
   }
 
-  /// @param is_added says whether the windows of some time were.
+  /// @param is_added whether all windows of an interval are added.
   template <class IsAdded>
   void settle(IsAdded const& is_added) {
     sums_.settle(is_added);
@@ -73,18 +73,18 @@ class gpu_figures {
   [[nodiscard]] std::vector<gpu_name_record> const& names() const noexcept { return names_; }
   [[nodiscard]] bool has_kernels() const noexcept { return has_kernels_; }
 
-  /// Measured ones in which kernels were collected.
+  /// @return the number of measured steps with kernels collected.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
-  /// Complete, with other positions of the paths. Nothing can be added afterwards.
+  /// @return the complete sums with new positions of the paths. Nothing may be added afterwards.
   [[nodiscard]] gpu_sums sums(std::vector<std::uint32_t> const& path_of) && {
     gpu_sums result = moved(std::move(sums_), path_of);
     result.complete();
     return result;
   }
 
-  /// Without idle time.
-  /// @param work of `sums`.
+  /// Computes the summary, without idle time.
+  /// @param work computed from `sums`.
   [[nodiscard]] gpu_summary summarize(gpu_work const& work, time_per_step const& per_step, kernel_class_rules const& classes) const {
     gpu_summary result;
     result.all = work.of_all();
@@ -101,7 +101,7 @@ class gpu_figures {
   }
 
  private:
-  /// The table of `names_` is made when they are added to other figures.
+  /// `positions_` is not stored; merging rebuilds it.
   template <class Archive>
   friend void fields(Archive& archive, gpu_figures& of) {
     archive(of.names_), archive(of.has_kernels_), archive(of.steps_), archive(of.sums_), archive(of.by_name_), archive(of.counts_);
@@ -109,7 +109,7 @@ class gpu_figures {
   }
 
   std::vector<gpu_name_record> names_;
-  name_positions positions_;  ///< in `names_`
+  name_positions positions_;  ///< positions in `names_`
   bool has_kernels_ = false;
   std::uint64_t steps_ = 0;
   gpu_sums sums_;

@@ -15,7 +15,7 @@
 
 namespace profkit::detail {
 
-/// How many steps the host was ahead of its devices, each time that it was asked.
+/// The distribution of the number of steps by which the host was ahead of the devices.
 class steps_ahead {
  public:
   void add(std::uint64_t steps) {
@@ -34,7 +34,7 @@ class steps_ahead {
   }
 
  private:
-  /// In ascending order.
+  /// @return the value at a rank in ascending order.
   [[nodiscard]] double at(std::uint64_t rank) const {
     auto each = times_.begin();
     for (std::uint64_t before = each->second; before <= rank; before += each->second) ++each;
@@ -51,16 +51,16 @@ class steps_ahead {
     }
   }
 
-  std::map<std::uint64_t, std::uint64_t> times_;  ///< by number of steps
+  std::map<std::uint64_t, std::uint64_t> times_;  ///< number of occurrences, by number of steps
   std::uint64_t count_ = 0;
 };
 
-/// How long the devices took for the steps of a stretch of time, in the order of time.
+/// The GPU periods of the steps of a stretch of time, in time order.
 class gpu_period_list {
  public:
   gpu_period_list() = default;
 
-  /// @param windows of steps of the profile.
+  /// @param windows GPU periods of steps of the profile.
   gpu_period_list(profile const& profile, gpu_step_windows const& windows) {
     for (gpu_step_window const& each : windows.warmup) {
       step_record const& step = profile.steps[each.step];
@@ -74,7 +74,7 @@ class gpu_period_list {
     }
   }
 
-  /// Merges another one whose steps follow those here.
+  /// Appends the periods of the following steps.
   void append(gpu_period_list const& next) {
     warmup_.append(next.warmup_);
     measured_.append(next.measured_);
@@ -85,13 +85,13 @@ class gpu_period_list {
   [[nodiscard]] step_series const& warmup() const noexcept { return warmup_; }
   [[nodiscard]] step_series const& measured() const noexcept { return measured_; }
 
-  /// How many measured steps.
+  /// @return the number of measured steps.
   [[nodiscard]] std::uint64_t count() const noexcept { return measured_.measured().count(); }
 
-  /// That the measured steps took on the host.
+  /// @return the host time of the measured steps.
   [[nodiscard]] std::chrono::nanoseconds host() const noexcept { return host_; }
 
-  /// At the ends of the measured steps on the devices: `gpu_step_window::steps_ahead`.
+  /// @return `gpu_step_window::steps_ahead` of the measured steps.
   [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
 
  private:

@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// Figures of stretches of time that depend on what came before and after, such as sums over neighbouring steps. Stretches may come in any
-/// order; those that touch are joined, so that there is one where none is missing.
+/// Figures that depend on the neighbouring stretches of time, such as sums over consecutive steps. Stretches may come in any order;
+/// adjacent ones are joined, so one stretch remains if none is missing.
 /// @tparam Part has `append(Part const& next)`.
 template <class Part>
 class joined_stretches {
@@ -20,8 +20,8 @@ class joined_stretches {
     Part& part;  ///< valid until the next call of `add`
   };
 
-  /// @param time overlaps none of those added before.
-  /// @return the stretch that it is part of now.
+  /// @param time overlaps no earlier stretch.
+  /// @return the joined stretch that now contains it.
   joined add(interval const& time, Part part) {
     auto at = stretches_.emplace(time.begin, stretch{time.end, std::move(part)}).first;
     if (at != stretches_.begin() && std::prev(at)->second.end == time.begin) at = join(std::prev(at));
@@ -29,19 +29,19 @@ class joined_stretches {
     return {{at->first, at->second.end}, at->second.part};
   }
 
-  /// @param visit takes time and part of each, in the order of time.
+  /// @param visit called with interval and part of each, in time order.
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (auto const& [begin, each] : stretches_) visit(interval{begin, each.end}, each.part);
   }
 
-  /// Whether one of them contains all of the time, its end too.
+  /// Whether one stretch contains the interval, including its end.
   [[nodiscard]] bool covers(interval const& time) const {
     auto const after = stretches_.upper_bound(time.begin);
     return after != stretches_.begin() && time.end < std::prev(after)->second.end;
   }
 
-  /// All of them in the order of time, as if no time lay between them.
+  /// Joins all stretches in time order, as if they were adjacent.
   [[nodiscard]] Part whole() && {
     if (stretches_.empty()) return {};
     Part result = std::move(stretches_.begin()->second.part);
@@ -74,7 +74,7 @@ class joined_stretches {
 
   using iterator = typename std::map<timestamp, stretch>::iterator;
 
-  /// A stretch with the one behind it.
+  /// Joins a stretch with the next one.
   iterator join(iterator first) {
     auto const next = std::next(first);
     first->second.part.append(next->second.part);

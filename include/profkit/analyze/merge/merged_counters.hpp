@@ -36,12 +36,12 @@ class merged_counters {
     }
   }
 
-  /// Merges another one: the result is as if its samples had been added here.
+  /// Merges another object: the result is as if its samples had been added here.
   void add(merged_counters const& other) {
     for (auto const& [name, each] : other.counters_) counters_[name].add(each);
   }
 
-  /// In the order in which the counters first came in a session.
+  /// @return the rows in the order of the first appearance of the counters.
   [[nodiscard]] std::vector<counter_summary> summarize() const {
     std::vector<std::pair<std::size_t, counter_summary>> rows;
     for (auto const& [name, each] : counters_) {
@@ -73,7 +73,7 @@ class merged_counters {
     }
 
     void add(counter_record const& sample) {
-      if (sample.time >= last_time) {  // threads are not in order of time among each other
+      if (sample.time >= last_time) {  // samples of different threads are not in time order
         last_time = sample.time;
         last = sample.value;
       }

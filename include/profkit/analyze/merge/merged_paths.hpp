@@ -14,13 +14,13 @@
 
 namespace profkit::detail {
 
-/// The paths of several windows or analyses. Paths are the same if all but the place in the source are equal.
+/// The paths of several windows or analyses. Paths are equal if all members except the source location are equal.
 ///
-/// The order in which they come here depends on the order in which windows are merged. So each path keeps the smallest position that it
-/// has had in a window, and `in_order` puts the paths in the order of these.
+/// The order of arrival depends on the order of merging. So each path keeps its smallest position in any window, and `in_order` sorts by
+/// that position.
 class merged_paths {
  public:
-  /// @return by position in the list: the position here.
+  /// @return by position in the list: its position here.
   std::vector<std::uint32_t> add(std::vector<path_record> const& paths) {
     std::vector<std::uint32_t> positions;
     positions.reserve(paths.size());
@@ -37,10 +37,10 @@ class merged_paths {
 
   struct ordered {
     std::vector<path_record> paths;
-    std::vector<std::uint32_t> position_of;  ///< by position in the merged paths
+    std::vector<std::uint32_t> position_of;  ///< by position in the merged paths: position in `paths`
   };
 
-  /// Parents come before their children, and adopted paths before those that adopted them, as in every window.
+  /// @return the paths in order: parents precede children, and adopted paths precede adopting ones, as in every window.
   [[nodiscard]] ordered in_order() const {
     std::vector<std::uint32_t> order(paths_.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -58,7 +58,7 @@ class merged_paths {
   [[nodiscard]] std::size_t size() const noexcept { return paths_.size(); }
 
  private:
-  /// The table is made when they are added to others.
+  /// The lookup table is not stored; merging rebuilds it.
   template <class Archive>
   friend void fields(Archive& archive, merged_paths& state) {
     archive(state.paths_), archive(state.first_);
@@ -69,7 +69,7 @@ class merged_paths {
     }
   }
 
-  /// Whether each path comes after its parent and after the one that it adopted, here and in the windows.
+  /// Whether each path follows its parent and the path that it adopted, here and in the windows.
   [[nodiscard]] bool is_in_order() const {
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       for (std::uint32_t const other : {paths_[i].parent, paths_[i].adopted_from}) {
@@ -84,7 +84,7 @@ class merged_paths {
     if (path.adopted_from != path_record::no_parent) path.adopted_from = positions[path.adopted_from];
   }
 
-  /// @param positions of the paths before it.
+  /// @param positions positions of the paths before it.
   std::uint32_t add(path_record path, std::uint32_t position, std::vector<std::uint32_t> const& positions) {
     translate(path, positions);
     std::uint32_t const known = table_.find_or_add(path, paths_);
@@ -93,7 +93,7 @@ class merged_paths {
       return known;
     }
     auto const place = [](path_record const& each) { return std::tie(each.file, each.line); };
-    // The first place that opened it; of different sessions, one that does not depend on the order.
+    // Keep the first source location; among sessions, choose independently of the order of merging.
     bool const is_earlier = position < first_[known] || (position == first_[known] && place(path) < place(paths_[known]));
     if (!is_earlier) return known;
     first_[known] = position;

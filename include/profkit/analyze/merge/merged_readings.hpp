@@ -24,7 +24,7 @@ class merged_readings {
  public:
   merged_readings() = default;
 
-  /// Readings of the measured steps that begin in a stretch of time; all readings in a session without steps.
+  /// Adds the readings of the measured steps that begin in `own`; without steps, all readings.
   merged_readings(profile const& profile, interval const& own, bool has_steps) {
     std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
     for (std::size_t i = 0; i < profile.memory.size(); ++i) {
@@ -36,12 +36,12 @@ class merged_readings {
     }
   }
 
-  /// Merges another one: the result is as if its readings had been added here.
+  /// Merges another object: the result is as if its readings had been added here.
   void add(merged_readings const& other) {
     for (auto const& [what, each] : other.rows_) rows_[what].add(each);
   }
 
-  /// In the order in which the quantities were first read.
+  /// @return the rows in the order of the first readings.
   [[nodiscard]] std::vector<memory_summary> summarize() const {
     std::vector<std::pair<moment, memory_summary>> rows;
     for (auto const& [what, each] : rows_) {
@@ -66,7 +66,7 @@ class merged_readings {
     std::uint64_t last_bytes = 0;
     std::uint64_t highest = 0;
     std::optional<std::uint64_t> peak{};
-    std::string peak_note{};  ///< of the first reading
+    std::string peak_note{};  ///< note of the first reading
 
     template <class Archive>
     friend void fields(Archive& archive, quantity& state) {

@@ -10,8 +10,8 @@
 
 namespace profkit::detail {
 
-/// Gives the new position for an old one.
-/// @throws profkit::error where there is none: the old one was read from a damaged file.
+/// Maps an old position to a new one.
+/// @throws profkit::error if there is none, because the old position was read from a damaged file.
 struct moved_position {
   std::vector<std::uint32_t> const& positions;
 
@@ -21,12 +21,12 @@ struct moved_position {
   }
 };
 
-/// Positions that stay as they are.
+/// The identity mapping of positions.
 struct same_position {
   [[nodiscard]] std::size_t operator()(std::size_t position) const noexcept { return position; }
 };
 
-/// Whether each position stays as it is.
+/// Whether a mapping is the identity.
 inline bool stay(std::vector<std::uint32_t> const& positions) noexcept {
   for (std::size_t i = 0; i < positions.size(); ++i) {
     if (positions[i] != i) return false;
@@ -34,8 +34,8 @@ inline bool stay(std::vector<std::uint32_t> const& positions) noexcept {
   return true;
 }
 
-/// Figures by path, with other positions of the paths. Not copied where these stay.
-/// @tparam Figures has `add(Figures const&, std::vector<std::uint32_t> const&)`; those made without arguments add nothing.
+/// Moves figures by path to new positions of the paths. Does not copy if the positions are the same.
+/// @tparam Figures has `add(Figures const&, std::vector<std::uint32_t> const&)`; a default-constructed object adds nothing.
 template <class Figures>
 [[nodiscard]] Figures moved(Figures&& from, std::vector<std::uint32_t> const& path_of) {
   if (stay(path_of)) return std::forward<Figures>(from);

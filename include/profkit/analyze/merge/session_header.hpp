@@ -12,7 +12,7 @@ namespace profkit::detail {
 /// The single values of a profile, from the last window of a session.
 class session_header {
  public:
-  /// @param end of the window.
+  /// @param end the end of the window.
   void add(profile const& records, timestamp end) {
     if (end_ && end <= *end_) return;
     end_ = end;
@@ -30,7 +30,7 @@ class session_header {
     if (other.end_) add(other.of_, *other.end_);
   }
 
-  /// Without records and tables.
+  /// @return a profile with the single values, without records and tables.
   [[nodiscard]] profile const& operator()() const noexcept { return of_; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// The steps that begin in a stretch of time, in the order in which they were recorded. Without those that the program excluded.
+/// The steps that begin in a stretch of time, in the order of recording, without excluded steps.
 class step_list {
  public:
   step_list() = default;
@@ -36,7 +36,7 @@ class step_list {
     }
   }
 
-  /// Merges another one: the result is as if its steps had been added here.
+  /// Appends the following steps: the result is as if they had been added here.
   void append(step_list const& next) {
     host_.append(next.host_);
     gpu_.append(next.gpu_);
@@ -47,13 +47,13 @@ class step_list {
 
   [[nodiscard]] step_series const& host() const noexcept { return host_; }
 
-  /// Between CUDA events.
+  /// @return the times between CUDA events.
   [[nodiscard]] step_series const& gpu() const noexcept { return gpu_; }
 
   [[nodiscard]] std::uint64_t excluded() const noexcept { return excluded_; }
   [[nodiscard]] std::uint64_t items() const noexcept { return items_; }
 
-  /// That the measured steps need, counted by the program.
+  /// @return model FLOPs of the measured steps, as counted by the program.
   [[nodiscard]] double model_flops() const noexcept { return model_flops_; }
 
  private:

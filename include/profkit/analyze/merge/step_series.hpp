@@ -15,12 +15,12 @@ namespace profkit::detail {
 /// Neighbouring steps, all of them warm-up or all of them measured.
 struct step_group {
   std::uint64_t index = 0;  ///< `step_record::index` of the first
-  timestamp begin{};        ///< of the first, on the host
+  timestamp begin{};        ///< beginning of the first step on the host
   bool is_warmup = false;
   std::uint64_t count = 1;
   std::chrono::nanoseconds total{};
   std::uint64_t chosen = 0;                ///< `step_record::index` of one of them, chosen at random
-  std::chrono::nanoseconds chosen_time{};  ///< of that one
+  std::chrono::nanoseconds chosen_time{};  ///< time of the chosen step
 
   template <class Archive>
   friend void fields(Archive& archive, step_group& state) {
@@ -31,8 +31,8 @@ struct step_group {
   [[nodiscard]] double mean_ms() const noexcept { return to_ms(total).count() / static_cast<double>(count); }
 };
 
-/// The times of steps, in the order in which they were recorded, in bounded memory: groups of one step each, or of 2, 4, 8, ... where there
-/// are more than `max_groups`. Which steps are in a group depends on their indices alone; so it does not matter in which parts they come.
+/// Step times in the order of recording, in bounded memory: groups of 1, 2, 4, 8, ... steps, at most `max_groups`. The groups depend only
+/// on the step indices, not on the parts in which steps are added.
 class step_series {
  public:
   static constexpr std::size_t max_groups = std::size_t{1} << 16U;
@@ -47,7 +47,7 @@ class step_series {
     fit();
   }
 
-  /// Merges another one: the result is as if its steps had been added here.
+  /// Appends the following steps: the result is as if they had been added here.
   void append(step_series const& next) {
     measured_.add(next.measured_);
     warmup_ += next.warmup_;
@@ -61,10 +61,10 @@ class step_series {
   /// Whether each group is one step.
   [[nodiscard]] bool is_single() const noexcept { return level_ == 0; }
 
-  /// Of the measured steps.
+  /// @return the statistics of the measured steps.
   [[nodiscard]] duration_statistics const& measured() const noexcept { return measured_; }
 
-  /// How many steps are warm-up.
+  /// @return the number of warm-up steps.
   [[nodiscard]] std::uint64_t warmup() const noexcept { return warmup_; }
 
  private:
@@ -76,7 +76,7 @@ class step_series {
     if constexpr (Archive::is_reader) archive.check(series.is_whole(), "the groups of steps do not fit their number");
   }
 
-  /// Whether the groups are those of the steps that were counted.
+  /// Whether the groups contain exactly the counted steps.
   [[nodiscard]] bool is_whole() const noexcept {
     std::uint64_t warmup = 0;
     std::uint64_t measured = 0;
@@ -87,7 +87,7 @@ class step_series {
     return level_ <= max_level && warmup == warmup_ && measured == measured_.count();
   }
 
-  /// SplitMix64: the steps of a group are equally likely to be its smallest. Source: G. L. Steele Jr., D. Lea, C. H. Flood, "Fast
+  /// SplitMix64, so that each step of a group is equally likely to be chosen. Source: G. L. Steele Jr., D. Lea, C. H. Flood, "Fast
   /// splittable pseudorandom number generators", OOPSLA (2014).
   static std::uint64_t scrambled(std::uint64_t value) noexcept {
     value += 0x9e3779b97f4a7c15U;
@@ -118,7 +118,7 @@ class step_series {
     while (groups_.size() > max_groups && level_ < max_level) group(level_ + 1);
   }
 
-  /// Puts 2^level steps into a group.
+  /// Regroups to 2^level steps per group.
   void group(unsigned level) {
     if (level <= level_) return;
     level_ = level;

@@ -14,7 +14,7 @@
 
 namespace profkit::detail {
 
-/// The figures of a stretch of time that depend on what comes before and after it.
+/// The figures of a stretch of time that depend on the neighbouring stretches.
 struct stretch_figures {
   step_list steps;
   time_per_step per_step;
@@ -39,7 +39,7 @@ struct stretch_figures {
     balances.append(next.balances, same_position{}, same_position{});
   }
 
-  /// Gives all of it other positions of paths, of names of GPU operations and of allocators.
+  /// Moves all figures to new positions of paths, of names of GPU operations and of allocators.
   void move(std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of,
             std::vector<std::uint32_t> const& allocator_of) {
     if (!stay(path_of) || !stay(name_of) || !per_step.is_in(path_of.size(), name_of.size())) {
@@ -52,7 +52,7 @@ struct stretch_figures {
     balances = std::move(moved_balances);
   }
 
-  /// Gives the steps other positions of paths.
+  /// Moves the steps to new positions of paths.
   void move_steps(std::vector<std::uint32_t> const& path_of) {
     if (stay(path_of)) return;
     time_per_step moved_steps;

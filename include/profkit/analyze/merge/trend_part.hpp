@@ -21,10 +21,10 @@
 
 namespace profkit::detail {
 
-/// How long some operation ran in each of these intervals: the length of the union.
-/// @param steps in the order of time, without overlap.
+/// The GPU busy time in each step: the length of the union of the operations.
+/// @param steps in time order, disjoint.
 /// @param operations in the order of their beginnings.
-/// @param counts says which of them count.
+/// @param counts whether an operation counts.
 template <class Counts>
 std::vector<std::chrono::nanoseconds> busy_in(std::vector<interval> const& steps, std::vector<timed_operation> const& operations,
                                               Counts const& counts) {
@@ -47,9 +47,9 @@ class trend_part {
  public:
   trend_part() = default;
 
-  /// The steps that begin in a stretch of time.
+  /// Adds the steps that begin in a stretch of time.
   /// @param operations in the order of their beginnings; null where kernels were not collected.
-  /// @param counts says which operations were launched in measured steps, whatever window owns these.
+  /// @param counts whether an operation was launched in a measured step of any window.
   template <class Counts>
   trend_part(profile const& profile, interval const& own, std::vector<timed_operation> const* operations, Counts const& counts) {
     std::vector<step_record const*> steps;
@@ -79,7 +79,7 @@ class trend_part {
     }
   }
 
-  /// Merges another one whose steps follow those here.
+  /// Appends the following steps.
   void append(trend_part const& next) {
     std::vector<std::size_t> column_of;
     column_of.reserve(next.memory_.size());
@@ -93,8 +93,8 @@ class trend_part {
     windows_.add(moved);
   }
 
-  /// @param begin of the session.
-  /// @param memory in the order in which it was first read.
+  /// @param begin the beginning of the session.
+  /// @param memory in the order of the first readings.
   [[nodiscard]] run_trend_summary summarize(timestamp begin, std::vector<memory_summary> const& memory) const {
     run_trend_summary result;
     for (memory_summary const& row : memory) {
@@ -137,7 +137,7 @@ class trend_part {
     return column;
   }
 
-  /// The readings of each step.
+  /// The maximum readings of each step.
   std::vector<std::vector<std::optional<std::uint64_t>>> max_memory(profile const& profile, std::vector<step_record const*> const& steps) {
     std::vector<std::vector<std::optional<std::uint64_t>>> result(steps.size());
     std::unordered_map<std::uint64_t, std::size_t> position;
@@ -154,7 +154,7 @@ class trend_part {
   }
 
   trend_windows windows_;
-  std::vector<std::string> memory_;  ///< by column of `trend_window::memory_bytes`: what was read
+  std::vector<std::string> memory_;  ///< the quantity of each column of `trend_window::memory_bytes`
 };
 
 }  // namespace profkit::detail

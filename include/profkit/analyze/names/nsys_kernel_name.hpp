@@ -11,10 +11,11 @@
 
 namespace profkit {
 
-/// The name that Nsight Systems has for a kernel, character by character; of copies and memsets the profile has it already. A name that
-/// NVIDIA's demangler does not read stays mangled.
+/// @brief The kernel name exactly as Nsight Systems prints it. Names that NVIDIA's demangler cannot read stay mangled.
+/// @param name a kernel; for copies and memsets the profile already has the name.
+/// @return the name.
 [[nodiscard]] inline std::string nsys_kernel_name(gpu_name_record const& name) {
-  std::string const& mangled = name.mangled.empty() ? name.name : name.mangled;  // the same where the runtime of C++ could not read it
+  std::string const& mangled = name.mangled.empty() ? name.name : name.mangled;  // equal if the C++ runtime could not demangle it
   return detail::nvidia_demangler{mangled}().value_or(mangled);
 }
 

@@ -22,7 +22,7 @@
 
 namespace profkit {
 
-/// All ranges of one name with operations. The projection of a range is from their first start to their last end.
+/// @brief All ranges of one name with operations. The projection of a range is the interval from their first start to their last end.
 struct nsys_projection_row {
   std::string range;
   nsys_statistics projected;     ///< nanoseconds; `count` is the number of ranges
@@ -32,14 +32,14 @@ struct nsys_projection_row {
   std::uint64_t children = 0;    ///< ranges directly inside in which operations were launched
 };
 
-/// All executions of one kernel launched by one thread in ranges of one name.
+/// @brief All executions of one kernel launched by one thread in ranges of one name.
 struct nsys_range_kernel_row {
   std::optional<std::string> range;     ///< none: launched outside any range
-  std::optional<std::uint64_t> thread;  ///< of the system; none: the launch was not recorded
+  std::optional<std::uint64_t> thread;  ///< system thread number; none: the launch was not recorded
   std::string kernel;
   std::uint64_t ranges = 0;
   std::uint64_t kernels = 0;
-  nsys_statistics time;  ///< nanoseconds; a kernel in two nested ranges of the name is there twice
+  nsys_statistics time;  ///< nanoseconds; a kernel in two nested ranges of the name counts twice
 };
 
 namespace detail {
@@ -49,8 +49,7 @@ inline std::string nsys_range_name(path_record const& path) {
   return "profkit:" + (path.index ? path.name + "_" + std::to_string(*path.index) : path.name);
 }
 
-/// Which scope contains which in time on one thread of the system. Unlike in the tree of scopes, a step is inside what was open around
-/// the loop.
+/// Nesting of scopes in time on one system thread. Unlike in the tree of scopes, a step is inside the scopes open around the loop.
 struct scope_nesting {
   std::vector<std::uint32_t> around;  ///< by scope: the innermost one that contains it, or `attribution::none`
   std::vector<std::uint32_t> order;   ///< all scopes, each after the one around it
@@ -221,7 +220,7 @@ class range_kernel_groups {
   nsys_view const& view_;
   text_numbers kernels_;
   std::vector<std::uint32_t> kernel_of_;                      ///< by `gpu_names`
-  std::unordered_map<std::uint64_t, std::uint64_t> numbers_;  ///< of the threads of the system
+  std::unordered_map<std::uint64_t, std::uint64_t> numbers_;  ///< number of each system thread
   std::vector<std::uint64_t> thread_of_;                      ///< by `threads`
   std::unordered_map<std::uint64_t, std::size_t> group_of_;
   std::vector<group> groups_;

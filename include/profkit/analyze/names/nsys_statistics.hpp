@@ -14,7 +14,7 @@
 
 namespace profkit {
 
-/// Statistics of whole numbers (nanoseconds or bytes) as the summaries of Nsight Systems have them.
+/// @brief Statistics of integers (nanoseconds or bytes), as defined by the summaries of Nsight Systems.
 struct nsys_statistics {
   std::uint64_t count = 0;
   std::int64_t total = 0;
@@ -22,10 +22,10 @@ struct nsys_statistics {
   double median = 0.0;
   std::int64_t min = 0;
   std::int64_t max = 0;
-  double standard_deviation = 0.0;  ///< of the sample (divides by count - 1); 0 of a single one, as there
+  double standard_deviation = 0.0;  ///< sample standard deviation (n - 1); 0 for a single sample
 };
 
-/// One row of a summary by name.
+/// @brief One row of a summary by name.
 struct nsys_row {
   std::string name;
   nsys_statistics samples;
@@ -38,7 +38,7 @@ inline nsys_statistics nsys_statistics_of(std::vector<std::int64_t>& samples) {
   nsys_statistics result;
   running_statistics spread;
   result.count = samples.size();
-  std::uint64_t total = 0;  // modulo 2^64: the bytes of copies, and the spans of ranges, may be anything in a file that somebody made
+  std::uint64_t total = 0;  // modulo 2^64, because a damaged file can contain any number
   for (std::int64_t const sample : samples) {
     total += static_cast<std::uint64_t>(sample);
     spread.add(static_cast<double>(sample));

@@ -10,22 +10,22 @@
 
 namespace profkit::detail {
 
-/// A C++ type as text, in two parts: a declarator, such as the `*` of a pointer, goes between them.
+/// A C++ type as text, in two parts around the declarator, such as the `*` of a pointer.
 struct demangled_type {
   enum class form { plain, pointer, function, array };
 
   std::string left;
-  std::string right;  ///< "(int, float) const" of a function, "[3]" of an array, and what a pointer to one of them leaves behind
+  std::string right;  ///< "(int, float) const" for a function, "[3]" for an array, and the closing parts of pointers to them
   form kind = form::plain;
   bool is_tight = false;  ///< no space between `left` and what follows
-  std::string base;       ///< of a class: the name that its constructors have
-  std::string args;       ///< of a template of which `left` is the name: they come after that space, "C <int>*"
+  std::string base;       ///< for a class: the name of its constructors
+  std::string args;       ///< for a template: its arguments; they follow the space, as in "C <int>*"
 
   demangled_type() = default;
   explicit demangled_type(std::string text, std::string its_base = {}, bool tight = false)
       : left{std::move(text)}, is_tight{tight}, base{std::move(its_base)} {}
 
-  /// With the space that comes before a declarator, if there is one.
+  /// The text before a declarator, with its space.
   [[nodiscard]] std::string before_declarator() const { return left + (is_tight ? "" : " ") + args; }
 
   [[nodiscard]] std::string text() const {
@@ -36,27 +36,27 @@ struct demangled_type {
 /// The name of a function or of a class as text, without parameters.
 struct demangled_name {
   std::string text;
-  std::string base;        ///< its last part without template arguments
-  std::string qualifiers;  ///< " const &" of a member function
-  std::string suffix;      ///< " [subobject]" of some constructors and destructors
+  std::string base;        ///< the last part without template arguments
+  std::string qualifiers;  ///< such as " const &" for a member function
+  std::string suffix;      ///< " [subobject]" for some constructors and destructors
   bool has_template_args = false;
   bool is_conversion = false;
   bool is_structor = false;  ///< a constructor or destructor
 };
 
-/// Spells a mangled name as NVIDIA's tools do (`cu++filt`, Nsight Systems, Nsight Compute): "void scale<float>(T1 *, const T1 *, int)". The
-/// runtime of C++ spells it "void scale<float>(float*, float const*, int)" and no longer has the parameters that the template declares,
-/// so its text cannot be converted. What NVIDIA's demangler does not read, such as names of internal linkage, is not read here either.
+/// Demangles a name like NVIDIA's tools (`cu++filt`, Nsight Systems, Nsight Compute): "void scale<float>(T1 *, const T1 *, int)". The C++
+/// runtime prints "void scale<float>(float*, float const*, int)" and loses the declared template parameters, so its text cannot be
+/// converted. Names that NVIDIA's demangler cannot read, such as names with internal linkage, are not read here either.
 ///
-/// Names come from files as well: nesting and the length of the result are bounded.
-/// Source: Itanium C++ ABI, 5.1; the spelling: compared with NVIDIA's demangler (CUDA 13.0), tests/data/kernel_names.tsv.
+/// Names can come from untrusted files, so nesting and the length of the result are bounded. Source: Itanium C++ ABI, 5.1. The spelling is
+/// compared with NVIDIA's demangler (CUDA 13.0) in tests/data/kernel_names.tsv.
 class nvidia_demangler {
  public:
   explicit nvidia_demangler(std::string_view mangled) : rest_{mangled} {}
 
-  /// @return nothing if it is not a mangled name, or has what this class does not know. Call it once.
+  /// @return nothing if the name is not mangled or not supported. To be called once.
   [[nodiscard]] std::optional<std::string> operator()() {
-    if (accept("__nv_static_")) {  // "32_", as many characters for the file, "_" and the name
+    if (accept("__nv_static_")) {  // "32_", 32 characters for the file, "_" and the name
       std::size_t const file = number();
       expect("_");
       skip(file);
@@ -92,7 +92,7 @@ class nvidia_demangler {
     bool is_restrict = false;
   };
 
-  // All that reads stops at the end, and after a failure nothing is left to read.
+  // Reading stops at the end of the text, so moving to the end aborts all callers.
   void fail() {
     failed_ = true;
     rest_ = {};
@@ -161,7 +161,7 @@ class nvidia_demangler {
   std::size_t depth_ = 0;
   std::size_t copied_bytes_ = 0;
   bool failed_ = false;
-  bool is_in_conversion_ = false;  ///< in the type of a conversion function, whose template arguments follow it
+  bool is_in_conversion_ = false;  ///< inside the type of a conversion function, whose template arguments follow it
 };
 
 }  // namespace profkit::detail

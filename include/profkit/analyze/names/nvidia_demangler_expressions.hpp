@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-/// No parentheses for the order of operators, as NVIDIA's demangler has none.
+/// Prints no parentheses for operator precedence, like NVIDIA's demangler.
 inline std::string nvidia_demangler::expression() {
   nesting const level{*this};
   switch (peek()) {
@@ -129,7 +129,7 @@ inline std::string nvidia_demangler::function_param() {
   return result + "param#" + std::to_string(sequence_number(10) + 1) + suffix;
 }
 
-/// A value of a type, or a function or an object.
+/// A value with its type, a function or an object.
 inline std::string nvidia_demangler::literal() {
   expect("L");
   std::string result;

@@ -15,7 +15,7 @@ namespace profkit::detail {
 struct operator_spelling {
   std::string_view code;
   std::string_view text;
-  int operands;  ///< in an expression; 0: not of this form
+  int operands;  ///< number of operands in an expression; 0: another form
 };
 
 /// Source: Itanium C++ ABI, 5.1.3.
@@ -84,8 +84,8 @@ inline std::size_t nvidia_demangler::discriminator() {
   return result;
 }
 
-/// A function with its parameters, or the name of an object.
-/// @param is_literal true: of a function the name alone, as in a template argument.
+/// Reads a function with its parameters, or the name of an object.
+/// @param is_literal true: print only the name of a function, as in a template argument.
 inline std::string nvidia_demangler::encoding(bool is_literal) {
   nesting const level{*this};
   demangled_name const entity = name();
@@ -97,7 +97,7 @@ inline std::string nvidia_demangler::encoding(bool is_literal) {
   return result + entity.text + '(' + taken + ')' + entity.qualifiers + entity.suffix;
 }
 
-/// Up to the end of the function's type. None are written as a single `void`.
+/// Reads the parameters up to the end of the function type. An empty list is encoded as `void`.
 inline std::string nvidia_demangler::parameters() {
   if (peek() == 'v' && (peek(1) == 'E' || peek(1) == '\0' || peek(1) == 'R' || peek(1) == 'O')) {
     skip(1);
@@ -133,7 +133,7 @@ inline demangled_name nvidia_demangler::name() {
   return result;
 }
 
-/// After its `N`.
+/// Reads a nested name after its `N`.
 inline demangled_name nvidia_demangler::nested_name() {
   demangled_name result;
   cv_qualifiers const cv = qualifiers();
@@ -165,7 +165,7 @@ inline demangled_name nvidia_demangler::nested_name() {
       add_component(result);
     }
     is_first = false;
-    // The whole is for whoever wanted it: a type is remembered, a function is not.
+    // The caller remembers the complete name if it is a type; functions are not remembered.
     if (!is_known && peek() != 'E') remember(demangled_type{result.text, result.base, true});
     accept("M");  // an initialiser with a lambda
   }
@@ -175,7 +175,7 @@ inline demangled_name nvidia_demangler::nested_name() {
   return result;
 }
 
-/// After its `Z`: what is declared in a function.
+/// Reads an entity declared in a function, after its `Z`.
 inline demangled_name nvidia_demangler::local_name() {
   std::string outer = encoding(false);
   expect("E");
@@ -192,7 +192,7 @@ inline demangled_name nvidia_demangler::local_name() {
   return result;
 }
 
-/// A name without its scope, behind the scope that `to` has by now.
+/// Reads an unqualified name and appends it to the scope in `to`.
 inline void nvidia_demangler::add_component(demangled_name& to) {
   to.has_template_args = to.is_conversion = to.is_structor = false;
   to.suffix.clear();
@@ -227,7 +227,7 @@ inline std::string nvidia_demangler::source_name() {
   std::string_view const text = rest_.substr(0, length);
   skip(length);
   if (text.substr(0, 11) == "_GLOBAL__N_") return "<unnamed>";
-  if (text.substr(0, 9) == "_INTERNAL") return {};  // nvcc's namespace around a unit
+  if (text.substr(0, 9) == "_INTERNAL") return {};  // nvcc's namespace of a translation unit
   return std::string{text};
 }
 
@@ -268,7 +268,7 @@ inline std::string nvidia_demangler::abi_tags() {
   return result.empty() ? result : result + ']';
 }
 
-/// After the `I` or `J` that begins them.
+/// Reads template arguments after their `I` or `J`.
 inline std::string nvidia_demangler::template_args() {
   bool const before = std::exchange(is_in_conversion_, false);
   std::string result = "<";

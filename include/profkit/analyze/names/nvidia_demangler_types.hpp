@@ -82,7 +82,7 @@ inline nvidia_demangler::cv_qualifiers nvidia_demangler::qualifiers() {
   return result;
 }
 
-/// " const volatile", behind the parameters of a function.
+/// Such as " const volatile", after the parameters of a function.
 inline std::string nvidia_demangler::text_of(cv_qualifiers const& qualifiers) {
   std::string result = qualifiers.is_const ? " const" : "";
   if (qualifiers.is_volatile) result += " volatile";
@@ -168,7 +168,7 @@ inline demangled_type nvidia_demangler::qualified_type() {
   return result;
 }
 
-/// @param of a member function
+/// @param qualifiers of a member function.
 inline demangled_type nvidia_demangler::function_type(cv_qualifiers const& qualifiers) {
   std::string exception;
   if (accept("Do")) {
@@ -275,7 +275,7 @@ inline std::string nvidia_demangler::template_param() {
   return 'T' + std::to_string(sequence_number(10) + 1);
 }
 
-/// What was there before; it can be longer than what stands for it.
+/// Reads a reference to an earlier part; the part can be longer than the reference.
 inline demangled_type nvidia_demangler::substitution() {
   expect("S");
   for (standard_name const& each : standard_names) {

@@ -26,8 +26,9 @@ class adopted_scopes {
     fold();
   }
 
-  /// In the order of the tree, the roles of a scope in the order of their first appearance. Only what did something in the measured time.
-  /// @param paths takes those of the rows.
+  /// @return the rows in tree order, the roles of a scope in the order of their first appearance; without rows that have no work in the
+  ///   measured time.
+  /// @param paths receives the paths of the rows.
   [[nodiscard]] std::vector<adopted_summary> rows(std::vector<std::uint32_t>& paths) const {
     auto const& rows = rows_.rows();
     std::vector<std::size_t> order;
@@ -94,8 +95,8 @@ class adopted_scopes {
   adopted_sums const& done_;
   bool has_kernels_;
   adoption_rows rows_;
-  std::vector<adopted_sums::sums> did_;  ///< by row
-  std::vector<adopted_sums::sums> own_;  ///< by path: what was done in it outside of adopting scopes; operations and kernels inclusive
+  std::vector<adopted_sums::sums> did_;  ///< work by row
+  std::vector<adopted_sums::sums> own_;  ///< work by path outside adopting scopes; operations and kernels include the scopes inside
 };
 
 }  // namespace profkit::detail

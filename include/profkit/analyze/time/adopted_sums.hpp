@@ -24,7 +24,7 @@ namespace profkit::detail {
 class adopted_sums {
  public:
   struct sums {
-    std::uint64_t count = 0;  ///< of scopes
+    std::uint64_t count = 0;  ///< number of scopes
     std::uint64_t operations = 0;
     std::chrono::nanoseconds host{};
     std::chrono::nanoseconds kernels{};
@@ -44,7 +44,7 @@ class adopted_sums {
 
   adopted_sums() = default;
 
-  /// @param counted null where kernels were not collected. The window's own operations count.
+  /// @param counted null if kernels were not collected. Only the window's own operations count.
   /// @param earlier the measured time of earlier windows.
   adopted_sums(profile const& profile, measured_time const& when, attribution const& launched, counted_operations const* counted,
                measured_time const& earlier)
@@ -54,7 +54,7 @@ class adopted_sums {
     if (counted != nullptr) add_operations(profile, launched, *counted, earlier, rows);
   }
 
-  /// @param path_of by path of the other one: the path here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(adopted_sums const& other, std::vector<std::uint32_t> const& path_of) {
     add_rows(own_, other.own_, path_of);
     add_rows(work_, other.work_, path_of);
@@ -62,13 +62,13 @@ class adopted_sums {
     for (auto const& [row, busy] : other.busy_) busy_[{moved(row.first), row.second}] += busy;
   }
 
-  /// In it, outside of adopting scopes.
+  /// @return the work in a path, outside adopting scopes.
   [[nodiscard]] sums own(std::size_t path) const { return path < own_.size() ? own_[path] : sums{}; }
 
-  /// In an adopting path, outside of other adopting scopes.
+  /// @return the work in an adopting path, outside other adopting scopes.
   [[nodiscard]] sums work(std::size_t path) const { return path < work_.size() ? work_[path] : sums{}; }
 
-  /// For a path in a role: some operation ran.
+  /// @return the GPU busy time for a path in a role.
   [[nodiscard]] std::chrono::nanoseconds busy(std::uint32_t path, std::string const& role) const {
     auto const known = busy_.find({path, role});
     return known == busy_.end() ? std::chrono::nanoseconds{} : known->second;
@@ -89,7 +89,7 @@ class adopted_sums {
       ++to.count;
       to.host += scope.time.duration();
       if (!rows.adopts(scope.path)) continue;
-      // What lies in another adopting scope on this thread is not that one's time.
+      // Time in another adopting scope on this thread does not count for the outer one.
       std::uint32_t outer = launched.parent_of[i];
       while (outer != attribution::none && !rows.adopts(profile.scopes[outer].path)) outer = launched.parent_of[outer];
       if (outer != attribution::none) work_[profile.scopes[outer].path].host -= scope.time.duration();
@@ -113,7 +113,7 @@ class adopted_sums {
       }
       if (adopting == adoption_rows::none) continue;
       for (std::size_t row = rows.row_of(adopting); row != adoption_rows::no_row; row = rows.rows()[row].above) {
-        // What is covered here is covered in all that is around.
+        // Time covered here is covered in all outer rows too.
         if (!busy[row].add(each.time, !is_own) && is_own) break;
       }
     }

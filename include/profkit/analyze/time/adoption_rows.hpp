@@ -17,11 +17,11 @@ namespace profkit::detail {
   return std::any_of(paths.begin(), paths.end(), [](path_record const& path) { return path.adopted_from != path_record::no_parent; });
 }
 
-/// The original scopes that adopting scopes work for, and the roles. Depends on the paths only.
+/// Finds the scopes for which adopting scopes work, and the roles. Depends on the paths only.
 ///
-/// Work belongs to the innermost adopting scope around it, and to no other. It counts for the adopted scope and for all scopes around that
-/// one. If the adopted scope is, or lies in, an adopting scope itself, the work counts for what that one works for in the end, but in a row
-/// of its own: "backward of work in backward", say, which may be the second derivative, or the first of what the backward pass recomputed.
+/// Work belongs only to the innermost adopting scope around it. It counts for the adopted scope and for all scopes around that scope. If
+/// the adopted scope is an adopting scope itself, or lies in one, the work counts for the original scope but in its own row: "backward of
+/// work in backward" can be a second derivative, or the derivative of a recomputation.
 class adoption_rows {
  public:
   static constexpr std::uint32_t none = path_record::no_parent;
@@ -31,29 +31,29 @@ class adoption_rows {
   struct row {
     std::uint32_t path;
     std::size_t role;
-    std::size_t above;  ///< the same role of the path's parent
+    std::size_t above;  ///< the row of the path's parent in the same role
   };
 
   explicit adoption_rows(std::vector<path_record> const& paths) : paths_{paths}, row_of_(paths.size(), no_row) { find_origins(); }
 
   [[nodiscard]] bool adopts(std::size_t path) const { return paths_[path].adopted_from != none; }
 
-  /// Itself or the innermost path around it that adopts another; `none`: there is none.
+  /// @return the innermost adopting path around the path, possibly itself; `none` if there is none.
   [[nodiscard]] std::uint32_t around(std::size_t path) const { return around_[path]; }
 
-  /// The data of an adopting path.
+  /// @return the row of an adopting path.
   [[nodiscard]] std::size_t row_of(std::size_t path) const { return row_of_[path]; }
 
-  /// Those of parents before those of their children.
+  /// @return the rows; rows of parents precede those of their children.
   [[nodiscard]] std::vector<row> const& rows() const noexcept { return rows_; }
 
-  /// In the order of their first appearance.
+  /// @return the roles in the order of their first appearance.
   [[nodiscard]] std::vector<std::string> const& roles() const noexcept { return roles_; }
 
  private:
-  /// Finds for each path the adopting path around it, and for each adopting path its row. A path comes after all that it refers to.
+  /// Finds for each path the adopting path around it, and for each adopting path its row. A path follows all paths that it refers to.
   void find_origins() {
-    std::vector<std::uint32_t> first(paths_.size(), none);  // of adopting paths: the one whose work led to theirs, or itself
+    std::vector<std::uint32_t> first(paths_.size(), none);  // by adopting path: the path from which its chain of adoptions starts
     around_.assign(paths_.size(), none);
     for (std::uint32_t path = 0; path < paths_.size(); ++path) {
       path_record const& record = paths_[path];
@@ -76,7 +76,7 @@ class adoption_rows {
     return position;
   }
 
-  /// The row of a path, which comes after those of all paths around it.
+  /// Finds or creates the row of a path, after the rows of all paths around it.
   std::size_t row_for(std::uint32_t path, std::size_t role) {
     if (path == none) return no_row;
     auto const known = row_at_.find({path, role});
@@ -88,7 +88,7 @@ class adoption_rows {
 
   std::vector<path_record> const& paths_;
   std::vector<std::uint32_t> around_;
-  std::vector<std::size_t> row_of_;  ///< by adopting path
+  std::vector<std::size_t> row_of_;  ///< row of each adopting path
   std::vector<std::string> roles_;
   std::vector<row> rows_;
   std::map<std::pair<std::uint32_t, std::size_t>, std::size_t> row_at_;

@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// The positions of some records in the order of a number that each has. Takes linear time if the numbers are spread evenly, as times and
-/// correlations nearly are; n log n at worst. Equal numbers keep their order.
+/// Sorts positions of records by a number. Takes linear time if the numbers are spread evenly, as times and correlations are; n log n in
+/// the worst case. Stable.
 class bucket_order {
  public:
   explicit bucket_order(std::vector<std::uint64_t> const& numbers) : positions_(numbers.size()) {
@@ -19,7 +19,7 @@ class bucket_order {
     unsigned shift = 0;
     while ((*highest - *least) >> shift >= numbers.size()) ++shift;
     auto const bucket_of = [&, first = *least](std::uint64_t number) { return std::size_t{(number - first) >> shift}; };
-    std::vector<std::uint32_t> ends(bucket_of(*highest) + 2);  // by bucket
+    std::vector<std::uint32_t> ends(bucket_of(*highest) + 2);  // end of each bucket
     for (std::uint64_t const number : numbers) ++ends[bucket_of(number) + 1];
     for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
     for (std::uint32_t i = 0; i < numbers.size(); ++i) positions_[ends[bucket_of(numbers[i])]++] = i;

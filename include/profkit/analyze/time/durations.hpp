@@ -39,7 +39,7 @@ inline duration_summary summarize(running_statistics const& ms) {
   return result;
 }
 
-/// Exact quantiles of samples that are kept, such as the steps.
+/// Statistics with exact quantiles of stored samples, such as steps.
 inline duration_summary summarize(std::vector<milliseconds> const& samples) {
   running_statistics statistics;
   std::vector<double> sorted;
@@ -56,7 +56,7 @@ inline duration_summary summarize(std::vector<milliseconds> const& samples) {
   return result;
 }
 
-/// Figures of durations that are added one by one, in bounded memory. All sums are of integers: the order does not matter.
+/// Statistics of durations in bounded memory. All sums are integers, so the order of adding does not matter.
 class duration_statistics {
  public:
   void add(std::chrono::nanoseconds duration) {
@@ -64,7 +64,7 @@ class duration_statistics {
     quantiles_.add(duration);
   }
 
-  /// Merges another one: the result is as if each of its durations had been added.
+  /// Merges another object: the result is as if its durations had been added here.
   void add(duration_statistics const& other) {
     sums_.add(other.sums_);
     quantiles_.add(other.quantiles_);

@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-/// The sum of integers and of their squares, exactly: adding up is associative, and does not depend on the order.
+/// Exact sums of integers and of their squares, so adding is associative and independent of the order.
 class exact_sums {
  public:
   void add(std::int64_t value) noexcept {
@@ -17,7 +17,7 @@ class exact_sums {
     squares_ += wide_integer{value} * value;
   }
 
-  /// Merges another one: the result is as if each of its values had been added.
+  /// Merges another object: the result is as if its values had been added here.
   void add(exact_sums const& other) noexcept {
     sum_ += other.sum_;
     squares_ += other.squares_;
@@ -25,10 +25,10 @@ class exact_sums {
 
   [[nodiscard]] std::int64_t sum() const noexcept { return sum_; }
 
-  /// The sum of the squares of the distances from the mean.
-  /// @param count how many values there were, at least one. Values of 0 need not have been added.
+  /// @return the sum of squared deviations from the mean.
+  /// @param count number of values, at least 1. Values of 0 need not have been added.
   [[nodiscard]] double squares_around_mean(std::uint64_t count) const noexcept {
-    // Around the whole part of the mean the sum is an integer; what is left of the mean is corrected for.
+    // Exact integers around the integer part of the mean; then a correction for its fraction.
     auto const n = static_cast<std::int64_t>(count);
     std::int64_t const whole = sum_ / n;
     auto const rest = static_cast<double>(sum_ % n);

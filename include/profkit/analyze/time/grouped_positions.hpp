@@ -10,7 +10,7 @@
 
 namespace profkit::detail {
 
-/// Positions of records by what they belong to, one group after the other in one piece of memory.
+/// Positions of records by group, stored contiguously.
 class grouped_positions {
  public:
   struct range {
@@ -25,8 +25,8 @@ class grouped_positions {
 
   grouped_positions() = default;
 
-  /// Each group in the order of time; records of the same time keep their order.
-  /// @param group_of gives the group of a position, smaller than `groups`; or `groups`, for a record that is in none.
+  /// Sorts each group by time; records with equal times keep their order.
+  /// @param group_of the group of a position, below `groups`; or `groups` for a record without a group.
   template <class GroupOf, class TimeOf>
   grouped_positions(std::size_t records, std::size_t groups, GroupOf const& group_of, TimeOf const& time_of) : ends_(groups + 1) {
     std::vector<std::size_t> sizes(groups + 1);
@@ -58,7 +58,7 @@ class grouped_positions {
  private:
   [[nodiscard]] std::size_t begin_of(std::size_t group) const { return group == 0 ? 0 : ends_[group - 1]; }
 
-  std::vector<std::size_t> ends_;  ///< by group
+  std::vector<std::size_t> ends_;  ///< end of each group
   std::vector<std::uint32_t> positions_;
 };
 

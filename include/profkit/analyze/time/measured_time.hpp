@@ -24,7 +24,7 @@ inline std::set<std::uint64_t> measured_steps_in(profile const& profile, interva
   return result;
 }
 
-/// Which moments count: those inside a measured step, or all of them where no step was made.
+/// The measured time: moments inside measured steps, or all moments in a session without steps.
 class measured_time {
  public:
   explicit measured_time(profile const& profile) : has_steps_{had_steps(profile)} {
@@ -34,7 +34,7 @@ class measured_time {
     sort();
   }
 
-  /// Only in the steps in which kernels were collected, where there were steps.
+  /// The measured steps with kernels collected; all moments in a session without steps.
   [[nodiscard]] static measured_time with_kernels(profile const& profile) {
     measured_time result;
     result.has_steps_ = had_steps(profile);
@@ -45,8 +45,8 @@ class measured_time {
     return result;
   }
 
-  /// The steps that begin in a stretch of time; in a session without steps the whole stretch.
-  /// @param has_steps a step was made in the session, if not in the stretch.
+  /// The measured steps that begin in a stretch of time; in a session without steps the whole stretch.
+  /// @param has_steps the session has a step, in the stretch or elsewhere.
   [[nodiscard]] static measured_time of_window(profile const& profile, interval const& own, bool has_steps,
                                                bool only_with_kernels = false) {
     measured_time result;
@@ -60,7 +60,7 @@ class measured_time {
     return result;
   }
 
-  /// Inside some stretches of time instead of steps.
+  /// Some stretches of time instead of steps.
   [[nodiscard]] static measured_time of_stretches(std::vector<interval> stretches) {
     measured_time result;
     result.has_steps_ = true;
@@ -71,29 +71,29 @@ class measured_time {
 
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
-  /// Whether a step was made. Steps that an exception left are in no list, nor is the one in which a snapshot was taken.
+  /// Whether the session had a step. Abandoned steps are in no list, nor is the open step of a snapshot.
   [[nodiscard]] static bool had_steps(profile const& profile) {
     bool const is_in_step = profile.quality.snapshot && profile.quality.snapshot->is_step_open;
     return !profile.steps.empty() || profile.quality.abandoned_steps > 0 || is_in_step;
   }
 
-  /// The measured steps in the order of time; none where no step was made.
+  /// @return the measured steps in time order; empty in a session without steps.
   [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
 
-  /// When a scope counts. One that is still open does not: its end is `timestamp::max()`.
+  /// The moment at which a scope counts. An open scope does not count: its end is `timestamp::max()`.
   [[nodiscard]] timestamp moment_of(scope_record const& scope) const noexcept {
     return has_steps_ && scope.time.end != timestamp::max() ? scope.time.begin : scope.time.end;
   }
 
-  /// How many values `step_of` can have.
+  /// @return the number of possible values of `step_of`.
   [[nodiscard]] std::size_t size() const noexcept { return has_steps_ ? measured_.size() : 1; }
 
   [[nodiscard]] bool contains(timestamp moment) const { return step_of(moment).has_value(); }
 
-  /// Whether no moment is in it.
+  /// Whether it contains no moment.
   [[nodiscard]] bool is_empty() const noexcept { return has_steps_ ? measured_.empty() : all_.end <= all_.begin; }
 
-  /// The position of the measured step that the moment lies in, in order of time; 0 where no step was made.
+  /// The position, in time order, of the measured step that contains a moment; 0 in a session without steps.
   [[nodiscard]] std::optional<std::size_t> step_of(timestamp moment) const {
     if (!has_steps_) return all_.begin <= moment && moment < all_.end ? std::optional<std::size_t>{0} : std::nullopt;
     return step_at(steps_begun_at(moment), moment);
@@ -122,11 +122,11 @@ class measured_time {
   }
 
   bool has_steps_ = false;
-  interval all_{timestamp::min(), timestamp::max()};  ///< what counts where no step was made
+  interval all_{timestamp::min(), timestamp::max()};  ///< the measured time of a session without steps
   std::vector<interval> measured_;
 };
 
-/// The same for many moments that lie mostly in the step of the moment before.
+/// `step_of` for many moments, fast if consecutive moments lie in the same step.
 class measured_time_cursor {
  public:
   explicit measured_time_cursor(measured_time const& in) : in_{in} {
@@ -150,15 +150,15 @@ class measured_time_cursor {
       step_ = *step;
       begin_ = in_.measured_[step_].begin;
       end_ = in_.measured_[step_].end;
-      // Where steps overlap, a moment is in the last that has begun.
+      // If steps overlap, a moment belongs to the last begun step.
       if (step_ + 1 < in_.measured_.size()) end_ = std::min(end_, in_.measured_[step_ + 1].begin);
     }
     return step;
   }
 
   measured_time const& in_;
-  timestamp begin_ = timestamp::max();  ///< from here
-  timestamp end_ = timestamp::min();    ///< to here the moments are in `step_`
+  timestamp begin_ = timestamp::max();  ///< beginning of the range of moments in `step_`
+  timestamp end_ = timestamp::min();    ///< end of that range
   std::size_t step_ = 0;
 };
 

@@ -13,23 +13,23 @@
 
 namespace profkit::detail {
 
-/// As reports show the name of a scope, without its index. `step` is the session's step alone: a scope that the program named so is shown
-/// as `step (scope)`, so that no row and no path stands for both.
+/// The name of a scope in reports, without its index. `step` is reserved for the session's step: a scope with that name is shown as `step
+/// (scope)`, so that no two rows have the same path.
 inline std::string name_without_index(path_record const& path) { return path.name == "step" && !path.is_step ? "step (scope)" : path.name; }
 
-/// "layer_3" of the path "step/forward/layer_3".
+/// The last name of a path with its index: "layer_3" for "step/forward/layer_3".
 inline std::string shown_name(path_record const& path) {
   return path.index ? path.name + "_" + std::to_string(*path.index) : name_without_index(path);
 }
 
-/// The paths of a profile, depth first: a path and all those inside it lie one after the other.
+/// The paths of a profile in depth-first order: a path is followed by all paths inside it.
 class path_tree {
  public:
-  /// All paths with one shown name.
+  /// All paths with one name in reports.
   struct name_group {
     std::string name;
     std::vector<std::uint32_t> paths;      ///< depth first
-    std::vector<std::uint32_t> outermost;  ///< those of them that are not inside another of the name
+    std::vector<std::uint32_t> outermost;  ///< those that are not inside another path of this name
   };
 
   explicit path_tree(std::vector<path_record> const& paths) : paths_{paths}, position_of_(paths.size()), end_of_(paths.size()) {
@@ -57,22 +57,22 @@ class path_tree {
 
   [[nodiscard]] bool has_parent(std::size_t path) const { return paths_[path].parent != path_record::no_parent; }
 
-  /// Parents before their children, children in the order of their first appearance; the session's step first.
+  /// @return all paths: parents precede children, children are in the order of their first appearance; the session's step comes first.
   [[nodiscard]] std::vector<std::uint32_t> const& depth_first() const noexcept { return order_; }
 
-  /// The position of the path in `depth_first`.
+  /// @return the position of a path in `depth_first`.
   [[nodiscard]] std::size_t position_of(std::size_t path) const { return position_of_[path]; }
 
-  /// The end of the paths inside it in `depth_first`.
+  /// @return the end of the paths inside a path, as a position in `depth_first`.
   [[nodiscard]] std::size_t end_of(std::size_t path) const { return end_of_[path]; }
 
-  /// In the order of their first paths in `depth_first`.
+  /// @return the names in the order of their first paths in `depth_first`.
   [[nodiscard]] std::vector<name_group> const& names() const noexcept { return names_; }
 
  private:
   void group_names() {
     std::unordered_map<std::string, std::size_t> known;
-    std::vector<std::size_t> ends;  // by name: where the last outermost path ends
+    std::vector<std::size_t> ends;  // by name: the end of the last outermost path
     for (std::uint32_t const path : order_) {
       std::string name = shown_name(paths_[path]);
       std::size_t const group = known.try_emplace(name, names_.size()).first->second;

@@ -13,22 +13,22 @@
 
 namespace profkit {
 
-/// @brief Quantiles of any number of durations in bounded memory, with a relative error of at most 1 %. Sketches can be merged: the result
-/// is that of one sketch to which all durations were added, whatever the order.
+/// @brief Computes quantiles of durations in bounded memory, with a relative error of at most 1 %. Merging two sketches gives the same
+/// result as adding all durations to one sketch, in any order.
 ///
-/// A histogram whose buckets grow with the duration: a duration below 128 ns has a bucket of its own, and every further power of two has 64
-/// buckets of equal width. The middle of a bucket differs from each duration in it by at most 1/128 = 0.78 %. All durations that
-/// `std::chrono::nanoseconds` can hold (292 years) need `max_buckets`, so no bucket is ever merged with another. Durations of 0, and
-/// negative ones (of clocks that disagree), share the bucket of 0. The shortest and the longest duration are kept exactly.
+/// A histogram with logarithmic buckets: each duration below 128 ns has its own bucket, and every further power of two has 64 buckets of
+/// equal width. The middle of a bucket differs from each duration in it by at most 1/128 = 0.78 %. All durations of
+/// `std::chrono::nanoseconds` (292 years) fit into `max_buckets`, so buckets are never merged. Durations of 0 and negative durations (from
+/// clocks that disagree) share the bucket of 0. Minimum and maximum are exact.
 ///
 /// Source: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees", PVLDB 12
-/// (2019), with the logarithm to base 2 interpolated linearly between powers of two. The index of a bucket then needs integers only, and is
-/// the same on every machine.
+/// (2019), with the logarithm to base 2 interpolated linearly between powers of two, so that bucket indices need only integers and are
+/// equal on every machine.
 ///
 /// Not thread-safe.
 class quantile_sketch {
  public:
-  /// Takes one duration.
+  /// @brief Adds one duration.
   void add(std::chrono::nanoseconds duration) {
     ++bucket(index_of(duration));
     ++count_;
@@ -36,7 +36,7 @@ class quantile_sketch {
     max_ = std::max(max_, duration);
   }
 
-  /// As if each duration of the other one had been added.
+  /// @brief Merges another sketch: the result is as if its durations had been added here.
   void add(quantile_sketch const& other) {
     for (std::size_t i = 0; i < pages; ++i) {
       if (other.page_of_[i] == no_page) continue;
@@ -50,17 +50,16 @@ class quantile_sketch {
     max_ = std::max(max_, other.max_);
   }
 
-  /// How many durations were added.
+  /// @brief Number of added durations.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
 
-  /// The shortest, exactly; n/a without durations.
+  /// @brief The exact minimum; n/a without durations.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> min() const noexcept { return if_any(min_); }
 
-  /// The longest, exactly; n/a without durations.
+  /// @brief The exact maximum; n/a without durations.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> max() const noexcept { return if_any(max_); }
 
-  /// @brief The q-quantile in nanoseconds, linear between neighbours like `quantile`, with a relative error of at most 1 %; n/a without
-  /// durations.
+  /// @brief The q-quantile in nanoseconds, interpolated like `quantile`, with a relative error of at most 1 %; n/a without durations.
   /// @param q from 0 to 1.
   [[nodiscard]] std::optional<double> quantile(double q) const {
     if (count_ == 0) return std::nullopt;
@@ -72,20 +71,20 @@ class quantile_sketch {
     return below + fraction * (at_rank(rank + 1) - below);
   }
 
-  /// Bytes that it takes, itself included: in proportion to the range of the durations, not to their number.
+  /// @brief Memory in bytes, including the object. Proportional to the range of the durations, not to their number.
   [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(quantile_sketch) + touched_.capacity() * sizeof(page); }
 
  private:
-  static constexpr unsigned octave_bits = 6;                           ///< a power of two has 2^6 buckets
-  static constexpr std::size_t exact = std::size_t{2} << octave_bits;  ///< nanoseconds below this have a bucket each
-  static constexpr unsigned duration_bits = 63;                        ///< of the longest duration
+  static constexpr unsigned octave_bits = 6;                           ///< 2^6 buckets per power of two
+  static constexpr std::size_t exact = std::size_t{2} << octave_bits;  ///< each duration below this, in nanoseconds, has its own bucket
+  static constexpr unsigned duration_bits = 63;                        ///< bits of the maximum duration
 
  public:
-  /// Buckets that it can have.
+  /// Maximum number of buckets.
   static constexpr std::size_t max_buckets = exact + ((duration_bits - octave_bits - 1) << octave_bits);
 
  private:
-  /// Neighbouring buckets, which are made together: durations of one kind are seldom spread over many powers of two.
+  /// Buckets are allocated in pages, because durations of one kind seldom span many powers of two.
   static constexpr std::size_t page_size = 32;
   using page = std::array<std::uint64_t, page_size>;
 
@@ -100,7 +99,7 @@ class quantile_sketch {
     return (std::size_t{shift} << octave_bits) + (ns >> shift);
   }
 
-  /// In nanoseconds.
+  /// The middle of a bucket in nanoseconds.
   static double middle_of(std::size_t index) noexcept {
     if (index < exact) return static_cast<double>(index);
     std::size_t const shift = (index >> octave_bits) - 1;
@@ -115,15 +114,15 @@ class quantile_sketch {
     return touched_[page_of_[which] - 1U][index % page_size];
   }
 
-  /// Apart from `bucket`, which is inlined where most of an analysis takes place.
+  /// Separate from `bucket`, which is inlined into the hottest loop of an analysis.
   __attribute__((noinline)) void make_page(std::size_t which) {
     touched_.emplace_back();
     page_of_[which] = static_cast<std::uint8_t>(touched_.size());
   }
 
-  using bucket_count = std::pair<std::uint16_t, std::uint64_t>;  ///< a bucket, and how many durations are in it
+  using bucket_count = std::pair<std::uint16_t, std::uint64_t>;  ///< a bucket and the number of durations in it
 
-  /// Names the members for a file, which has the buckets with a duration in ascending order.
+  /// Describes the members for an archive, which has the non-empty buckets in ascending order.
   template <class Archive>
   friend void fields(Archive& archive, quantile_sketch& of) {
     std::vector<bucket_count> buckets = of.used_buckets();
@@ -142,7 +141,7 @@ class quantile_sketch {
     return result;
   }
 
-  /// @return whether they fit the other members.
+  /// @return whether the buckets are consistent with the other members.
   bool fill(std::vector<bucket_count> const& buckets) {
     std::uint64_t left = count_;
     std::size_t next = 0;
@@ -157,7 +156,7 @@ class quantile_sketch {
     return min_ <= max_ && index_of(min_) == buckets.front().first && index_of(max_) == buckets.back().first;
   }
 
-  /// An estimate of the duration at a rank, counted from 0 in ascending order.
+  /// Estimates the duration at a rank, from 0 in ascending order.
   [[nodiscard]] double at_rank(std::uint64_t rank) const {
     auto const least = static_cast<double>(min_.count());
     auto const longest = static_cast<double>(max_.count());
@@ -183,7 +182,7 @@ class quantile_sketch {
   std::uint64_t count_ = 0;
   std::chrono::nanoseconds min_ = std::chrono::nanoseconds::max();
   std::chrono::nanoseconds max_ = std::chrono::nanoseconds::min();
-  std::vector<page> touched_;                  ///< those with a duration, in the order in which they came
+  std::vector<page> touched_;                  ///< non-empty pages, in the order of their creation
   std::array<std::uint8_t, pages> page_of_{};  ///< position in `touched_` + 1; `no_page` without a duration
 };
 

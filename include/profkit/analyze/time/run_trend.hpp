@@ -19,25 +19,25 @@
 
 namespace profkit::detail {
 
-/// How long a measured step took, on the host or on the devices; or the mean of neighbouring ones.
+/// The duration of a measured step on the host or on the devices, or the mean of consecutive steps.
 struct dated_step {
   std::uint64_t index = 0;  ///< `step_record::index` of the first
-  timestamp begin;          ///< on the host
+  timestamp begin;          ///< beginning on the host
   double ms = 0.0;
 };
 
-/// Makes the history of the measured steps of a run.
+/// Computes the history of the measured steps of a run.
 class run_trend {
  public:
-  /// @param session_begin zero: not known.
+  /// @param session_begin 0: unknown.
   run_trend(timestamp session_begin, step_list const& steps) {
     steps_ = measured_in(steps.host());
     std::stable_sort(steps_.begin(), steps_.end(), [](dated_step const& a, dated_step const& b) { return a.begin < b.begin; });
     begin_ = session_begin != timestamp{} || steps_.empty() ? session_begin : steps_.front().begin;
   }
 
-  /// @param memory in the order in which it was first read.
-  /// @param gpu of the same steps, where it is longer than the steps on the host; else null.
+  /// @param memory in the order of the first readings.
+  /// @param gpu GPU periods of the same steps if they are longer than the host times; otherwise null.
   [[nodiscard]] run_trend_summary summarize(trend_part const& parts, std::vector<memory_summary> const& memory,
                                             gpu_period_list const* gpu) const {
     run_trend_summary result = parts.summarize(begin_, memory);
@@ -77,7 +77,7 @@ class run_trend {
   }
 
   std::vector<dated_step> steps_;  ///< in the order of time
-  timestamp begin_;                ///< of the session
+  timestamp begin_;                ///< beginning of the session
 };
 
 }  // namespace profkit::detail

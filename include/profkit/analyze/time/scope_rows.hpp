@@ -20,11 +20,11 @@
 
 namespace profkit::detail {
 
-/// The rows of the tree and those by name, built from the paths that have scopes in the measured time.
+/// Builds the rows of the tree and the rows by name from the paths with scopes in the measured time.
 class scope_rows {
  public:
-  /// @param gpu null where kernels were not collected.
-  /// @param idle null there, too, and without steps.
+  /// @param gpu null if kernels were not collected.
+  /// @param idle null if kernels were not collected, and without steps.
   scope_rows(std::vector<path_record> const& paths, scope_times const& times, path_tree const& tree, time_per_step const& steps,
              gpu_work* gpu, gpu_idle const* idle)
       : paths_{paths}, times_{times}, tree_{tree}, steps_{steps}, gpu_{gpu}, idle_{idle}, is_wanted_(paths.size()) {
@@ -34,7 +34,8 @@ class scope_rows {
     }
   }
 
-  /// Parents before their children. A parent without a scope in the measured time (it was open all along) is a row with count 0.
+  /// @return the rows; parents precede children. A parent without a scope in the measured time, such as a scope open around all steps, has
+  ///   count 0.
   [[nodiscard]] std::vector<scope_summary> by_path(milliseconds steps_total) const {
     std::vector<std::size_t> rows_of(paths_.size());
     std::vector<scope_summary> rows;
@@ -53,7 +54,7 @@ class scope_rows {
       }
       rows.push_back(std::move(row));
     }
-    constexpr milliseconds rounding{1e-6};  // of sums of floating-point numbers
+    constexpr milliseconds rounding{1e-6};  // rounding error of floating-point sums
     for (scope_summary& row : rows) {
       if (row.host_self < milliseconds{} && row.host_self > -rounding) row.host_self = milliseconds{};
     }
@@ -76,7 +77,7 @@ class scope_rows {
     return rows;
   }
 
-  /// Of the rows of `by_path`.
+  /// @return the path of each row of `by_path`.
   [[nodiscard]] std::vector<std::uint32_t> paths() const {
     std::vector<std::uint32_t> result;
     for (std::uint32_t const path : tree_.depth_first()) {
@@ -85,7 +86,7 @@ class scope_rows {
     return result;
   }
 
-  /// Positions in `path_tree::names` of the rows of `by_name`.
+  /// @return the position in `path_tree::names` of each row of `by_name`.
   [[nodiscard]] std::vector<std::size_t> names() const {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < tree_.names().size(); ++i) {

@@ -12,10 +12,10 @@
 
 namespace profkit::detail {
 
-/// Host times, and times between CUDA events, of the scopes in the measured time, by path.
+/// Host times and times between CUDA events of the scopes in the measured time, by path.
 class scope_times {
  public:
-  /// @param path_of by path of the profile: the path here.
+  /// @param path_of maps paths of the profile to paths of this object.
   void add(profile const& of, measured_time const& when, std::vector<std::uint32_t> const& path_of) {
     make_rows(host_, path_of);
     make_rows(gpu_events_, path_of);
@@ -28,14 +28,14 @@ class scope_times {
     }
   }
 
-  /// As if the scopes of the other one had been added here.
-  /// @param path_of by path of the other one: the path here.
+  /// Merges another object: the result is as if its scopes had been added here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(scope_times const& other, std::vector<std::uint32_t> const& path_of) {
     add_rows(host_, other.host_, path_of);
     add_rows(gpu_events_, other.gpu_events_, path_of);
   }
 
-  /// How many paths there are.
+  /// Whether there is one entry per path.
   [[nodiscard]] bool has_paths(std::size_t count) const noexcept { return host_.size() == count && gpu_events_.size() == count; }
 
   [[nodiscard]] duration_statistics const& host(std::size_t path) const { return host_[path]; }

@@ -13,7 +13,7 @@ namespace profkit {
 
 namespace detail {
 
-/// Two samples, between which the one of some rank most likely lies, and how many most likely do.
+/// Two samples that probably enclose the sample of a rank, and the estimated number of samples between them.
 template <class Sample>
 struct likely_bounds {
   Sample low;
@@ -21,8 +21,8 @@ struct likely_bounds {
   std::size_t count;
 };
 
-/// Looks at a few of the samples, at even distances.
-/// @param count of the samples, at least 512.
+/// Estimates the bounds from a few samples at regular distances.
+/// @param count number of samples, at least 512.
 template <class Iterator>
 auto find_likely_bounds(Iterator first, std::size_t count, std::size_t rank) {
   using sample = typename std::iterator_traits<Iterator>::value_type;
@@ -33,7 +33,7 @@ auto find_likely_bounds(Iterator first, std::size_t count, std::size_t rank) {
     few.push_back(first[static_cast<typename std::iterator_traits<Iterator>::difference_type>(i * count / looked_at)]);
   }
   std::sort(few.begin(), few.end());
-  // Three standard deviations of the rank among the few.
+  // Three standard deviations of the rank in the subset.
   double const share = static_cast<double>(rank) / static_cast<double>(count);
   double const at = share * static_cast<double>(looked_at);
   double const reach = 2.0 + 3.0 * std::sqrt(at * (1.0 - share));
@@ -42,7 +42,7 @@ auto find_likely_bounds(Iterator first, std::size_t count, std::size_t rank) {
   return likely_bounds<sample>{few[low], few[high], (high - low + 2) * count / looked_at};
 }
 
-/// The sample that comes at a rank, counted from 0, and the one behind it in ascending order; the last one comes behind itself.
+/// Selects the samples at a rank (from 0) and at the next rank in ascending order; the last sample is its own successor.
 template <class Iterator>
 auto part_at(Iterator first, Iterator last, std::size_t rank) {
   Iterator const at = first + static_cast<typename std::iterator_traits<Iterator>::difference_type>(rank);
@@ -51,14 +51,14 @@ auto part_at(Iterator first, Iterator last, std::size_t rank) {
   return std::make_pair(*at, behind == last ? *at : *behind);
 }
 
-/// The same, faster for many samples.
+/// Like the function above, faster for many samples.
 template <class Iterator>
 auto select_neighbours(Iterator first, Iterator last, std::size_t rank) {
   using sample = typename std::iterator_traits<Iterator>::value_type;
   auto const count = static_cast<std::size_t>(std::distance(first, last));
   constexpr std::size_t worth_a_look = 1024;
   if (count >= worth_a_look) {
-    // Most samples are surely less or more. That is found out without a jump, which a processor could not foresee.
+    // Most samples lie outside the bounds. Comparing them without branches avoids mispredictions.
     auto const bounds = find_likely_bounds(first, count, rank);
     std::vector<sample> near(bounds.count + bounds.count / 2);
     std::size_t const most = near.size() - 1;
@@ -80,12 +80,12 @@ auto select_neighbours(Iterator first, Iterator last, std::size_t rank) {
 
 }  // namespace detail
 
-/// The same as `quantile` of samples that are not sorted, in time proportional to their number. Changes their order.
-/// Source of the way: R. W. Floyd, R. L. Rivest, "Expected time bounds for selection", Communications of the ACM 18 (1975).
-/// @param first begin of the samples.
-/// @param last their end.
+/// @brief Like `quantile`, for unsorted samples, in linear time. Reorders the samples. Source: R. W. Floyd, R. L. Rivest, "Expected time
+/// bounds for selection", Communications of the ACM 18 (1975).
+/// @param first the beginning of the samples.
+/// @param last the end of the samples.
 /// @param q from 0 to 1.
-/// @param number_of what makes a number of a sample; keeps the order.
+/// @param number_of monotonic function from a sample to a number.
 template <class Iterator, class NumberOf>
 [[nodiscard]] std::optional<double> select_quantile(Iterator first, Iterator last, double q, NumberOf number_of) {
   if (first == last) return std::nullopt;

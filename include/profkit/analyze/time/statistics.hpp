@@ -10,11 +10,10 @@
 
 namespace profkit {
 
-/// Mean and spread of a stream of numbers, in one pass and without storing them.
-/// Source: B. P. Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962).
+/// @brief Mean, standard deviation, minimum and maximum of a stream of numbers, without storing them. Not thread-safe.
 class running_statistics {
  public:
-  /// Takes one sample.
+  /// @brief Adds one sample.
   void add(double value) noexcept {
     ++count_;
     total_ += value;
@@ -25,9 +24,7 @@ class running_statistics {
     max_ = count_ == 1 ? value : std::max(max_, value);
   }
 
-  /// Merges another one: the result is as if each of its values had been added.
-  /// Source: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
-  /// Stanford STAN-CS-79-773 (1979).
+  /// @brief Merges another object: the result is as if its samples had been added here.
   void add(running_statistics const& other) noexcept {
     if (other.count_ == 0) return;
     if (count_ == 0) {
@@ -45,9 +42,9 @@ class running_statistics {
     max_ = std::max(max_, other.max_);
   }
 
-  /// How many samples.
+  /// @brief Number of samples.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
-  /// Their sum.
+  /// @brief Sum of the samples.
   [[nodiscard]] double total() const noexcept { return total_; }
 
   /// n/a without samples.
@@ -57,7 +54,7 @@ class running_statistics {
   /// n/a without samples.
   [[nodiscard]] std::optional<double> max() const noexcept { return if_any(max_); }
 
-  /// Sample standard deviation (divides by n - 1); n/a with fewer than two samples.
+  /// @brief Sample standard deviation (n - 1); n/a with fewer than two samples.
   [[nodiscard]] std::optional<double> standard_deviation() const noexcept {
     if (count_ < 2) return std::nullopt;
     return std::sqrt(std::max(0.0, squares_) / static_cast<double>(count_ - 1));
@@ -84,8 +81,8 @@ class running_statistics {
 
 namespace detail {
 
-/// The q-quantile of so many samples, linear between neighbours; n/a without samples.
-/// @param at gives the sample at a rank, counted from 0 in ascending order.
+/// The q-quantile of `count` samples, interpolated linearly; n/a without samples.
+/// @param at the sample at a rank, from 0 in ascending order.
 template <class At>
 [[nodiscard]] std::optional<double> interpolated_quantile(std::size_t count, double q, At const& at) {
   if (count == 0) return std::nullopt;
@@ -98,10 +95,9 @@ template <class At>
 
 }  // namespace detail
 
-/// The q-quantile of sorted samples, linear between neighbours; n/a without samples.
-/// Source: definition 7 of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50
-/// (1996); NumPy's default.
-/// @param sorted ascending.
+/// @brief The q-quantile of sorted samples, interpolated linearly; n/a without samples. Source: definition 7 of R. J. Hyndman and Y. Fan,
+/// "Sample quantiles in statistical packages", The American Statistician 50 (1996); the default of NumPy.
+/// @param sorted samples in ascending order.
 /// @param q from 0 to 1.
 [[nodiscard]] inline std::optional<double> quantile(std::vector<double> const& sorted, double q) {
   return detail::interpolated_quantile(sorted.size(), q, [&](std::size_t rank) { return sorted[rank]; });

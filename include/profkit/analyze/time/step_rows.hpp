@@ -17,25 +17,25 @@
 
 namespace profkit::detail {
 
-/// What many rows (scopes, kernels) took in each measured step, as mean, spread and resemblance of neighbouring steps. A step in which a
-/// row does not occur counts as 0 for it.
+/// Times of many rows (scopes, kernels) per measured step: mean, standard deviation and autocorrelation. A step without a row counts as 0
+/// for that row.
 ///
-/// Takes memory for the rows, not for the steps, and time for the rows that occur in a step, not for all. The rows of two stretches of
-/// steps of which one follows the other can be joined; all sums are of integers, so that it does not matter where the steps were cut.
+/// Memory is proportional to the rows, and time to the rows that occur in each step. Rows of consecutive stretches of steps can be joined;
+/// all sums are integers, so the result does not depend on the cut.
 class step_rows {
  public:
   explicit step_rows(std::size_t rows = 0) : now_(rows), figures_(rows) {}
 
-  /// To what the row has in the step that is being added.
+  /// Adds time to a row in the current step.
   void add(std::size_t row, std::chrono::nanoseconds time) {
     touch(row);
     now_[row].time += time;
   }
 
-  /// Adds what each path has in this step to all paths around it. The rows are paths.
-  /// @param parents by path; smaller than the path, or `path_record::no_parent`.
+  /// Adds the time of each path in the current step to all paths around it. The rows are paths.
+  /// @param parents by path: a smaller position, or `path_record::no_parent`.
   void fold(std::vector<std::uint32_t> const& parents) {
-    for (std::size_t i = 0; i < touched_.size(); ++i) {  // grows meanwhile
+    for (std::size_t i = 0; i < touched_.size(); ++i) {  // `touched_` grows in the loop
       std::uint32_t const parent = parents[touched_[i]];
       if (parent != path_record::no_parent) touch(parent);
     }
@@ -43,9 +43,9 @@ class step_rows {
       std::uint32_t const parent = parents[path];
       if (parent != path_record::no_parent) now_[parent].time += now_[path].time;
     };
-    constexpr std::size_t worth_sorting = 16;  // to look at one path less than at all
+    constexpr std::size_t worth_sorting = 16;  // sorting pays off if at least this many paths per touched path are skipped
     if (touched_.size() * worth_sorting > parents.size()) {
-      for (std::size_t path = parents.size(); path-- > 0;) {  // children stand after their parents
+      for (std::size_t path = parents.size(); path-- > 0;) {  // children follow their parents
         if (now_[path].is_touched) add_to_parent(path);
       }
     } else {
@@ -54,7 +54,7 @@ class step_rows {
     }
   }
 
-  /// @param step its number among the measured steps, from 0, larger than that of the step before.
+  /// @param step position among the measured steps, from 0, in increasing order.
   void end_step(std::size_t step) {
     for (std::size_t const row : touched_) {
       figures_[row].append(step, now_[row].time.count());
@@ -63,11 +63,11 @@ class step_rows {
     touched_.clear();
   }
 
-  /// Says how many measured steps there were. To be called once, after the last step.
+  /// Sets the number of measured steps. To be called once, after the last step.
   void finish(std::size_t steps) noexcept { steps_ = steps; }
 
-  /// Merges another one: the result is as if its steps had been added here. Both are finished.
-  /// @param row_of gives, by row of the other one, the row here.
+  /// Appends the following steps: the result is as if they had been added here. Both objects are finished.
+  /// @param row_of maps rows of the other object to rows here.
   template <class RowOf>
   void append(step_rows const& next, RowOf const& row_of) {
     for (std::size_t row = 0; row < next.figures_.size(); ++row) {
@@ -96,16 +96,16 @@ class step_rows {
     bool is_touched = false;
   };
 
-  /// Values of 0 are not added: they change no sum.
+  /// The sums of one row. Values of 0 are not added, because they change no sum.
   struct figures {
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     exact_sums sums;
-    wide_integer products = 0;  ///< of neighbours
+    wide_integer products = 0;  ///< sum of products of consecutive values
     std::size_t first_step = none;
     std::size_t last_step = none;
-    std::int64_t first = 0;  ///< in `first_step`
-    std::int64_t last = 0;   ///< in `last_step`
+    std::int64_t first = 0;  ///< value in `first_step`
+    std::int64_t last = 0;   ///< value in `last_step`
 
     template <class Archive>
     friend void fields(Archive& archive, figures& state) {
@@ -115,7 +115,7 @@ class step_rows {
 
     [[nodiscard]] bool is_empty() const noexcept { return first_step == none; }
 
-    /// Whether the steps are in order and among so many.
+    /// Whether the positions are in order and below `steps`.
     [[nodiscard]] bool is_in(std::size_t steps) const noexcept { return is_empty() || (first_step <= last_step && last_step < steps); }
 
     void append(std::size_t step, std::int64_t value) noexcept {
@@ -141,12 +141,12 @@ class step_rows {
       double const squares = std::max(0.0, sums.squares_around_mean(steps));
       result.standard_deviation = std::chrono::duration<double, std::nano>{std::sqrt(squares / static_cast<double>(n - 1))};
       if (squares <= 0.0) return result;
-      // Around the whole part of the mean the products are integers; what is left of the mean is corrected for.
+      // Exact integers around the integer part of the mean; then a correction for its fraction.
       std::int64_t const whole = sums.sum() / n;
       double const rest = static_cast<double>(sums.sum() % n) / static_cast<double>(n);
       std::int64_t const at_begin = first_step == 0 ? first : 0;
       std::int64_t const at_end = last_step + 1 == steps ? last : 0;
-      wide_integer const inner = 2 * wide_integer{sums.sum()} - at_begin - at_end;  // the sum of all neighbours
+      wide_integer const inner = 2 * wide_integer{sums.sum()} - at_begin - at_end;  // sum over all pairs of consecutive values
       wide_integer const around_whole = products - whole * inner + wide_integer{whole} * whole * (n - 1);
       auto const inner_around_whole = static_cast<double>(inner - 2 * wide_integer{whole} * (n - 1));
       double const around_mean = static_cast<double>(around_whole) - rest * inner_around_whole + rest * rest * static_cast<double>(n - 1);
@@ -165,7 +165,7 @@ class step_rows {
     }
   };
 
-  /// Between steps: nothing is being added.
+  /// Describes the members for an archive. To be called between steps.
   template <class Archive>
   friend void fields(Archive& archive, step_rows& state) {
     archive(state.steps_), archive(state.figures_);
@@ -181,8 +181,8 @@ class step_rows {
     touched_.push_back(row);
   }
 
-  std::vector<value> now_;            ///< of the step that is being added
-  std::vector<std::size_t> touched_;  ///< rows that occur in it
+  std::vector<value> now_;            ///< values of the current step
+  std::vector<std::size_t> touched_;  ///< rows of the current step
   std::vector<figures> figures_;
   std::size_t steps_ = 0;
 };

@@ -23,10 +23,10 @@
 
 namespace profkit::detail {
 
-/// Figures of steps: exact as long as each group has one step.
+/// Statistics of steps: exact if each group has one step.
 class step_figures {
  public:
-  /// @param warmup warm-up steps that come before; null: they are in `series`.
+  /// @param warmup the preceding warm-up steps; null: they are in `series`.
   explicit step_figures(step_series const& series, step_series const* warmup = nullptr)
       : of_{series}, is_single_{series.is_single() && (warmup == nullptr || warmup->is_single())} {
     if (warmup != nullptr) add(*warmup);
@@ -44,7 +44,7 @@ class step_figures {
 
   [[nodiscard]] duration_summary times() const { return is_single_ ? summarize(samples_) : of_.measured().summarize(); }
 
-  /// Of the measured steps, in their order: their times, or the means of groups.
+  /// @return times of the measured steps in order, or means of groups.
   [[nodiscard]] std::vector<milliseconds> const& samples() const noexcept { return samples_; }
 
   [[nodiscard]] verdict_summary verdict(std::vector<clock_summary> const& clocks) const { return judge_steps(times_, clocks); }
@@ -63,10 +63,10 @@ class step_figures {
   bool is_single_;
   timed_steps times_;
   std::vector<milliseconds> samples_;
-  std::vector<double> chosen_;  ///< the time of one step of each group; empty where each group is one step
+  std::vector<double> chosen_;  ///< the time of one step of each group; empty if each group has one step
 };
 
-/// Host times and times between CUDA events. Without `gpu_period` and what depends on it, and without what a profile has once.
+/// Computes the members from host times and CUDA events; `gpu_period`, its dependents and single values of the profile are filled later.
 inline step_summary summarize_steps(step_list const& steps, std::vector<clock_summary> clocks) {
   step_summary result;
   result.excluded = steps.excluded();
@@ -85,12 +85,12 @@ inline step_summary summarize_steps(step_list const& steps, std::vector<clock_su
   return result;
 }
 
-/// The GPU's period has to exceed the host time by more than this share of it to be the step time. The work of a step that launches
-/// asynchronously ends some microseconds after the step, also where the host is what limits it.
+/// The GPU period must exceed the host time by more than this share to become the step time. The GPU work of an asynchronous step ends some
+/// microseconds after the step, even if the host is the limit.
 inline constexpr double min_gpu_excess = 0.02;
 
-/// @param busy_per_step in which some operation of the measured steps ran: no step time may be shorter.
-/// @return n/a without a window of a measured step.
+/// @param busy_per_step GPU busy time per step: a lower bound of the step time.
+/// @return n/a without a GPU period of a measured step.
 inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list const& periods, milliseconds busy_per_step,
                                                               step_summary const& steps) {
   if (periods.count() == 0) return std::nullopt;
@@ -106,8 +106,8 @@ inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list co
   return result;
 }
 
-/// The longest of the mean step times: a host that runs ahead of its devices is not a fast step. Where CUDA events and kernels agree, it
-/// is the time between the events.
+/// Chooses the longest mean step time, because a host that runs ahead of its devices does not make a step fast. If CUDA events and kernels
+/// agree, it is the time between the events.
 inline void choose_step_time(step_summary& steps, milliseconds busy_per_step) {
   if (!steps.host.mean) return;
   steps.step_time = {*steps.host.mean, "host step time", steps.host_verdict.verdict};

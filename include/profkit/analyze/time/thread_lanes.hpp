@@ -11,14 +11,14 @@
 
 namespace profkit::detail {
 
-/// The scopes of each thread of the system, in the order in which they ended. Several threads of the profile may be the same one: a log is
-/// used again, and so is the system's number.
+/// The scopes of each system thread, in the order of their ends. Several threads of the profile can be one lane, because logs and system
+/// thread numbers are reused.
 class thread_lanes {
  public:
   thread_lanes() = default;
 
   explicit thread_lanes(profile const& profile) {
-    std::unordered_map<std::uint64_t, std::uint32_t> known;  // by the system's number
+    std::unordered_map<std::uint64_t, std::uint32_t> known;  // lane by system thread number
     for (thread_record const& thread : profile.threads) {
       lane_of_.push_back(known.try_emplace(thread.system_id, static_cast<std::uint32_t>(known.size())).first->second);
     }
@@ -32,11 +32,11 @@ class thread_lanes {
   /// @param thread position in `profile::threads`.
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t thread) const { return lane_of_[thread]; }
 
-  /// Positions in `profile::scopes`.
+  /// @return positions in `profile::scopes`.
   [[nodiscard]] grouped_positions::range scopes(std::size_t lane) const { return scopes_[lane]; }
 
  private:
-  std::vector<std::uint32_t> lane_of_;  ///< by thread
+  std::vector<std::uint32_t> lane_of_;  ///< lane of each thread
   std::size_t count_ = 0;
   grouped_positions scopes_;
 };

@@ -19,22 +19,22 @@ namespace profkit::detail {
 /// The activity of a thread at a moment.
 struct thread_state {
   std::uint32_t scope = attribution::none;  ///< the innermost scope that was open
-  std::optional<idle_cause> call;           ///< it was in a call that waits for the device, or copies
-  bool is_launching = false;                ///< it was in a launching call, or between two that follow each other closely
+  std::optional<idle_cause> call;           ///< the thread was in a call that waits for the device or copies
+  bool is_launching = false;                ///< the thread was in a launching call, or between two close launching calls
 };
 
-/// The scopes and the API calls of one thread of the system.
+/// The scopes and API calls of one system thread.
 class thread_timeline {
  public:
-  /// @param scopes in the order in which they ended.
+  /// @param scopes in the order of their ends.
   thread_timeline(profile const& profile, grouped_positions::range scopes, thread_calls const& calls)
       : of_{profile}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
 
   [[nodiscard]] grouped_positions::range scopes() const noexcept { return scopes_; }
 
-  /// Cuts intervals where the thread's state changes, and says what it was. From the last to the first.
-  /// @param intervals in the order of time, disjoint.
-  /// @param visit takes the position of an interval, a part of it and a `thread_state`.
+  /// Cuts intervals where the state of the thread changes, from the last interval to the first.
+  /// @param intervals in time order, disjoint.
+  /// @param visit called with the position of an interval, a part of it and the `thread_state` there.
   template <class Intervals, class TimeOf, class Visit>
   void cut(Intervals const& intervals, TimeOf const& time_of, Visit const& visit) const {
     cutting<Intervals, TimeOf, Visit>{
@@ -47,16 +47,16 @@ class thread_timeline {
     thread_state state;
   };
 
-  // Backwards, a range comes before those inside it, so that a stack holds the open ones.
+  // Backwards, a range comes before the ranges inside it, so a stack holds the open ranges.
   template <class Intervals, class TimeOf, class Visit>
   struct cutting {
     Intervals const& intervals;
     TimeOf const& time_of;
     Visit const& visit;
     std::vector<interval> const& launching;
-    std::size_t left;            ///< intervals that are not visited yet
-    timestamp visited_to;        ///< of the last of them: from here on it is
-    std::size_t launching_left;  ///< of `launching`: those that do not lie wholly after what is visited
+    std::size_t left;            ///< number of intervals not visited yet
+    timestamp visited_to;        ///< the last of them is visited from here on
+    std::size_t launching_left;  ///< number of launching intervals not completely after the visited part
     std::vector<open_range> open;
 
     void operator()(thread_timeline const& on) {
@@ -101,7 +101,7 @@ class thread_timeline {
       }
     }
 
-    /// Launching does not keep to the scopes, so it cuts what they have cut.
+    /// Launching intervals can cross scopes, so they cut the parts again.
     void visit_part(interval part) {
       while (part.begin < part.end) {
         while (launching_left > 0 && launching[launching_left - 1].begin >= part.end) --launching_left;

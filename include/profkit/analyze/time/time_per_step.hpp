@@ -17,10 +17,10 @@
 
 namespace profkit::detail {
 
-/// Goes through records step by step; those of a step in their order.
-/// @param step_of gives the position of the measured step that a record counts in, `steps` if it counts in none.
-/// @param add takes the position of a record.
-/// @param end_step takes the position of a step, once all its records were added.
+/// Visits records step by step, in order within a step.
+/// @param step_of the position of the measured step in which a record counts; `steps` if in none.
+/// @param add called with the position of a record.
+/// @param end_step called with the position of a step after all its records.
 template <class StepOf, class Add, class EndStep>
 void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& step_of, Add const& add, EndStep const& end_step) {
   std::size_t last = 0;
@@ -45,7 +45,7 @@ void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& st
     if (has_records) end_step(last);
     return;
   }
-  std::vector<std::uint32_t> ends(steps + 2);  // of the records before those of a step
+  std::vector<std::uint32_t> ends(steps + 2);  // by step: end of its records
   for (std::uint32_t i = 0; i < records; ++i) ++ends[step_of(i) + 1];
   for (std::size_t step = 1; step < ends.size(); ++step) ends[step] += ends[step - 1];
   std::vector<std::uint32_t> sorted(records);
@@ -58,13 +58,13 @@ void for_each_by_step(std::uint32_t records, std::size_t steps, StepOf const& st
   }
 }
 
-/// What each scope and each kernel took in each measured step. Takes time in proportion to the records and the depth of the paths.
+/// Times of scopes and kernels per measured step. Takes time proportional to the records and the depth of the paths.
 class time_per_step {
  public:
   time_per_step() = default;
 
-  /// @param with_kernels of the measured time, that in which kernels were collected.
-  /// @param counted null where kernels were not collected.
+  /// @param with_kernels the part of the measured time with kernels collected.
+  /// @param counted null if kernels were not collected.
   time_per_step(profile const& of, measured_time const& when, measured_time const& with_kernels, counted_operations const* counted)
       : steps_{when.steps().size()},
         gpu_steps_{counted != nullptr ? with_kernels.steps().size() : 0},
@@ -80,9 +80,9 @@ class time_per_step {
     for (step_rows* const each : {&gpu_, &host_copies_, &kernels_}) each->finish(gpu_steps_);
   }
 
-  /// As if the steps of the other one had come after those here.
-  /// @param path_of gives, by path of the other one, the path here.
-  /// @param name_of gives, by position in the other one's `profile::gpu_names`, the position here.
+  /// Appends the following steps: the result is as if they had been added here.
+  /// @param path_of maps paths of the other object to paths here.
+  /// @param name_of maps positions in the other object's `profile::gpu_names` to positions here.
   template <class PathOf, class NameOf>
   void append(time_per_step const& next, PathOf const& path_of, NameOf const& name_of) {
     steps_ += next.steps_;
@@ -95,12 +95,12 @@ class time_per_step {
 
   [[nodiscard]] std::size_t steps() const noexcept { return steps_; }
 
-  /// Whether all rows are among so many.
+  /// Whether all rows are below these numbers.
   [[nodiscard]] bool is_in(std::size_t paths, std::size_t names) const noexcept {
     return host_.rows() <= paths && gpu_.rows() <= paths && host_copies_.rows() <= paths && kernels_.rows() <= names;
   }
 
-  /// n/a without a measured step.
+  /// @return n/a without a measured step.
   [[nodiscard]] std::optional<scope_per_step> of_path(std::size_t path) const {
     if (steps_ == 0) return std::nullopt;
     scope_per_step result{steps_, host_.summarize(path), std::nullopt, std::nullopt, gpu_steps_};
@@ -111,7 +111,7 @@ class time_per_step {
     return result;
   }
 
-  /// n/a without a measured step in which kernels were collected.
+  /// @return n/a without a measured step with kernels collected.
   /// @param name position in `profile::gpu_names`.
   [[nodiscard]] std::optional<kernel_per_step> of_kernel(std::size_t name) const {
     if (gpu_steps_ == 0) return std::nullopt;
@@ -140,7 +140,7 @@ class time_per_step {
   }
 
   void add_operations(profile const& of, counted_operations const& counted) {
-    std::vector<bool> touches_host;  // by name
+    std::vector<bool> touches_host;  // by name: whether it copies from or to the host
     for (gpu_name_record const& each : of.gpu_names) touches_host.push_back(is_host_copy(each.direction));
     std::vector<std::uint32_t> parents;
     parents.reserve(of.paths.size());
@@ -165,9 +165,9 @@ class time_per_step {
   }
 
   std::size_t steps_ = 0;
-  std::size_t gpu_steps_ = 0;  ///< in which kernels were collected; 0 where they were not at all
+  std::size_t gpu_steps_ = 0;  ///< number of steps with kernels collected
   step_rows host_;             ///< by path
-  step_rows gpu_;              ///< by path, with what is inside
+  step_rows gpu_;              ///< by path, including the scopes inside
   step_rows host_copies_;
   step_rows kernels_;  ///< by name
 };

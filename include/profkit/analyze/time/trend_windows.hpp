@@ -14,18 +14,18 @@
 
 namespace profkit {
 
-/// Some neighbouring steps of a run.
+/// @brief A window of consecutive steps of a run.
 struct trend_window {
   std::uint64_t first_step = 0;  ///< `step_record::index`
   interval time;                 ///< from the beginning of the first step to the end of the last
   std::uint64_t steps = 0;
   std::chrono::nanoseconds total{};                        ///< sum of the steps' host times
   quantile_sketch host;                                    ///< of the steps' host times
-  std::chrono::nanoseconds collected_time{};               ///< sum of those of the steps in which kernels were collected
-  std::chrono::nanoseconds gpu_busy{};                     ///< of these: some GPU operation ran
-  std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< highest reading of each quantity; n/a where it was not read
+  std::chrono::nanoseconds collected_time{};               ///< sum of host times of the steps with kernels collected
+  std::chrono::nanoseconds gpu_busy{};                     ///< GPU busy time of these steps
+  std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity; n/a if it was not read
 
-  /// Names the members for a file.
+  /// Describes the members for an archive.
   template <class Archive>
   friend void fields(Archive& archive, trend_window& state) {
     archive(state.first_step), archive(state.time), archive.amount(state.steps), archive.amount(state.total), archive(state.host);
@@ -36,7 +36,7 @@ struct trend_window {
     }
   }
 
-  /// Takes in the window that follows.
+  /// @brief Appends the following window.
   void add(trend_window const& next) {
     if (steps == 0) {
       *this = next;
@@ -53,38 +53,39 @@ struct trend_window {
   }
 };
 
-/// The history of a run in windows of equally many steps: at most `max_windows`, whatever the length of the run. When there would be more,
-/// neighbours are merged, and a window has twice as many steps.
+/// @brief The history of a run in at most `max_windows` windows of equally many steps. Beyond that number, neighbours are merged, and the
+/// number of steps per window doubles.
 ///
-/// A window holds the steps whose index divided by a power of two is the same. So it does not matter in which parts the steps were added.
-/// A value: parts of a run can be made apart and added in their order. Not thread-safe.
+/// A window has the steps whose index divided by a power of two is equal, so the result does not depend on the parts in which steps are
+/// added. A value: parts of a run can be built separately and appended in order. Not thread-safe.
 class trend_windows {
  public:
   static constexpr std::size_t max_windows = 512;
 
-  /// Takes the next step, or the next window of a part of the run.
+  /// @brief Appends the next step, or the next window.
   void add(trend_window const& next) {
     if (windows_.empty() || group_of(windows_.back()) != group_of(next)) windows_.emplace_back();
     windows_.back().add(next);
     while (windows_.size() > max_windows) merge_neighbours();
   }
 
-  /// Takes the part of the run that follows.
+  /// @brief Appends the following part of the run.
   void add(trend_windows const& later) {
     while (level_ < later.level_) merge_neighbours();
     for (trend_window const& each : later.windows_) add(each);
   }
 
-  /// @param change takes each window, and must not change its steps.
+  /// @brief Changes all windows.
+  /// @param change called with each window; must not change its steps.
   template <class Change>
   void for_each(Change const& change) {
     for (trend_window& each : windows_) change(each);
   }
 
-  /// In the order of time.
+  /// @brief The windows in time order.
   [[nodiscard]] std::vector<trend_window> const& windows() const noexcept { return windows_; }
 
-  /// Of every window but the first and the last; fewer where steps are missing, such as excluded ones.
+  /// @brief Number of steps of every window except the first and the last; a window has fewer if steps are missing, such as excluded ones.
   [[nodiscard]] std::uint64_t steps_per_window() const noexcept { return std::uint64_t{1} << level_; }
 
  private:
@@ -102,7 +103,7 @@ class trend_windows {
   [[nodiscard]] std::uint64_t group_of(trend_window const& window) const noexcept { return window.first_step >> level_; }
 
   void merge_neighbours() {
-    // Indices that do not increase could keep more windows than that; they are then merged into one.
+    // Indices that do not increase could need more windows; these are merged into one.
     bool const is_last_level = level_ == max_level;
     if (!is_last_level) ++level_;
     std::vector<trend_window> merged;
@@ -114,7 +115,7 @@ class trend_windows {
     windows_ = std::move(merged);
   }
 
-  unsigned level_ = 0;  ///< a window has 2^level steps
+  unsigned level_ = 0;  ///< 2^level steps per window
   std::vector<trend_window> windows_;
 };
 

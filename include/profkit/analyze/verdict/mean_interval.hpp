@@ -56,9 +56,9 @@ inline double skewness_shift(std::vector<double> const& values, double mean, dou
 
 }  // namespace detail
 
-/// The 95 % interval of the mean of a series, averaged over the `noise_models` by how probable the series makes each; with independent
-/// noise alone it would be Student's. It is wider by the shift that skewness causes. n/a with fewer than two values. docs/statistics.md
-/// says how often it holds the true mean.
+/// @brief The 95 % interval of the mean of a series, averaged over the `noise_models` with their posterior probabilities. With independent
+/// noise it is Student's interval. It is widened by the shift that skewness causes. n/a with fewer than two values. Coverage:
+/// docs/statistics.md.
 /// @param values in the order in which they were measured.
 [[nodiscard]] inline std::optional<mean_interval> interval_of_mean(std::vector<double> const& values) {
   if (values.size() < 2) return std::nullopt;

@@ -22,13 +22,13 @@ namespace profkit {
 /// A. E. Raftery and C. T. Volinsky, "Bayesian model averaging: a tutorial", Statistical Science 14 (1999).
 class noise_fit {
  public:
-  /// @param count of the values that the coefficients were made of.
+  /// @param count number of values from which the coefficients were computed.
   /// @param values at least 2.
   noise_fit(std::size_t count, cosine_series const& values) : count_{count} { fit(values, nullptr); }
 
-  /// @param count of the values that the coefficients were made of.
+  /// @param count number of values from which the coefficients were computed.
   /// @param values at least 2.
-  /// @param shape of the change, as long as the values and not constant.
+  /// @param shape the shape of the change, with as many values and not constant.
   noise_fit(std::size_t count, cosine_series const& values, cosine_series const& shape) : count_{count} { fit(values, &shape); }
 
   /// @brief The probability of a change of this size or larger by chance.

@@ -9,16 +9,16 @@
 
 namespace profkit {
 
-/// The published peaks of a device. Rates are dense: where a data sheet prints only those with sparsity, the half of them. fp64, tf32,
-/// fp16, bf16 and fp8 are those of tensor cores that accumulate in fp32 (fp64 in fp64), where the device has them; fp32 is that without
-/// them.
+/// @brief The published peaks of a device. Rates are dense; if a data sheet states only rates with sparsity, half of them. fp64, tf32,
+/// fp16, bf16 and fp8 are rates of tensor cores with fp32 accumulation (fp64 for fp64), if the device has them; fp32 is the rate without
+/// tensor cores.
 struct device_peaks {
   std::string_view device;                        ///< exactly as `cudaDeviceProp::name`
-  std::array<double, precision_count> teraflops;  ///< 10^12 per second, by `precision`; 0: not printed, or not certain
-  double gigabytes;                               ///< 10^9 per second
+  std::array<double, precision_count> teraflops;  ///< 10^12 operations per second, by `precision`; 0: unknown
+  double gigabytes;                               ///< 10^9 bytes per second
   std::string_view source;
 
-  /// The same per second.
+  /// @brief The rates per second.
   [[nodiscard]] device_rates rates() const {
     device_rates result;
     for (std::size_t i = 0; i < precision_count; ++i) {
@@ -29,7 +29,7 @@ struct device_peaks {
   }
 };
 
-/// Printed in `docs/roofline.md`, too.
+/// @brief Devices with known peaks. docs/roofline.md has the same table.
 inline constexpr device_peaks known_devices[] = {
     // unknown, fp64, fp32, tf32, fp16, bf16, fp8
     {"NVIDIA H200", {0, 67, 67, 494.5, 989.5, 989.5, 1979}, 4800, "NVIDIA H200 data sheet"},
@@ -56,8 +56,9 @@ inline constexpr device_peaks known_devices[] = {
     {"NVIDIA GeForce RTX 3090", {0, 0, 35.6, 35.6, 71, 71, 0}, 936, "NVIDIA Ampere GA102 GPU architecture white paper"},
 };
 
-/// Only a device of exactly that name: "NVIDIA H200 NVL" and a part of an "NVIDIA H200" (MIG) are not an "NVIDIA H200".
-/// @return null if the device is not known.
+/// @brief The peaks of a device with exactly this name. An "NVIDIA H200 NVL" or a part (MIG) of an "NVIDIA H200" is another device.
+/// @param device as `cudaDeviceProp::name`.
+/// @return null if the device is unknown.
 [[nodiscard]] inline device_peaks const* peaks_of(std::string_view device) noexcept {
   for (device_peaks const& each : known_devices) {
     if (each.device == device) return &each;

@@ -22,13 +22,13 @@ namespace profkit::detail {
 inline std::set<std::int32_t> used_devices(profile const& profile) {
   std::set<std::int32_t> devices;
   for (gpu_operation_record const& each : profile.gpu_operations) {
-    if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // of most programs one look each
+    if (devices.size() != 1 || *devices.begin() != each.device) devices.insert(each.device);  // fast path: most programs use one device
   }
   for (gpu_step_record const& each : profile.gpu_steps) devices.insert(each.device);
   return devices;
 }
 
-/// @param gpu its name.
+/// @param gpu the name of the device.
 inline limits_summary summarize_limits(std::string const& gpu, std::vector<measured_roof_record> const& measured_roofs,
                                        std::set<std::int32_t> const& devices) {
   limits_summary result;
@@ -44,7 +44,7 @@ inline limits_summary summarize_limits(std::string const& gpu, std::vector<measu
   }
   device_peaks const* const peaks = peaks_of(result.device);
   if (devices.size() > 1) {
-    // Which of them did how much of the work is not known.
+    // The share of each device in the work is unknown.
     result.why_no_peaks = "the program used " + std::to_string(devices.size()) + " devices";
     result.measured_rates = {};
   } else if (result.device.empty()) {
@@ -58,8 +58,8 @@ inline limits_summary summarize_limits(std::string const& gpu, std::vector<measu
   return result;
 }
 
-/// n/a without measured steps, and where neither the steps nor any scope said what they have to do.
-/// @param flops that the measured steps need, counted by the program; 0: it did not say.
+/// Computes model FLOPs. n/a without measured steps and without declared work.
+/// @param flops model FLOPs of the measured steps as set by the program; 0: not set.
 inline std::optional<model_summary> summarize_model(double flops, precision kind, step_summary const& steps, limits_summary const& limits,
                                                     scope_work const& work) {
   if (!steps.step_time) return std::nullopt;

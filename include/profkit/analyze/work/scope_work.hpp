@@ -19,14 +19,14 @@
 
 namespace profkit::detail {
 
-/// What scopes said they have to do (`profkit::work`), by path. That of windows adds up: the sums are of floating-point numbers, so they
-/// depend on the order by what rounding loses, and not at all where the amounts are whole numbers whose sum is below 2^53.
+/// Declared work (`profkit::work`) by path. Sums of windows add up; floating-point sums depend on the order by rounding only, and are exact
+/// for whole numbers with a sum below 2^53.
 class work_by_path {
  public:
   struct row {
     work_sums self;
-    work_sums again;                  ///< what adopting scopes have to do
-    std::uint64_t again_unknown = 0;  ///< scopes that did not say that
+    work_sums again;                  ///< declared backward work, done by adopting scopes
+    std::uint64_t again_unknown = 0;  ///< number of scopes without declared backward work
 
     template <class Archive>
     friend void fields(Archive& archive, row& state) {
@@ -42,7 +42,7 @@ class work_by_path {
 
   work_by_path() = default;
 
-  /// @param when that in which kernels were collected, where they were: the rates are over the time of those.
+  /// @param when the measured time with kernels collected, if kernels were collected, because rates refer to that time.
   work_by_path(profile const& profile, measured_time const& when) {
     if (profile.work.empty()) return;
     rows_.resize(profile.paths.size());
@@ -59,7 +59,7 @@ class work_by_path {
     }
   }
 
-  /// @param path_of by path of the other one: the path here.
+  /// @param path_of maps paths of `other` to paths of this object.
   void add(work_by_path const& other, std::vector<std::uint32_t> const& path_of) { add_rows(rows_, other.rows_, path_of); }
 
   [[nodiscard]] row of_path(std::size_t path) const { return path < rows_.size() ? rows_[path] : row{}; }
@@ -73,12 +73,12 @@ class work_by_path {
   std::vector<row> rows_;
 };
 
-/// What scopes said they have to do, by path; and for each row of a summary how fast they did it.
+/// Declared work by path, and the achieved rates of each row of a summary.
 ///
-/// A scope that says what it does, and contains scopes that say it too, has both: it says only what they do not.
+/// If a scope and scopes inside it declare work, the scope declares only the rest, and its row has the sum.
 class scope_work {
  public:
-  /// @param steps in which the work was done.
+  /// @param steps number of steps with this work.
   scope_work(std::vector<path_record> const& paths, path_tree const& tree, work_by_path const& done, std::uint64_t steps)
       : paths_{paths}, tree_{tree}, steps_{steps} {
     for (std::size_t path = 0; path < paths.size(); ++path) {
@@ -93,9 +93,9 @@ class scope_work {
     }
   }
 
-  /// Fills `work` of the rows of the tree and of those by name.
-  /// @param paths of the rows.
-  /// @param names positions in `path_tree::names`.
+  /// Fills `work` of the rows of the tree and of the rows by name.
+  /// @param paths the path of each row.
+  /// @param names position in `path_tree::names` of each row by name.
   void fill(summary& into, std::vector<std::uint32_t> const& paths, std::vector<std::size_t> const& names) const {
     std::vector<time_said> const said = find_time_said(into.scopes, paths);
     for (std::size_t row = 0; row < into.scopes.size(); ++row) {
@@ -126,9 +126,9 @@ class scope_work {
     }
   }
 
-  /// Fills `work` of what was done for scopes elsewhere in the role "backward": what those said, times `work::backward`. A scope for which
-  /// nothing was done has none there. n/a where one said what it does, but not how much of that backward is.
-  /// @param paths of the rows, which are those of `into.adopted`.
+  /// Fills `work` of rows with the role "backward": the declared work of the adopted scopes times `work::backward`. Not filled for scopes
+  /// without backward work. n/a if a scope declared work without a factor for backward.
+  /// @param paths the path of each row of `into.adopted`.
   void fill_backward(summary& into, std::vector<std::uint32_t> const& paths) {
     std::vector<work_sums> self(paths_.size());
     std::vector<bool> knows(paths_.size(), true);
@@ -156,35 +156,35 @@ class scope_work {
     }
   }
 
-  /// The sum over all scopes.
+  /// @return the sum over all scopes.
   [[nodiscard]] double flops() const {
     double sum = 0.0;
     for (work_sums const& each : self_) sum += each.flops();
     return sum;
   }
 
-  /// Of what was done for them in the role "backward", as `fill_backward` found it; n/a if that is not known of all.
+  /// @return the sum of the backward work found by `fill_backward`; n/a if it is unknown for a scope.
   [[nodiscard]] std::optional<double> backward_flops() const {
     if (!knows_backward_) return std::nullopt;
     return backward_.flops();
   }
   [[nodiscard]] bool has_backward() const noexcept { return has_backward_; }
 
-  /// In which the work was done.
+  /// @return the number of steps with this work.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   static constexpr char const* gpu_basis = "GPU busy time";
   static constexpr char const* host_basis = "host time";
 
-  /// How much of some time was spent in scopes that said what they do.
+  /// The part of a time that was spent in scopes with declared work.
   struct time_said {
     milliseconds said{};
     milliseconds all{};
 
     [[nodiscard]] std::optional<double> share() const {
       if (all.count() <= 0.0) return std::nullopt;
-      return std::min(1.0, said / all);  // children on other threads may be longer than their parent
+      return std::min(1.0, said / all);  // children on other threads can exceed their parent
     }
   };
 
@@ -192,11 +192,11 @@ class scope_work {
     return gpu ? std::make_pair(gpu->busy, gpu_basis) : std::make_pair(host.total, host_basis);
   }
 
-  /// By path.
+  /// @return the times by path.
   [[nodiscard]] std::vector<time_said> find_time_said(std::vector<scope_summary> const& rows,
                                                       std::vector<std::uint32_t> const& paths) const {
     std::vector<time_said> result(paths_.size());
-    for (std::size_t row = rows.size(); row-- > 0;) {  // children before their parents
+    for (std::size_t row = rows.size(); row-- > 0;) {  // children before parents
       time_said& here = result[paths[row]];
       here.all = rows[row].gpu ? rows[row].gpu->kernel_time : rows[row].host.total;
       if (!self_[paths[row]].empty()) here.said = here.all;
@@ -231,8 +231,8 @@ class scope_work {
   std::uint64_t steps_;
   std::vector<work_sums> self_;       ///< by path
   std::vector<work_sums> inclusive_;  ///< by path
-  std::vector<work_sums> again_;      ///< by path: what adopting scopes have to do
-  std::vector<bool> knows_again_;     ///< by path: all of its work says what that is
+  std::vector<work_sums> again_;      ///< declared backward work by path
+  std::vector<bool> knows_again_;     ///< by path: whether all declared work has a backward factor
   work_sums backward_;
   bool knows_backward_ = true;
   bool has_backward_ = false;

@@ -15,11 +15,11 @@
 
 namespace profkit::detail {
 
-/// Work added up, apart by precision: each has a rate of its own.
+/// Sums of work by precision, because each precision has its own rate.
 class work_sums {
  public:
-  /// @param otherwise the precision of work that does not say one.
-  /// @param times how often it is done.
+  /// @param otherwise the precision of work without one.
+  /// @param times multiplier of the work.
   void add(work const& done, precision otherwise, double times = 1.0) {
     precision const kind = done.precision == precision::unknown ? otherwise : done.precision;
     flops_[static_cast<std::size_t>(kind)] += counted(done.flops) * times;
@@ -39,7 +39,7 @@ class work_sums {
   [[nodiscard]] double bytes() const noexcept { return bytes_; }
   [[nodiscard]] bool empty() const { return flops() == 0.0 && bytes_ == 0.0; }
 
-  /// Such as "fp32 + bf16"; empty where none is known.
+  /// @return such as "fp32 + bf16"; empty if unknown.
   [[nodiscard]] std::string precisions() const {
     if (flops_[0] == flops()) return {};
     std::string result;
@@ -49,9 +49,9 @@ class work_sums {
     return result;
   }
 
-  /// The roofline model (Williams, Waterman and Patterson 2009), written with times: computing and moving may overlap, so the least time is
-  /// the longer of both, and the share of the roof is that over the time taken. With one precision that is the rate reached over the lower
-  /// of peak and intensity times bandwidth. n/a if a rate is needed that is not known.
+  /// The roofline model (Williams, Waterman and Patterson 2009), expressed as times. Computing and memory access can overlap, so the
+  /// shortest possible time is the longer of the two; the share of the roof is that time divided by the measured time. With one precision
+  /// this equals the achieved rate divided by the minimum of the peak and intensity times bandwidth. n/a if a required rate is unknown.
   [[nodiscard]] std::optional<roof_share> share_of_roof(device_rates const& most, milliseconds taken) const {
     double const seconds = std::chrono::duration<double>{taken}.count();
     if (empty() || seconds <= 0.0) return std::nullopt;
@@ -67,7 +67,7 @@ class work_sums {
   }
 
  private:
-  /// A count that is no count counts nothing.
+  /// Negative and non-finite amounts count as 0.
   static double counted(double value) { return amount_or_zero(value); }
 
   template <class Archive>
