@@ -12,9 +12,9 @@
 #include "../record/scope_node.hpp"
 #include "../record/slow_path.hpp"
 
-// Without a CUDA toolkit there are no NVTX headers, and no tool that would listen.
+// Without a CUDA toolkit there are no NVTX headers, and no tool listens.
 #if __has_include(<nvtx3/nvToolsExt.h>)
-// NVTX defines all its functions in each unit; g++ takes a second to optimise them, though each only calls the tool.
+// NVTX defines all its functions in each translation unit. g++ needs a second to optimise them, although each only calls the tool.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
 #pragma GCC push_options
 #pragma GCC optimize("Og")
@@ -30,8 +30,8 @@
 
 namespace profkit::detail {
 
-/// False if the environment says `PROFKIT=...,nvtx=off,...`: scopes may open before any session reads the options. And false in a program
-/// that has more rights than its user: NVTX opens the library that NVTX_INJECTION64_PATH names, whoever set it.
+/// False if the environment variable has `PROFKIT=...,nvtx=off,...`, which is read here because scopes may open before a session reads the
+/// options. Also false in a program with more privileges than its user, because NVTX opens the library in NVTX_INJECTION64_PATH.
 inline bool nvtx_is_wanted() noexcept {
   if (::getauxval(AT_SECURE) != 0) return false;
   char const* const text = ::secure_getenv("PROFKIT");
@@ -47,8 +47,8 @@ inline bool nvtx_is_wanted() noexcept {
 
 #if PROFKIT_HAS_NVTX
 
-/// Registered strings of indexed scopes (`layer_3`), by site and index. Entries are never removed. Open addressing without locks:
-/// whoever sets `where` first owns the entry and publishes `name` when the tool has given it.
+/// Registered strings of indexed scopes (`layer_3`), by site and index. Entries are never removed. A lock-free table with open addressing:
+/// the thread that sets `where` first owns the entry and publishes `name` after registration.
 struct nvtx_indexed_name {
   site const* where;
   std::int64_t index;
@@ -84,7 +84,7 @@ inline void push_nvtx(nvtxStringHandle_t registered, char const* text) noexcept 
   nvtxDomainRangePushEx(nvtx.domain, &attributes);
 }
 
-/// Two threads may register the same name at once; a tool gives the same string for both.
+/// Two threads may register the same name at the same time; a tool returns the same string for both.
 inline nvtxStringHandle_t registered_name(site& where) noexcept {
   void* known = __atomic_load_n(&where.nvtx_name, __ATOMIC_ACQUIRE);
   if (known == nullptr) {
@@ -94,7 +94,7 @@ inline nvtxStringHandle_t registered_name(site& where) noexcept {
   return static_cast<nvtxStringHandle_t>(known);
 }
 
-/// Null if another thread is registering the same name just now, or the table is full: then the text itself has to do.
+/// Null if another thread is registering the same name, or if the table is full; the caller then passes the text.
 inline nvtxStringHandle_t registered_name(site const& where, std::int64_t index, char const* text) noexcept {
   std::uint64_t hash = reinterpret_cast<std::uint64_t>(&where) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(index);
   hash = (hash ^ (hash >> 29U)) * 0xbf58476d1ce4e5b9U;
@@ -125,7 +125,7 @@ inline void push_nvtx_range(site& where, std::int64_t const* index) noexcept {
   push_nvtx(registered_name(where, *index, text), text);
 }
 
-/// "forward/layer_3/attention (backward)"; cut off where the text ends.
+/// Builds the text "forward/layer_3/attention (backward)", truncated to the buffer.
 class nvtx_node_name {
  public:
   explicit nvtx_node_name(scope_node const& node) noexcept {
@@ -179,7 +179,7 @@ inline void push_nvtx_node(scope_node& where) noexcept {
   push_nvtx(static_cast<nvtxStringHandle_t>(known), where.where().name);
 }
 
-/// `recorder_state::enter` where a tool listens.
+/// `recorder_state::enter` if a tool listens.
 inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind kind, std::uint64_t payload) noexcept {
   tell_listeners(flags, 0);
   auto const index = static_cast<std::int64_t>(payload);
@@ -187,8 +187,8 @@ inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind k
   return record_enter(flags, tagged(where, kind), payload) | (flags & flags_for_end);
 }
 
-/// `recorder_state::leave` where a tool listens. Scopes that began before it came are no ranges. A scope that is not open on this thread
-/// takes no range of the thread's from it; one that was left without its destructor takes its own along.
+/// `recorder_state::leave` if a tool listens. Scopes that began before the tool attached have no range. A scope that is not open on this
+/// thread ends no range; a scope left without its destructor ends with the next outer one.
 inline void leave_nvtx(open_scope_word open, std::uint64_t now) noexcept {
   std::uint64_t ended = 1;
   if (open != nvtx_attached || __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) != nvtx_attached) ended = leave_with_listeners(open, now);

@@ -9,38 +9,38 @@
 
 namespace profkit::detail {
 
-/// Says when the session's thread drains next: soon where much is recorded, and so late that draining takes a bounded share of one core.
+/// Decides when the session's thread drains next: soon if much is recorded, and late enough that draining uses at most a given share of one
+/// core.
 ///
-/// Waiting saves no work: what is recorded has to be read. It spreads the work of a burst. So the bound holds only while the logs hold
-/// little. The next round begins before they hold `backlog_slots`, if threads go on as they did since the round before this one; at once
-/// after a round that had as much to read.
+/// Waiting saves no work; it only spreads a burst over time. So the share applies only while the logs are short. The next round begins
+/// before they reach `backlog_slots` at the recent rate of writing, and immediately after a round that read as much.
 class drain_pace {
  public:
-  /// What a round of draining did.
+  /// The results of one round of draining.
   struct round {
-    std::chrono::nanoseconds taken{};                                  ///< by the clock
-    std::chrono::nanoseconds busy{};                                   ///< of processor time
-    std::uint64_t slots = 0;                                           ///< read from all logs
-    std::chrono::nanoseconds period{std::chrono::nanoseconds::max()};  ///< from the beginning of the round before to that of this one
+    std::chrono::nanoseconds taken{};                                  ///< elapsed time
+    std::chrono::nanoseconds busy{};                                   ///< processor time
+    std::uint64_t slots = 0;                                           ///< slots read from all logs
+    std::chrono::nanoseconds period{std::chrono::nanoseconds::max()};  ///< from the beginning of the previous round to that of this one
   };
 
-  /// How long to wait where little is recorded.
+  /// The period if little is recorded.
   static constexpr std::chrono::milliseconds idle_period{25};
-  /// From the beginning of a round to that of the next one where more is recorded.
+  /// The period if more is recorded.
   static constexpr std::chrono::nanoseconds busy_period = log_drain::shortest_interval + std::chrono::microseconds{100};
   /// 8 MiB of logs.
   static constexpr std::uint64_t backlog_slots = std::uint64_t{1} << 20U;
 
-  /// @param max_share of one core, above 0 and at most 1.
-  /// @param has_journal what is recorded has to be in a file soon.
+  /// @param max_share share of one core, above 0 and at most 1.
+  /// @param has_journal records must reach a file soon.
   explicit drain_pace(double max_share = 1.0, bool has_journal = false) noexcept : max_share_{max_share}, has_journal_{has_journal} {}
 
-  /// @return how long to wait where somebody waits for the next round.
+  /// @return the pause if another thread waits for the next round.
   [[nodiscard]] static std::chrono::nanoseconds soon_after(std::chrono::nanoseconds taken) noexcept {
     return std::max(busy_period - taken, std::chrono::nanoseconds{0});
   }
 
-  /// @return how long to wait until the next round begins.
+  /// @return the pause before the next round.
   [[nodiscard]] std::chrono::nanoseconds wait_after(round const& done) const noexcept {
     constexpr std::uint64_t many_slots = std::uint64_t{1} << 15U;
     bool const is_soon = done.slots >= (has_journal_ ? 1 : many_slots);
@@ -54,7 +54,7 @@ class drain_pace {
   }
 
  private:
-  /// From the beginning of a round until the logs hold `backlog_slots`.
+  /// The time from the beginning of a round until the logs have `backlog_slots`.
   [[nodiscard]] static std::chrono::nanoseconds until_backlog(round const& done) noexcept {
     double const ns = static_cast<double>(done.period.count()) * (static_cast<double>(backlog_slots) / static_cast<double>(done.slots + 1));
     return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(ns, 1e9))};

@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// Skips what the logs of all threads hold, and lets new threads have the logs of those that have ended. Not while a `log_reader` reads.
+/// Discards the content of all logs, and frees the logs of ended threads. Must not be called while a `log_reader` reads.
 inline void skip_logs() {
   recorder.wrong_ends.clear();
   for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
@@ -31,22 +31,22 @@ inline void skip_logs() {
   }
 }
 
-/// Reads the logs of all threads into records. Only one may be in use at a time, as each log has one reader.
+/// Reads the logs of all threads into records. One object at a time, because each log has one reader.
 class log_reader {
  public:
-  /// From here on: what earlier sessions left is skipped.
+  /// Starts reading here; events of earlier sessions are skipped.
   /// @param into borrowed.
   explicit log_reader(profile_builder& into) : into_{into}, records_{into} { skip_logs(); }
 
-  /// Reads the events up to a moment, at most the newest anchor of the clock; all of them if it is the `last` time.
-  /// @param until_ticks becomes an earlier moment where there is more to read than `slots_of_slice`.
-  /// @param slots raised by how many were read.
-  /// @param goes_on called every `events_between_pauses`; others may add to the profile meanwhile. If it returns false, and it is not the
-  /// `last` time, the reader stops there.
+  /// Reads the events up to a moment, at most the newest clock anchor; with `last`, all events.
+  /// @param until_ticks set to an earlier moment if there is more to read than `slots_of_slice`.
+  /// @param slots increased by the number of slots read.
+  /// @param goes_on called every `events_between_pauses` events; other threads may use the profile during the call. If it returns false and
+  ///   `last` is not set, the reader stops.
   /// @return false if it was stopped.
   template <class Pause>
   bool drain(clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& goes_on) {
-    // From the oldest thread to the newest: what a thread adopts from an older one comes after it in the tree.
+    // From the oldest thread to the newest, so that adopted paths precede adopting ones in the tree.
     std::vector<thread_log*> logs;
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) logs.push_back(log);
     auto const pause = [&] { return goes_on() || last; };
@@ -59,14 +59,14 @@ class log_reader {
     return true;
   }
 
-  /// How many have begun and not ended, as far as it has read.
+  /// The number of open scopes, as far as read.
   [[nodiscard]] std::uint64_t open_scopes() const {
     std::uint64_t result = 0;
     for (auto const& [log, at] : readings_) result += at.open.scopes();
     return result;
   }
 
-  /// Adds the scopes that have begun and not ended, and when the oldest API call began that has not ended, as far as it has read.
+  /// Adds the open scopes and the beginning of the oldest open API call, as far as read.
   void describe_open(arrival& to) const {
     for (auto const& [log, at] : readings_) {
       thread_reading const& of = at;
@@ -96,14 +96,14 @@ class log_reader {
     into_.set(&quality_record::wrong_ends, known_wrong_ends());
   }
 
-  /// Where the reader stands in a log is kept whatever happens.
+  /// Stores the read position of a log, also if an exception is thrown.
   struct saved_position {
     thread_log& log;
     std::uint64_t const*& position;
     ~saved_position() { log.read = position; }
   };
 
-  /// A log that another thread owns since the last time is read as one of a new thread.
+  /// A log with a new owner is read as the log of a new thread.
   thread_reading& reading_of(thread_log const& log) {
     thread_reading& at = readings_[&log];
     std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
@@ -122,7 +122,7 @@ class log_reader {
     thread_reading& at = reading_of(log);
     std::uint64_t const newest = last ? ~leave_mark : until_ticks;
     std::uint64_t const* position = log.read;
-    saved_position const save{log, position};  // also if there is no memory for a record: it is tried again
+    saved_position const save{log, position};  // also without memory for a record: the next round tries again
     while (position != end) {
       if (++events_ % events_between_pauses == 0 && !pause()) return false;
       std::uint64_t const what = *position;
@@ -152,7 +152,7 @@ class log_reader {
   std::unordered_map<thread_log const*, thread_reading> readings_;
   lost_events lost_before_ = all_lost_events();
   std::uint64_t events_ = 0;
-  std::uint64_t slice_end_ = 0;  ///< when as many slots have been read, the slice ends
+  std::uint64_t slice_end_ = 0;  ///< the slice ends after this number of slots
 };
 
 }  // namespace profkit::detail

@@ -13,12 +13,12 @@
 
 namespace profkit::detail {
 
-/// Takes amounts from a file that are added up later, as long as their sum does not overflow: durations, counts, and sums of products of
-/// durations.
+/// Accepts amounts from a file that are added up later (durations, counts, and sums of products of durations) as long as their sum does not
+/// overflow.
 class amount_budget {
  public:
-  /// @param value a duration, its nanoseconds, a count, or a sum of products of two durations (`wide_integer`); or several of them.
-  /// @return false if it would be too much.
+  /// @param value a duration, its nanoseconds, a count, a sum of products of two durations (`wide_integer`), or an array of these.
+  /// @return false if the sum would overflow.
   template <class T>
   bool add(T const& value) noexcept {
     if constexpr (std::is_same_v<T, wide_integer>) {

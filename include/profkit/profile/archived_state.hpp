@@ -21,11 +21,11 @@
 #include "time.hpp"
 #include "wide_integer.hpp"
 
-// The state of figures in a file. It is not for other versions of profkit: a number tells whether a file has the members of this one.
+// Stores the state of an analysis in a file. Not portable between versions of profkit: a checksum of the layout rejects other versions.
 
 namespace profkit::detail {
 
-/// An archive that takes the types of the members instead of their values.
+/// An archive that collects the types of the members instead of their values.
 class layout_archive {
  public:
   static constexpr bool is_reader = false;
@@ -36,7 +36,7 @@ class layout_archive {
       text_ += (std::is_floating_point_v<T> ? 'f' : is_signed_number<T> ? 'i' : 'u') + std::to_string(sizeof(T));
     } else {
       text_ += '{';
-      fields(*this, const_cast<T&>(value));  // `fields` names the members for all archives
+      fields(*this, const_cast<T&>(value));  // `fields` lists the members for all archives
       text_ += '}';
     }
   }
@@ -91,10 +91,10 @@ class layout_archive {
   std::string text_;
 };
 
-/// A number for the types and the order of all members that `fields` names. It differs where a file of one version does not fit another.
+/// A checksum of the types and order of all members that `fields` lists. It differs if a file of another version is incompatible.
 template <class State>
 std::uint32_t state_layout() {
-  // To be raised where members mean something else and have the same types.
+  // To be increased if the meaning of a member changes while its type stays the same.
   constexpr char const* meaning = "1";
   layout_archive layout;
   layout(State{});
@@ -111,8 +111,8 @@ void write_state(archive_writer& to, State const& state) {
   to(state);
 }
 
-/// Reads what `write_state` wrote. Believes no number in the file.
-/// @throws profkit::error if another version of profkit wrote it, or if it is damaged.
+/// Reads what `write_state` wrote. Validates every number.
+/// @throws profkit::error if another version of profkit wrote the state, or if it is damaged.
 template <class State>
 void read_state(archive_reader& from, State& state) {
   std::uint32_t layout = 0;

@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-/// @throws profkit::error that says what is wrong with a file, unless all is right.
+/// @throws profkit::error with `what` unless the condition holds.
 inline void check_read(bool is_right, char const* what) {
   if (!is_right) throw error{std::string{"the file is damaged: "} + what};
 }

@@ -36,7 +36,7 @@ class checksum {
   void add(std::string_view bytes) noexcept {
     while (bytes.size() >= sizeof(std::uint64_t)) {
       std::uint64_t next = 0;
-      std::memcpy(&next, bytes.data(), sizeof next);  // little endian, as all of a profile's file
+      std::memcpy(&next, bytes.data(), sizeof next);  // little endian, like the whole file
       next ^= state_;
       std::uint32_t sum = 0;
       for (std::size_t i = 0; i < sizeof next; ++i) sum ^= crc_table[sizeof next - 1 - i][next >> (8 * i) & 0xffU];

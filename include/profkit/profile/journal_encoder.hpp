@@ -36,7 +36,7 @@ class journal_encoder {
   }
 
   /// Appends a frame with everything new since the last call. Appends nothing if nothing is new, unless `last` is set; nothing after that.
-  /// @param rest records that come behind those of `so_far` in its lists.
+  /// @param rest records that follow those of `so_far` in its lists.
   void append(profile const& so_far, bool last, std::string& to, profile const& rest = {}) {
     if (has_ended_) return;
     has_ended_ = last;
@@ -58,10 +58,10 @@ class journal_encoder {
     }
   }
 
-  /// The rest is empty from here on: it was taken away.
+  /// To be called when the rest was moved elsewhere: it starts again with empty lists.
   void forget_rest() noexcept { std::fill(written_of_rest_.begin(), written_of_rest_.end(), std::size_t{0}); }
 
-  /// The frame that the next file begins with. The first frame after it has all values again.
+  /// Appends the first frame of a next file. The frame after it contains all values again.
   void append(journal_head const& head, std::string& to) {
     latest_.clear();
     std::size_t const begin = put_content(to, [&](archive_writer& archive) { archive(head); });
@@ -133,8 +133,8 @@ class journal_encoder {
     }
   };
 
-  /// Appends a frame whose header is empty yet.
-  /// @return where it begins.
+  /// Appends a frame with an empty header.
+  /// @return the position of the frame.
   template <class Write>
   static std::size_t put_content(std::string& to, Write const& write) {
     std::size_t const begin = to.size();

@@ -26,11 +26,11 @@
 
 namespace profkit::detail {
 
-/// One file of a journal, read frame by frame while it grows. Believes no number in the file.
+/// Reads one file of a journal, frame by frame, while it grows. Validates every number.
 class journal_file {
  public:
-  /// @return false: the file is too short for it.
-  /// @throws profkit::error if it is no journal or has another format.
+  /// @return false if the file is too short.
+  /// @throws profkit::error if the file is not a journal or has another format.
   bool read_beginning(std::ifstream& file, std::uint64_t size) {
     file.clear();
     file.seekg(0);
@@ -44,9 +44,9 @@ class journal_file {
     return true;
   }
 
-  /// Reads the next frame. A head replaces the profile by its `waiting`.
-  /// @return false, and `into` is as it was, if there is no whole frame.
-  /// @throws profkit::error if a whole frame has records that point to nothing.
+  /// Reads the next frame. A `journal_head` replaces the profile by its `waiting`.
+  /// @return false, with `into` unchanged, if there is no complete frame.
+  /// @throws profkit::error if a complete frame has invalid positions.
   bool read_frame(std::ifstream& file, std::uint64_t size, profile& into) {
     if (size - position_ < frame_header_bytes) return false;
     auto const header = number_at<frame_header>(file, position_);
@@ -65,16 +65,16 @@ class journal_file {
     return true;
   }
 
-  /// Completes what older formats lack, and checks what is not a list of records. To be called after frames were read.
+  /// Fills members that older formats lack, and validates tables and single values. To be called after frames were read.
   void complete(profile& into) const {
     detail::complete(into, format_);
     check_.tables(into);
   }
 
-  /// Goes on with the profile, and the sums, of the file before.
+  /// Continues with the validation state of the previous file.
   void follow(journal_file const& before) { check_ = before.check_; }
 
-  /// Whether the file is the one that was read, by its first frame, which has the time and the process, and by the last one that was read.
+  /// Whether the file is the one that was read so far: compares its first frame, which has time and process id, and the last frame read.
   [[nodiscard]] bool is_same_file(std::ifstream& file, std::uint64_t size) const {
     auto const is_there = [&](known_frame const& frame) {
       auto const found = number_at<frame_header>(file, frame.position);
@@ -83,16 +83,16 @@ class journal_file {
     return size >= position_ && is_there(*first_) && is_there(*last_);
   }
 
-  /// Whether a frame was.
+  /// Whether a frame was read.
   [[nodiscard]] bool has_read() const noexcept { return last_.has_value(); }
   [[nodiscard]] bool is_complete() const noexcept { return is_complete_; }
-  /// Behind the last whole frame.
+  /// The position after the last complete frame.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
   /// `journal_head::number`
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// `journal_head::forgotten`
   [[nodiscard]] std::uint64_t forgotten() const noexcept { return forgotten_; }
-  /// `journal_head::figures`; empty if there is no head, or for the second time.
+  /// `journal_head::figures`; empty without a head, and on the second call.
   [[nodiscard]] std::string take_figures() noexcept { return std::exchange(figures_, {}); }
 
   [[nodiscard]] static std::uint64_t size_of(std::ifstream& file) {
@@ -102,7 +102,7 @@ class journal_file {
   }
 
  private:
-  /// A frame that was read, and where it stands.
+  /// A frame that was read, and its position.
   struct known_frame {
     std::uint64_t position = 0;
     frame_header header;
@@ -110,10 +110,10 @@ class journal_file {
 
   static constexpr std::uint64_t beginning = journal_magic.size() + sizeof(std::uint32_t);
 
-  /// Reads what `journal_encoder::delta` wrote, and remembers where it put it.
+  /// Reads what `journal_encoder::delta` wrote, and keeps the destinations.
   struct reading {
     archive_reader& from;
-    std::vector<void*>& members;  ///< of the profile, in order; null: did not change
+    std::vector<void*>& members;  ///< members of the profile in order; null: unchanged
 
     template <class Member>
     void operator()(Member& member) {
@@ -139,7 +139,7 @@ class journal_file {
     }
   };
 
-  /// @return false if the bytes of a frame end too early, go on too long, or cannot be.
+  /// @return false if the bytes of a frame are too short, too long or invalid.
   template <class Read>
   bool read_content(std::ifstream& file, std::uint64_t size, Read const& read) const {
     try {
@@ -165,7 +165,7 @@ class journal_file {
                   std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record>);
     adding to{members.cbegin()};
     fields(to, into);
-    check_.records(part, into);  // records are plain values: they are still there once they have been moved
+    check_.records(part, into);  // records are plain values, so moving leaves them intact
     return true;
   }
 
@@ -180,7 +180,7 @@ class journal_file {
     return true;
   }
 
-  /// @param file behind the header.
+  /// @param file positioned after the header.
   [[nodiscard]] static bool has_right_checksum(std::ifstream& file, frame_header const& header) {
     checksum sum;
     add_header(sum, header);

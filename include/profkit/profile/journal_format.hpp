@@ -24,7 +24,7 @@ inline constexpr std::string_view journal_magic = "profkit journal\n";
 
 enum class frame_kind : std::uint32_t {
   part = 0x74726170,  ///< "part"
-  last = 0x7473616c,  ///< "last": the session ended with it
+  last = 0x7473616c,  ///< "last": the last frame of a session
   head = 0x64616568,  ///< "head": a `journal_head`, the first frame of a file that follows another one
 };
 
@@ -32,7 +32,7 @@ enum class frame_kind : std::uint32_t {
 struct frame_header {
   frame_kind kind = frame_kind::part;
   std::uint32_t checksum = 0;  ///< CRC-32C of `kind`, `size` and the frame's bytes
-  std::uint64_t size = 0;      ///< of the frame's bytes
+  std::uint64_t size = 0;      ///< size of the frame's bytes
 };
 
 inline constexpr std::size_t frame_header_bytes = 16;
@@ -46,12 +46,12 @@ inline void add_header(checksum& sum, frame_header const& header) noexcept {
   sum.add({bytes, sizeof bytes});
 }
 
-/// What a file of a journal needs of the files before it.
+/// The state that a journal file takes over from the files before it.
 struct journal_head {
-  std::uint64_t number = 0;     ///< of the file; the first one, which has no head, is number 0
-  std::uint64_t forgotten = 0;  ///< scopes and other records of the files before that are not in `waiting`
-  profile waiting{};            ///< the tables and values so far, and the records that are not in the figures yet
-  std::string figures{};        ///< of all records of the files before: `window_stream`
+  std::uint64_t number = 0;     ///< number of the file; the first file has no head and the number 0
+  std::uint64_t forgotten = 0;  ///< number of records of the earlier files that are not in `waiting`
+  profile waiting{};            ///< the tables and single values so far, and the records that are not in the figures yet
+  std::string figures{};        ///< figures of all records of the earlier files, as `window_stream` writes them
 };
 
 template <class Archive>
@@ -59,7 +59,7 @@ void fields(Archive& archive, journal_head& of) {
   archive(of.number), archive(of.forgotten), archive(of.waiting), archive(of.figures);
 }
 
-/// The file that FILE was before.
+/// The name of the previous journal file.
 [[nodiscard]] inline std::string earlier_journal(std::string const& file) { return file + ".1"; }
 
 /// Whether a member of a profile is a list that only grows.

@@ -20,29 +20,30 @@ namespace profkit {
 
 /// @brief The result of `journal_reader::read`.
 struct journal_progress {
-  bool has_begun = false;            ///< there is the beginning of a journal; false: a file that is empty, or too short yet
-  bool has_news = false;             ///< something was appended to the profile
-  bool is_other_file = false;        ///< the file is not the one of the call before: the profile was emptied first
-  bool is_complete = false;          ///< the session ended, and all of it has been read
-  std::uint64_t bytes_left_out = 0;  ///< behind the last whole frame: not written as a whole yet, or damaged
+  bool has_begun = false;            ///< the file begins like a journal; false: the file is empty or too short so far
+  bool has_news = false;             ///< data was appended to the profile
+  bool is_other_file = false;        ///< the file was replaced since the previous call, so the profile was cleared first
+  bool is_complete = false;          ///< the session ended, and everything was read
+  std::uint64_t bytes_left_out = 0;  ///< bytes after the last complete frame: not complete yet, or damaged
 };
 
 /// @brief Reads a journal while a session writes it. Each call continues where the previous call stopped, and takes time proportional to
 /// the new data.
 ///
-/// The file may be replaced in the meantime, as it is when the program starts again. When the session goes on in another file
-/// (`options::journal_bytes`), the reader follows. Believes no number in the file. Not thread-safe.
+/// The file may be replaced at any time, for example when the program starts again. When the session continues in another file
+/// (`options::journal_bytes`), the reader follows. Every number in the file is validated. Not thread-safe.
 class journal_reader {
  public:
-  /// @param path of a journal.
+  /// @brief Creates a reader; opens nothing.
+  /// @param path the journal.
   explicit journal_reader(std::filesystem::path path) : path_{std::move(path)} {}
 
-  /// @brief Appends what has come since the last call: of lists the new records, of everything else what has changed.
-  /// @param into empty at first, then what the last call left. Records may have been removed from it meanwhile, but not entries of the
-  /// lists that records point into: paths, threads, allocators, and names.
-  /// @return what was found.
-  /// @throws profkit::error that names the file, if it cannot be opened at the first call, is no journal, has another format, or if a whole
-  /// frame has records that point to nothing.
+  /// @brief Appends everything new since the last call: new records of lists, and changed values of all other members.
+  /// @param into empty at first, then the result of the previous call. Records may have been removed from it, but not entries of the tables
+  ///   that records refer to: paths, threads, allocators, names.
+  /// @return the progress of this call.
+  /// @throws profkit::error that names the file if the first call cannot open it, if it is not a journal, has another format, or contains a
+  ///   complete frame with invalid positions.
   journal_progress read(profile& into) {
     try {
       return read_news(into);
@@ -55,7 +56,7 @@ class journal_reader {
   journal_progress read_news(profile& into) {
     std::ifstream file{path_, std::ios::binary};
     if (!file && file_.position() == 0) throw error{"it cannot be opened"};
-    if (!file) return {true, false, false, file_.is_complete(), 0};  // about to be replaced
+    if (!file) return {true, false, false, file_.is_complete(), 0};  // the file is being replaced
     std::uint64_t const size = detail::journal_file::size_of(file);
     journal_progress result;
     if (file_.has_read() && !file_.is_same_file(file, size)) {
@@ -87,9 +88,9 @@ class journal_reader {
     return true;
   }
 
-  /// Reads the file whose records the head of this one stands for.
-  /// @param waiting of the head.
-  /// @return false, and `into` is as it was, if that is not there as a whole.
+  /// Reads the previous file, whose records the head of this file summarises.
+  /// @param waiting `journal_head::waiting` of the head.
+  /// @return false, with `into` unchanged, if that file is missing or incomplete.
   bool read_file_before(profile const& waiting, profile& into) {
     std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
     if (!file) return false;
@@ -109,8 +110,8 @@ class journal_reader {
     return true;
   }
 
-  /// Reads the rest of the file that has become FILE.1, and the head of the one that is in its place.
-  /// @return false if it is not that of the same session; `into` may have changed.
+  /// Reads the rest of the file that was renamed to FILE.1, and the head of the new file.
+  /// @return false if the new file belongs to another session; `into` may have changed.
   bool go_on_with(std::ifstream& next, std::uint64_t size, profile& into) {
     std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
     if (!file) return false;
@@ -134,14 +135,14 @@ class journal_reader {
 
   std::filesystem::path path_;
   detail::journal_file file_;
-  std::uint64_t forgotten_ = 0;  ///< records of the session that are in no file any more
+  std::uint64_t forgotten_ = 0;  ///< number of records that are no longer in any file
 };
 
 /// @brief The content of a journal.
 struct journal_content {
   profile content;
-  bool is_complete = false;          ///< the session ended, and all of it is here
-  std::uint64_t bytes_left_out = 0;  ///< behind the last whole frame
+  bool is_complete = false;          ///< the session ended, and the file is complete
+  std::uint64_t bytes_left_out = 0;  ///< bytes after the last complete frame
 };
 
 namespace detail {
@@ -162,8 +163,10 @@ inline void describe_recovery(journal_content& what) {
 
 }  // namespace detail
 
-/// Reads a journal, whether its session ended or was killed. `load` does, too.
-/// @throws profkit::error that names the file and says whether it cannot be read, is no journal, is of another format or is damaged.
+/// @brief Reads a journal, whether its session ended or was killed. `load` reads journals too.
+/// @param path the journal.
+/// @return the profile, and whether it is complete.
+/// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.
 [[nodiscard]] inline journal_content load_journal(std::filesystem::path const& path) {
   journal_content result;
   journal_progress const found = journal_reader{path}.read(result.content);

@@ -14,10 +14,10 @@
 
 namespace profkit::detail {
 
-/// Finds a path in a list of paths, and appends it if it is new. It is the only writer of that list.
+/// Finds a path in a list of paths, and appends it if it is new. The only writer of that list.
 ///
-/// Each path is a row of every report, and an index that keeps growing, or deep recursion, makes paths without end. The table therefore
-/// bounds the number of paths and the length of their texts. The bounds hold for `find_or_add_if_room` alone.
+/// Each path is a row of every report, and a growing index or deep recursion creates paths without limit. So the table bounds the number of
+/// paths and the length of their texts. The bounds apply only to `find_or_add_if_room`.
 class path_table {
  public:
   static constexpr std::size_t max_paths = 65'536;  ///< beyond it, no path with an index is added; beyond twice as many, no path at all

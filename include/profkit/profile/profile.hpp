@@ -37,7 +37,7 @@ struct path_record {
 
   std::uint32_t parent = no_parent;   ///< position in `profile::paths`, smaller than the node's own
   std::string name;                   ///< as written in the program
-  std::optional<std::int64_t> index;  ///< of `PROF_SCOPE_INDEXED`; shown as `name_index`
+  std::optional<std::int64_t> index;  ///< index of `PROF_SCOPE_INDEXED`; shown as `name_index`
   std::string file;                   ///< file of the first site that opened it
   std::uint32_t line = 0;             ///< line of that site
 
@@ -189,8 +189,8 @@ struct device_clock_record {
   std::uint64_t step = 0;  ///< `step_record::index` of the step before the reading
   std::int32_t device = 0;
   std::uint32_t sm_mhz = 0;
-  std::uint32_t max_sm_mhz = 0;  ///< that the device can run at
-  std::uint64_t reasons = 0;     ///< why the clock is not higher: NVML's `nvmlClocksEventReason` bits
+  std::uint32_t max_sm_mhz = 0;  ///< maximum SM clock of the device
+  std::uint64_t reasons = 0;     ///< why the clock is not higher: bits of NVML's `nvmlClocksEventReason`
   std::optional<std::uint32_t> milliwatt;
   std::optional<std::uint32_t> celsius;
 };
@@ -237,15 +237,15 @@ struct snapshot_record {
 struct quality_record {
   std::uint64_t dropped_events =
       0;  ///< scopes and counters not recorded: full log, or a cause counted in `events_...` or `interrupting_events`
-  std::uint64_t discarded_records = 0;             ///< records beyond the record budget that are in no figure
-  std::uint64_t collapsed_scopes = 0;              ///< scopes beyond the bound of paths, charged to the unindexed path or to the parent
-  std::uint64_t open_scopes = 0;                   ///< scopes open at the end of the session; not in `scopes`
-  std::uint64_t abandoned_steps = 0;               ///< steps exited by an exception; not in `steps`
-  std::uint64_t unread_gpu_times = 0;              ///< GPU scopes incomplete at the end, and steps that could not be timed
-  std::uint64_t untimed_gpu_scopes = 0;            ///< GPU scopes that could not be timed, such as under stream capture
-  std::uint64_t dropped_operations = 0;            ///< records that CUPTI dropped without a buffer
-  std::uint64_t invalid_operations = 0;            ///< GPU operations without a valid time; not in the profile
-  std::uint64_t clock_changes = 0;                 ///< how often the system clock was set during the session; timestamps do not follow
+  std::uint64_t discarded_records = 0;   ///< records beyond the record budget that are in no figure
+  std::uint64_t collapsed_scopes = 0;    ///< scopes beyond the limit of paths, charged to the unindexed path or to the parent
+  std::uint64_t open_scopes = 0;         ///< scopes open at the end of the session; not in `scopes`
+  std::uint64_t abandoned_steps = 0;     ///< steps exited by an exception; not in `steps`
+  std::uint64_t unread_gpu_times = 0;    ///< GPU scopes incomplete at the end, and steps that could not be timed
+  std::uint64_t untimed_gpu_scopes = 0;  ///< GPU scopes that could not be timed, such as under stream capture
+  std::uint64_t dropped_operations = 0;  ///< records that CUPTI dropped without a buffer
+  std::uint64_t invalid_operations = 0;  ///< GPU operations without a valid time; not in the profile
+  std::uint64_t clock_changes = 0;       ///< number of times that the system clock was set during the session; timestamps do not follow
   std::chrono::nanoseconds cost_of_1000_scopes{};  ///< cost of 1000 scopes, measured at the start of the session
   std::chrono::nanoseconds bookkeeping{};          ///< time of collectors and draining between steps
   std::string clock;                               ///< the clock of host times

@@ -22,14 +22,14 @@ namespace profkit {
 
 namespace detail {
 
-/// Whether a member of a profile may be replaced as a whole: all but the lists that only grow.
+/// Whether a member of a profile may be replaced as a whole: all except lists that only grow.
 template <class Member>
 inline constexpr bool is_replaceable = true;
 template <class Record>
 inline constexpr bool is_replaceable<std::vector<Record>> =
     std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
 
-/// How many records there are that the record budget counts.
+/// The number of records that count towards the record budget.
 [[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
   return of.scopes.size() + of.gpu_scopes.size() + of.gpu_operations.size() + of.api_calls.size() + of.counters.size() +
          of.allocations.size() + of.work.size();
@@ -37,15 +37,15 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 
 }  // namespace detail
 
-/// The only writer of a profile while a session records. The session reads the logs into it and hands it to its collectors.
+/// @brief The only writer of the profile of a running session. The session drains the logs into it and passes it to its collectors.
 ///
-/// * Tables (paths, threads, names, allocators): `position_of` gives the position of an entry and appends it if it is new. Positions stay
-///   valid; tables only grow.
-/// * Records refer to positions. `add` appends one. Nothing that was added is changed or removed.
+/// * Tables (paths, threads, names, allocators): `position_of` returns the position of an entry and appends it if it is new. Positions stay
+///   valid, because tables only grow.
+/// * Records refer to positions. `add` appends a record. Records are never changed or removed.
 /// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations and
-///   work. Beyond it, `add` puts the record where `take_rest` finds it, if somebody does that; else it counts the record in
-///   `quality_record::discarded_records` and drops it.
-/// * `count` and `set` are for the values of which a profile has one.
+///   work. Records beyond it wait for `take_rest` after a call of `collect_rest`; otherwise they are dropped and counted in
+///   `quality_record::discarded_records`.
+/// * `count` and `set` change single values of a profile.
 ///
 /// Not thread-safe: a session lets one thread use it at a time.
 class profile_builder {
@@ -55,46 +55,49 @@ class profile_builder {
   profile_builder& operator=(profile_builder const&) = delete;
   ~profile_builder() = default;
 
-  /// Sets the record budget; without it there is no bound. To be called before the first record is added.
+  /// @brief Sets the record budget. To be called before the first record is added. Without a call there is no limit.
+  /// @param max_records maximum number of records in the profile.
   void bound_records(std::uint64_t max_records) noexcept { max_records_ = records_left_ = max_records; }
 
-  /// From now on records beyond the budget wait for `take_rest`, and so do those of steps beyond a number of their own.
-  /// @param max_of_steps in each list.
+  /// @brief Keeps further records beyond the budget for `take_rest`, and records of steps beyond a limit of their own.
+  /// @param max_of_steps maximum number of records in each list of step records.
   void collect_rest(std::uint64_t max_of_steps) noexcept {
     collects_rest_ = true;
     max_of_steps_ = max_of_steps;
   }
 
-  /// From now on all records are beyond the budget.
+  /// @brief Treats all further records as beyond the budget.
   void keep_no_more() noexcept {
     max_records_ -= std::exchange(records_left_, 0);
     max_of_steps_ = 0;
   }
 
-  /// The records that came beyond the budget since `take_rest`.
+  /// @brief The records beyond the budget since the last `take_rest`.
   [[nodiscard]] profile const& rest() const noexcept { return rest_; }
 
-  /// Moves the records that came beyond the budget to the ends of the lists of another profile.
+  /// @brief Moves the records beyond the budget to the ends of the lists of another profile.
+  /// @param to the other profile.
   void take_rest(profile& to) { detail::profile_append::move(rest_, to); }
 
-  /// How many records have been added, within the budget and beyond it.
+  /// @brief The number of added records, within the budget and beyond it.
   [[nodiscard]] std::uint64_t records() const noexcept { return max_records_ - records_left_ + made_.quality.untraced_records; }
 
-  /// What has been added.
+  /// @brief The profile so far.
   [[nodiscard]] profile const& so_far() const noexcept { return made_; }
 
-  /// Gives the profile away. Nothing may be added after that.
+  /// @brief Returns the profile. Nothing may be added afterwards.
   [[nodiscard]] profile take() noexcept { return std::move(made_); }
 
   // Tables.
 
-  /// Position in `profile::paths`. Entries are the same if all but `file` and `line` are equal.
+  /// @brief Position in `profile::paths`. Entries are equal if all members except `file` and `line` are equal.
   std::uint32_t position_of(path_record path) { return paths_.find_or_add(std::move(path), made_.paths); }
 
-  /// The same, but nothing if the path is new and the table of paths is full: see `detail::path_table`.
+  /// @brief Like `position_of`, but returns nothing if the path is new and the table of paths is full: see `detail::path_table`.
   std::optional<std::uint32_t> position_if_room(path_record path) { return paths_.find_or_add_if_room(std::move(path), made_.paths); }
 
-  /// Appends an entry to `profile::threads`, also if there is one with the same system number.
+  /// @brief Appends an entry to `profile::threads`, even if one with the same system number exists.
+  /// @param thread the entry.
   /// @return its position.
   std::uint32_t add(thread_record thread) {
     auto const position = static_cast<std::uint32_t>(made_.threads.size());
@@ -103,37 +106,37 @@ class profile_builder {
     return position;
   }
 
-  /// Position of the first entry of `profile::threads` with this system number; nothing if there is none.
+  /// @brief Position of the first entry of `profile::threads` with this system number; nothing if there is none.
   [[nodiscard]] std::optional<std::uint32_t> find_thread(std::uint64_t system_id) const {
     auto const known = threads_.find(system_id);
     return known == threads_.end() ? std::nullopt : std::optional{known->second};
   }
 
-  /// Position in `profile::gpu_names`. Entries are the same if their mangled names are equal, or their names where neither has one.
+  /// @brief Position in `profile::gpu_names`. Entries are equal if their mangled names are equal, or without mangled names their names.
   std::uint32_t position_of(gpu_name_record name) {
     auto const [position, is_new] = gpu_names_.find_or_add(name.mangled.empty() ? name.name : name.mangled, made_.gpu_names.size());
     if (is_new) made_.gpu_names.push_back(std::move(name));
     return position;
   }
 
-  /// Position in `profile::api_names`.
+  /// @brief Position in `profile::api_names`.
   std::uint32_t position_of_api_name(std::string_view name) { return position_of(name, api_names_, made_.api_names); }
 
-  /// Position in `profile::counter_names`.
+  /// @brief Position in `profile::counter_names`.
   std::uint32_t position_of_counter(std::string_view name) { return position_of(name, counter_names_, made_.counter_names); }
 
-  /// Position in `profile::allocators`. Entries are the same if their names are equal; the first one stays as it is.
+  /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged.
   std::uint16_t position_of(allocator_record allocator) {
     auto const [position, is_new] = allocators_.find_or_add(allocator.name, made_.allocators.size());
     if (is_new) made_.allocators.push_back(std::move(allocator));
     return static_cast<std::uint16_t>(position);
   }
 
-  /// A 64-bit correlation for `api_call_record` and `gpu_operation_record`, of one with 32 bits, which starts again from 0 after 2^32
-  /// launches. Two that are asked for one after the other must be less than 2^31 launches apart.
+  /// @brief Extends a 32-bit correlation, which wraps around after 2^32 launches, to 64 bits for `api_call_record` and
+  /// `gpu_operation_record`. Consecutive arguments must be less than 2^31 launches apart.
   [[nodiscard]] std::uint64_t extended_correlation(std::uint32_t correlation) noexcept { return launches_.extend(correlation); }
 
-  /// When the call with this 64-bit correlation began; nothing if it has not been added. The first call looks at all API calls.
+  /// @brief The beginning of the call with this 64-bit correlation; nothing if it was not added. The first call indexes all API calls.
   [[nodiscard]] std::optional<timestamp> launch_time(std::uint64_t correlation) { return launches_.begin_of(correlation, made_.api_calls); }
 
   // Records within the budget. @return whether the record was kept in the profile.
@@ -142,34 +145,36 @@ class profile_builder {
   bool add(gpu_scope_record const& scope) { return add_within_budget(scope, &profile::gpu_scopes); }  ///< GPU time of a scope
   bool add(gpu_operation_record const& operation) { return add_within_budget(operation, &profile::gpu_operations); }  ///< a GPU operation
   bool add(api_call_record const& call) { return add_within_budget(call, &profile::api_calls); }                      ///< an API call
-  bool add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }        ///< a sample of a counter
-  bool add(allocation_record const& change) { return add_within_budget(change, &profile::allocations); }  ///< memory came or went
-  bool add(work_record const& work) { return add_within_budget(work, &profile::work); }                   ///< work of a scope
+  bool add(counter_record const& sample) { return add_within_budget(sample, &profile::counters); }  ///< a sample of a counter
+  bool add(allocation_record const& change) {
+    return add_within_budget(change, &profile::allocations);
+  }                                                                                      ///< an allocation, a release or a reading
+  bool add(work_record const& work) { return add_within_budget(work, &profile::work); }  ///< work of a scope
 
-  // Records of steps, of which each list has a bound of its own.
+  // Records of steps. Each list has its own limit.
 
   void add(step_record const& step) { add_of_step(step, &profile::steps); }                        ///< a step
   void add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }                ///< GPU time of a step
   void add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }           ///< a reading of a memory source
   void add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }  ///< a reading of a device's clocks
 
-  void add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }  ///< what a device was seen to reach
+  void add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }  ///< measured rates of a device
 
-  // Values of which a profile has one.
+  // Single values.
 
-  /// Where the program runs. A collector fills in what no other one has found out before.
+  /// @brief The machine and the program. A collector fills in members that are still empty.
   [[nodiscard]] environment_record& environment() noexcept { return made_.environment; }
 
-  /// Adds to a counter of `profile::quality`, such as `&quality_record::dropped_operations`.
+  /// @brief Adds to a counter of `profile::quality`, such as `&quality_record::dropped_operations`.
   void count(std::uint64_t quality_record::*what, std::uint64_t many = 1) noexcept { made_.quality.*what += many; }
 
-  /// Replaces a value of `profile::quality`.
+  /// @brief Replaces a value of `profile::quality`.
   template <class T, class Value>
   void set(T quality_record::*what, Value&& value) {
     made_.quality.*what = std::forward<Value>(value);
   }
 
-  /// Replaces a value of the profile, such as `&profile::item_name`, or one of the two short lists that are known as a whole:
+  /// @brief Replaces a value of the profile, such as `&profile::item_name`, or one of the two short lists that are replaced as a whole:
   /// `&profile::collectors` and `&profile::graph_nodes`.
   template <class T, class Value>
   void set(T profile::*what, Value&& value) {
@@ -210,8 +215,8 @@ class profile_builder {
     ++made_.quality.untraced_records;
   }
 
-  /// A list of many records grows fourfold: memory that is not written takes an address and no page, while a copy of the list takes both.
-  /// Without so much address space it grows as any vector.
+  /// Long lists grow fourfold: unwritten memory takes address space but no pages, while copying a list needs the pages of both. Without
+  /// that much address space, a list grows like any vector.
   template <class Record>
   __attribute__((noinline)) static void make_room(std::vector<Record>& list) {
     constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);

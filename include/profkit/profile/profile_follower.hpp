@@ -22,14 +22,14 @@ struct member_addresses {
   }
 };
 
-/// Copies what comes to a profile to another one, from which records may be removed meanwhile.
+/// Keeps a copy of a growing profile up to date. Records may be removed from the copy.
 class profile_follower {
  public:
-  /// Appends the new entries of tables and the new records; of all else, the copy becomes the same.
+  /// Appends new table entries and new records; assigns all other members.
   void copy_new(profile const& from, profile& to) {
     member_addresses const members{to};
     copy next{*this, members.list};
-    fields(next, const_cast<profile&>(from));  // `fields` names the members for both directions
+    fields(next, const_cast<profile&>(from));  // `fields` lists the members for reading and writing
   }
 
  private:
@@ -53,10 +53,10 @@ class profile_follower {
     }
   };
 
-  std::vector<std::size_t> copied_;  ///< by list that grows: how many entries
+  std::vector<std::size_t> copied_;  ///< number of copied entries of each growing list
 };
 
-/// Moves the entries of all lists of a profile to the ends of those of another one.
+/// Moves the entries of all growing lists of a profile to the ends of the lists of another profile.
 class profile_append {
  public:
   static void move(profile& from, profile& to) {

@@ -13,8 +13,8 @@
 
 namespace profkit::detail {
 
-/// Adds times up as long as the sum is at most 146 years. What analyses and reports add up is part of that, and nanoseconds can hold twice
-/// as much: so the figures of two files can be added, too.
+/// Adds times, up to 146 years, half of what 64-bit nanoseconds can represent. Sums of analyses and reports are parts of this sum, so they
+/// cannot overflow, not even the sum of two files.
 class time_sum {
  public:
   static constexpr std::uint64_t max = std::numeric_limits<std::int64_t>::max() / 2;  ///< nanoseconds
@@ -150,7 +150,7 @@ class record_check {
     for (auto const& each : of.device_clocks) is_moment(each.time);
   }
 
-  time_sum sum_;  ///< of the records so far
+  time_sum sum_;  ///< sum over the records so far
 };
 
 /// Validates a whole profile.
