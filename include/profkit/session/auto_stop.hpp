@@ -13,14 +13,14 @@
 
 namespace profkit::detail {
 
-/// With `steps=auto`: whether enough steps are measured. Without it never. On the thread of the steps.
+/// Decides with `steps=auto` whether enough steps are measured; without it, never. To be used on the step thread.
 class auto_stop {
  public:
   explicit auto_stop(options const& wanted) {
     if (wanted.wanted_interval) rule_.emplace(*wanted.wanted_interval, wanted.warmup_steps, wanted.max_steps);
   }
 
-  /// Takes a step that has ended. May wait for the GPU time of an earlier one.
+  /// Adds a finished step. May wait for the GPU time of an earlier step.
   void add(raw_step const& done, session_recording& session) {
     if (!rule_ || done.warmup) return;
     if (done.is_abandoned || done.is_excluded) return rule_->leave_out(done.index);

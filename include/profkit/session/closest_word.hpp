@@ -10,8 +10,8 @@
 
 namespace profkit::detail {
 
-/// How many letters to insert, remove or replace to make one word of the other. Source: Wagner and Fischer, "The String-to-String
-/// Correction Problem", 1974.
+/// The minimum number of letters to insert, remove or replace to turn one word into the other. Source: Wagner and Fischer, "The
+/// String-to-String Correction Problem", 1974.
 [[nodiscard]] inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -27,10 +27,10 @@ namespace profkit::detail {
   return row.back();
 }
 
-/// The first word of a list such as "off, steps=N|auto, nvtx=on|off" that a misspelt one may have meant; empty if none is near.
-/// @param list what stands behind "=" is no part of the word.
+/// The first word of a list such as "off, steps=N|auto, nvtx=on|off" that is close to a misspelt word; empty if none is.
+/// @param list the text after "=" is not part of a word.
 [[nodiscard]] inline std::string_view closest_word(std::string_view misspelt, std::string_view list) {
-  constexpr std::size_t max_length = 32;  // no word is as long
+  constexpr std::size_t max_length = 32;  // longer than every word
   std::size_t least = misspelt.size() > max_length ? 0 : misspelt.size() / 3 + 2;
   std::string_view closest;
   while (!list.empty()) {

@@ -14,17 +14,17 @@
 
 namespace profkit::detail {
 
-/// Prints to standard output. Any thread.
-/// @throws profkit::error that says why it cannot: closed, a full device, a pipe without a reader (which does not end the program).
+/// Prints to standard output. May be called on any thread.
+/// @throws profkit::error that states why it cannot: closed, a full device, a pipe without a reader (which does not end the program).
 inline void print_to_stdout(std::string_view text) {
   write_signals_blocked const no_signals;
   ::flockfile(stdout);
   errno = 0;
-  bool is_printed = std::fflush(stdout) == 0;  // what the program printed before stays if it cannot be written
+  bool is_printed = std::fflush(stdout) == 0;  // the program's own output stays in the buffer if it cannot be written
   if (is_printed) {
     is_printed = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     int const reason = errno;
-    if (!is_printed) ::__fpurge(stdout);  // else it would be written, and raise the signal, when the program ends
+    if (!is_printed) ::__fpurge(stdout);  // otherwise it would be written, and raise the signal, at the end of the program
     errno = reason;
   }
   int const reason = errno != 0 ? errno : EIO;
@@ -33,7 +33,7 @@ inline void print_to_stdout(std::string_view text) {
   throw error{"cannot print the report to standard output: " + std::generic_category().message(reason), reason};
 }
 
-/// A line on stderr, "profkit: <message><reason>". Any thread. Does not allocate.
+/// Prints a line on stderr, "profkit: <message><reason>". May be called on any thread. Does not allocate.
 inline void warn(char const* message, char const* reason = "") noexcept {
   write_signals_blocked const no_signals;
   static_cast<void>(std::fprintf(stderr, "profkit: %s%s\n", message, reason));

@@ -10,7 +10,8 @@
 
 namespace profkit::detail {
 
-/// @return locked, unless the mutex was held all that time.
+/// Tries to lock for a limited time.
+/// @return the lock, which is empty if another thread held the mutex all the time.
 template <class Mutex>
 std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds longest) {
   std::unique_lock<Mutex> lock{mutex, std::try_to_lock};
@@ -18,17 +19,18 @@ std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds longe
   auto const deadline = std::chrono::steady_clock::now() + longest;
   bool const is_short = longest < std::chrono::milliseconds{1};
   while (!lock.try_lock() && std::chrono::steady_clock::now() < deadline) {
-    if (!is_short) std::this_thread::sleep_for(std::chrono::microseconds{100});  // else even a yield may take milliseconds
+    if (!is_short) std::this_thread::sleep_for(std::chrono::microseconds{100});  // otherwise even a yield may take milliseconds
   }
   return lock;
 }
 
-/// The profile of a running session, and the lock that guards it: the content lock. Who holds it for long calls `make_way` now and then.
+/// The profile of a running session and its lock, the content lock. A thread that holds the lock for long calls `make_way` from time to
+/// time.
 class guarded_profile {
  public:
   using lock = std::unique_lock<std::recursive_mutex>;
 
-  /// The profile itself; with the lock, except where nobody else can use it.
+  /// The profile. To be called with the lock, unless no other thread can use the profile.
   [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
   /// Waits for the lock.
@@ -38,7 +40,7 @@ class guarded_profile {
     return result;
   }
 
-  /// Not locked if another thread held it all the time.
+  /// Waits for the lock for a limited time; the result is empty if another thread held it all the time.
   [[nodiscard]] lock hold_within(std::chrono::nanoseconds longest) {
     waiting_.fetch_add(1);
     auto result = lock_within(mutex_, longest);
@@ -46,7 +48,7 @@ class guarded_profile {
     return result;
   }
 
-  /// Lets a thread that waits for the profile have it. A mutex alone would not: the thread that unlocks and locks at once wins.
+  /// Passes the lock to a waiting thread. Unlocking and locking the mutex is not enough, because the same thread usually wins.
   void make_way(lock& held) {
     if (waiting_.load() == 0) return;
     held.unlock();
@@ -64,7 +66,7 @@ class guarded_profile {
     waiting_.fetch_sub(1);
   }
 
-  std::recursive_mutex mutex_;  ///< taken after the call lock, or that one is only tried
+  std::recursive_mutex mutex_;  ///< lock order: after the call lock, which is otherwise only tried
   std::atomic<int> waiting_{0};
   profile_builder content_;
 };

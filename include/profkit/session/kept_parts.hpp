@@ -20,15 +20,15 @@
 
 namespace profkit::detail {
 
-/// Keeps the records of some steps whole: of the last ones, or of the slowest ones.
+/// Keeps all records of the last or of the slowest steps.
 class kept_parts {
  public:
   explicit kept_parts(kept_steps which = {}) noexcept : which_{which} {}
 
   [[nodiscard]] bool is_all() const noexcept { return which_.choice == kept_steps::all; }
 
-  /// Takes the steps of a window.
-  /// @param of the records of the window, and others.
+  /// Adds the steps of a window.
+  /// @param of a profile with the records of the window and possibly others.
   void take(profile const& of, attribution const& launched, interval const& own) {
     if (is_all()) return;
     for (step_record const& step : of.steps) {
@@ -37,8 +37,8 @@ class kept_parts {
     fill(of, launched, own);
   }
 
-  /// Moves the records of the kept steps to the ends of the lists of a profile, in the order of the steps.
-  /// @return how many, without those of the steps themselves.
+  /// Moves the records of the kept steps to the ends of the lists of a profile, in step order.
+  /// @return the number of moved records, not counting the step records.
   std::uint64_t move_to(profile& to) {
     std::uint64_t count = 0;
     for (auto& [index, each] : parts_) {
@@ -52,7 +52,7 @@ class kept_parts {
  private:
   static std::chrono::nanoseconds duration_of(profile const& part) { return part.steps.front().time.duration(); }
 
-  /// Keeps the step, in the place of another one if need be.
+  /// Keeps the step if it qualifies; replaces another one if necessary.
   void offer(step_record const& step) {
     if (which_.choice == kept_steps::slowest && !step.is_measured()) return;
     parts_[step.index].steps = {step};
@@ -70,7 +70,7 @@ class kept_parts {
     profile* part;
   };
 
-  /// The records of the kept steps that begin in a stretch of time.
+  /// Copies the records of the kept steps that begin in a stretch of time.
   void fill(profile const& of, attribution const& launched, interval const& own) {
     std::vector<open_part> open;
     for (auto& [index, each] : parts_) {
@@ -107,7 +107,7 @@ class kept_parts {
   }
 
   kept_steps which_;
-  std::map<std::uint64_t, profile> parts_;  ///< by index of the step: its records
+  std::map<std::uint64_t, profile> parts_;  ///< records by step index
 };
 
 }  // namespace profkit::detail

@@ -19,11 +19,11 @@
 
 namespace profkit::detail {
 
-/// What the allocators have given by the end of a window: the next window starts with it.
+/// The state of the allocators at the end of a window, with which the next window begins.
 class live_memory {
  public:
-  /// For a window that begins where the last one ended.
-  /// @param of its records.
+  /// Returns the state at the beginning of a window that begins at the end of the previous one.
+  /// @param of the records of the window.
   [[nodiscard]] memory_before before(profile const& of, interval const& own) const {
     memory_before result;
     result.bytes = bytes_;
@@ -44,8 +44,8 @@ class live_memory {
     return result;
   }
 
-  /// The window ends.
-  /// @param at_begin of `before`.
+  /// Advances to the end of the window.
+  /// @param at_begin the result of `before`.
   void pass(profile const& of, interval const& own, memory_before const& at_begin) {
     for (std::size_t i = bytes_.size(); i < of.allocators.size(); ++i) bytes_.push_back(of.allocators[i].bytes_at_start);
     if (of.allocations.empty() && live_.empty()) return;
@@ -76,7 +76,7 @@ class live_memory {
     }
   }
 
-  /// @throws profkit::error if it was read from a file and refers to what these tables lack.
+  /// @throws profkit::error if it was read from a file and has positions outside these tables.
   void check(profile const& tables) const {
     bool is_right = bytes_.size() <= tables.allocators.size();
     for (auto const& [where, piece] : live_) {
@@ -92,8 +92,8 @@ class live_memory {
   struct live_piece {
     allocation_record record;
     std::uint32_t path;
-    bool is_in_scope;  ///< one that is open
-    scope_key scope;   ///< the innermost of these around it
+    bool is_in_scope;  ///< whether an open scope contains the allocation
+    scope_key scope;   ///< the innermost of these scopes
 
     template <class Archive>
     friend void fields(Archive& archive, live_piece& of) {
@@ -132,7 +132,7 @@ class live_memory {
     }
   }
 
-  std::vector<std::uint64_t> bytes_;  ///< by allocator
+  std::vector<std::uint64_t> bytes_;  ///< usage by allocator
   std::map<std::pair<std::uint16_t, std::uint64_t>, live_piece> live_;
 };
 

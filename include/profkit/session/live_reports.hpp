@@ -21,8 +21,8 @@
 
 namespace profkit::detail {
 
-/// The reports of `PROFKIT=report=every:60s`: files in the directory of the options, or a line on stderr where there is none. They have a
-/// thread of their own, so neither an analysis nor a slow disk keeps the session's thread from draining.
+/// Writes the reports of `PROFKIT=report=every:60s`: files in the output directory, or a line on stderr without a directory. They have
+/// their own thread, so neither an analysis nor a slow disk delays draining.
 ///
 /// A report that takes longer than the period delays the next one. The thread rests at least as long as the report took, so it uses at most
 /// half of one core.
@@ -36,9 +36,9 @@ class live_reports {
     join();
   }
 
-  /// Does nothing without a period.
-  /// @param wanted borrowed.
-  /// @param take_snapshot called on the thread of the reports.
+  /// Starts the thread. Does nothing without a period.
+  /// @param wanted the options of the session; borrowed.
+  /// @param take_snapshot called on the report thread.
   void start(options const& wanted, std::function<report()> take_snapshot) {
     if (wanted.report_every <= std::chrono::milliseconds{0}) return;
     wanted_ = &wanted;
@@ -50,14 +50,14 @@ class live_reports {
     }
   }
 
-  /// None is written or printed after that. Waits while one is being written, not while one is being made.
+  /// Prevents further output. Waits for a report that is being written, but not for one that is being computed.
   void stop() noexcept {
     is_stopping_.store(true);
     wakes_.wake();
     std::lock_guard<std::mutex> const not_writing{output_mutex_};
   }
 
-  /// After `stop`: waits for the thread. Not with a lock of the session.
+  /// Waits for the thread, after `stop`. Must not be called with a lock of the session.
   void join() noexcept {
     if (thread_ == nullptr) return;
     thread_->join();
@@ -92,14 +92,14 @@ class live_reports {
         so_far.write(process_path(wanted_->output_directory), wanted_->trace_steps);
       }
       last_failure_.clear();
-    } catch (std::exception const& failure) {  // a full disk: the next report tries again
+    } catch (std::exception const& failure) {  // for example a full disk; the next report tries again
       if (std::exchange(last_failure_, failure.what()) != failure.what()) warn(failure.what());
     }
   }
 
   options const* wanted_ = nullptr;
   std::function<report()> take_snapshot_;
-  std::string last_failure_;  ///< which is told once
+  std::string last_failure_;  ///< each message is printed once
   std::atomic<bool> is_stopping_{false};
   std::mutex output_mutex_;
   waker wakes_;

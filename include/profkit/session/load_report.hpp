@@ -23,8 +23,8 @@ namespace profkit {
 
 namespace detail {
 
-/// The figures of a journal whose first file is gone; n/a of one that has all records.
-/// @param content what of it was loaded.
+/// The figures of a journal whose first file was deleted; n/a for a journal with all records.
+/// @param content the loaded part of the journal.
 inline std::optional<summary> figures_of_journal(std::filesystem::path const& path, profile const& content) {
   std::ifstream file{path, std::ios::binary};
   std::uint64_t const size = journal_file::size_of(file);
@@ -45,9 +45,11 @@ inline std::optional<summary> figures_of_journal(std::filesystem::path const& pa
 
 }  // namespace detail
 
-/// @brief Reads what `save` wrote, or a journal, and makes the report. Of a journal that went on in other files, the figures are of the
-/// whole session, and the profile has the records of the last two files.
-/// @throws profkit::error that names the file and says whether it cannot be read, is no profile, is of another format or is damaged.
+/// @brief Creates the report of a saved profile or of a journal. For a journal with more than two files, the figures cover the whole
+/// session, and the profile has the records of the last two files.
+/// @param path the saved profile or the journal.
+/// @return the report.
+/// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
 [[nodiscard]] inline report load_report(std::filesystem::path const& path) {
   auto const content = std::make_shared<profile const>(load(path));
   if (content->quality.untraced_records == 0 || !is_journal_file(path)) return report{content};

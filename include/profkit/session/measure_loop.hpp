@@ -8,10 +8,10 @@
 
 namespace profkit::detail {
 
-/// The NVTX range `measure_loop`, of the process, around the measured steps. Nothing where no tool listens.
+/// The NVTX process range `measure_loop` around the measured steps. No effect if no tool listens.
 class measure_loop {
  public:
-  /// Does nothing when it is open.
+  /// Begins the range, unless it is open.
   void open() noexcept {
     if (range_ || (__atomic_load_n(&recorder.flags, __ATOMIC_ACQUIRE) & nvtx_attached) == 0) return;
     static site where{"measure_loop", __FILE__, __LINE__};

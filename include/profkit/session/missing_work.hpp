@@ -13,9 +13,9 @@ namespace profkit::detail {
 
 /// Counts the GPU work that has not arrived in a copy of a running session's profile.
 /// @param times_steps whether a collector adds to `profile::gpu_steps`.
-/// @param into gets the counts.
+/// @param into receives the counts.
 inline void count_missing_work(profile const& so_far, bool times_steps, snapshot_record& into) {
-  std::vector<bool> launches;  // by position in `api_names`
+  std::vector<bool> launches;  // by position in `api_names`: whether calls launch work
   for (std::string const& name : so_far.api_names) {
     api_call_kind const kind = kind_of_api_call(name);
     launches.push_back(kind == api_call_kind::launch || kind == api_call_kind::copy);

@@ -13,7 +13,7 @@ namespace profkit::detail {
   return "the library has a recorder of its own: leave profkit's symbols out of its version script and of --exclude-libs";
 }
 
-/// A line of the report for each library whose scopes are not in it.
+/// Adds one entry for each library with its own recorder, whose scopes are not in the report.
 inline void describe_other_recorders(std::vector<collector_record>& into) {
   for (other_recorder* each = __atomic_load_n(&recorder.others, __ATOMIC_ACQUIRE); each != nullptr; each = each->next) {
     std::string const path = each->library == nullptr ? "a library" : each->library;

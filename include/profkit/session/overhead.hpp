@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// Opens and closes scopes on a log of its own. No NVTX.
-/// @return the least of a few tries.
+/// Measures the cost of scopes on a separate log, without NVTX.
+/// @return the minimum of several repetitions.
 inline std::chrono::nanoseconds measure_cost_of_1000_scopes(std::uint32_t clock_flag) noexcept {
   constexpr std::uint64_t scopes = 1000;
   static site where{"overhead", __FILE__, __LINE__};

@@ -11,18 +11,18 @@
 
 namespace profkit::detail {
 
-/// What the report says of the session's own parts, in the list of its collectors: the thread, the journal, and recorders beside this one.
+/// Describes the session's own parts in the list of collectors: thread, journal, and recorders of other libraries.
 class own_collectors {
  public:
-  /// Why the session has no journal though one is wanted.
+  /// Sets the reason why the session has no journal although one was requested.
   void has_no_journal(std::string reason) { no_journal_ = std::move(reason); }
 
-  /// Why the session has no thread.
+  /// Sets the reason why the session has no thread.
   void has_no_thread(std::string reason) { no_thread_ = std::move(reason); }
 
   [[nodiscard]] bool is_thread_there() const noexcept { return no_thread_.empty(); }
 
-  /// @param journal null: there is none.
+  /// @param journal null without a journal.
   void describe(session_journal const* journal, std::vector<collector_record>& into) const {
     describe_other_recorders(into);
     if (!no_thread_.empty()) into.push_back({"draining", "between steps only", no_thread_, {}});

@@ -16,14 +16,14 @@
 
 namespace profkit::detail {
 
-/// The process that made a session. What a session says in the child of a `fork`, where it must not be used: threads that only the parent
-/// has may have left it half done.
+/// The process that created a session. In the child of a `fork` the session must not be used, because threads that exist only in the parent
+/// may have left it in an inconsistent state.
 class owning_process {
  public:
-  /// Whether this is another process.
+  /// Whether the calling process created the session.
   [[nodiscard]] bool is_parent() const noexcept { return ::getpid() != id_; }
 
-  /// Whether it has ended; in the child.
+  /// Whether that process has ended; to be called in a child.
   [[nodiscard]] bool has_ended() const noexcept { return ::kill(id_, 0) != 0 && errno == ESRCH; }
 
   [[nodiscard]] ::pid_t id() const noexcept { return id_; }
@@ -33,7 +33,7 @@ class owning_process {
            ", the parent of this one, and stopped recording here at the fork; make the session after fork() or daemon()";
   }
 
-  /// Of nothing.
+  /// A report without data, for a child.
   [[nodiscard]] report report_in_child() const {
     auto nothing = std::make_shared<profile>();
     nothing->environment = describe_host();

@@ -12,9 +12,10 @@
 
 namespace profkit::detail {
 
-/// Makes the recorder ready for a session, whose thread calls it: logs, hooks and clock. Nothing is recorded yet.
-/// @param log_slots bound of a thread's log.
-/// @param into gets what is known of clock and cost.
+/// Prepares the recorder for a session: logs, hooks and clock. To be called on the thread that creates the session. Nothing is recorded
+/// yet.
+/// @param log_slots maximum number of slots of a thread's log.
+/// @param into receives the clock and the cost of scopes.
 /// @return 0 or `use_monotonic_clock`.
 inline std::uint32_t start_recording(std::uint64_t log_slots, profile_builder& into) noexcept {
   watch_forks();

@@ -23,7 +23,7 @@
 
 namespace profkit::detail {
 
-// How a running session ends: by its destructor or `report()`, by `exit`, or by a signal.
+// The end of a running session: by its destructor, by `report()`, by `exit` or by a signal.
 
 template <class Unused>
 bool session_impl<Unused>::end() noexcept {
@@ -43,13 +43,13 @@ bool session_impl<Unused>::end() noexcept {
   return is_stopped && !was_step_open && !session_exit::has_begun();  // other threads may still be in its steps
 }
 
-/// On the session's thread, while other threads of the program go on.
+/// Runs on the session's thread while other threads of the program continue.
 template <class Unused>
 void session_impl<Unused>::end_by_signal() noexcept {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
   std::unique_lock<std::recursive_mutex> calls{recording_.call_mutex(), std::defer_lock};
   while (!calls.owns_lock() && std::chrono::steady_clock::now() < deadline) {
-    if (thread_.is_stopping()) return;  // whoever ends the session lets the signal end the process
+    if (thread_.is_stopping()) return;  // the thread that ends the session then raises the signal
     calls = lock_within(recording_.call_mutex(), std::chrono::milliseconds{1});
   }
   if (calls.owns_lock()) {
@@ -94,7 +94,7 @@ void session_impl<Unused>::end_at_exit() noexcept {
   live_reports_.join();  // after this, static memory that its thread uses is destroyed
 }
 
-/// In the child of a `fork`: where its parent has ended, as with `daemon`, nobody gives a report.
+/// Runs in the child of a `fork`. If the parent has ended, as after `daemon`, there is no report.
 template <class Unused>
 void session_impl<Unused>::warn_if_orphaned() const noexcept {
   bool const is_wanted = has_outputs(options_) || !options_.journal.empty();
@@ -103,7 +103,7 @@ void session_impl<Unused>::warn_if_orphaned() const noexcept {
        ", which has ended. After fork() or daemon(), make the session in the process that goes on");
 }
 
-/// Once. With the call lock.
+/// Runs once, with the call lock.
 template <class Unused>
 void session_impl<Unused>::end_with_outputs() noexcept {
   is_ending_.store(true);

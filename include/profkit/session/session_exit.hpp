@@ -14,24 +14,24 @@
 
 namespace profkit::detail {
 
-/// A session, as the end of the process sees it.
+/// The interface of a session for the end of the process.
 class ends_with_process {
  public:
-  /// The program calls `exit`, on any thread; others go on. Also called in the child of a `fork`.
+  /// Called when the program calls `exit`, on the calling thread, while other threads continue. Also called in the child of a `fork`.
   virtual void end_at_exit() noexcept = 0;
-  /// Whether this is the child of a `fork`, to which it does not belong.
+  /// Whether the calling process is the child of a `fork` and the session belongs to the parent.
   [[nodiscard]] virtual bool is_of_parent() const noexcept = 0;
 
  protected:
   ~ends_with_process() = default;
 };
 
-/// Ends the running session when the program calls `exit` or returns from `main` without having destroyed it. `_exit`, `quick_exit`,
-/// `abort` and `exec` do not come here.
+/// Ends the running session when the program calls `exit` or returns from `main` before destroying it. Has no effect for `_exit`,
+/// `quick_exit`, `abort` and `exec`.
 class session_exit {
  public:
-  /// To be called when the session starts, and again when a collector has: handlers run in the reverse order of their registration, so this
-  /// one runs before that of a driver which the collector initialised.
+  /// Registers the session. To be called when the session starts and after each collector started: exit handlers run in reverse order of
+  /// registration, so this one runs before the handlers of a driver that a collector initialised.
   static void watch(ends_with_process& session) {
     {
       std::lock_guard<std::mutex> const lock{now().mutex};
@@ -40,13 +40,13 @@ class session_exit {
     static_cast<void>(std::atexit(end_running));
   }
 
-  /// The session has ended. Waits for a handler that is at work with it.
+  /// Unregisters the session. Waits for a handler that is using it.
   static void forget(ends_with_process const& session) noexcept {
     std::lock_guard<std::mutex> const lock{now().mutex};
     if (now().running.load() == &session) now().running.store(nullptr);
   }
 
-  /// Whether the program is ending by `exit`, which a session in static memory is destroyed by.
+  /// Whether `exit` has begun, which also destroys sessions in static memory.
   [[nodiscard]] static bool has_begun() noexcept { return now().has_begun.load(); }
 
  private:
@@ -64,7 +64,7 @@ class session_exit {
   static void end_running() noexcept {
     ends_with_process* const running = now().running.load();
     if (running == nullptr) return;
-    if (running->is_of_parent()) {  // in a child the mutex may be locked for ever
+    if (running->is_of_parent()) {  // in a child the mutex may stay locked forever
       now().running.store(nullptr);
       return running->end_at_exit();
     }
@@ -75,11 +75,11 @@ class session_exit {
   }
 };
 
-/// SIGINT and SIGTERM, where the option says that they give a report and the program has no handler of its own. The handler wakes the
-/// session's thread, which makes the report and then lets the signal end the process. A second signal ends it at once.
+/// Handles SIGINT and SIGTERM with the option `signals=report`, unless the program has its own handlers. The handler wakes the session's
+/// thread, which writes the report and then lets the signal end the process. A second signal ends the process immediately.
 class session_signals {
  public:
-  /// Takes the signals whose action is the default.
+  /// Installs the handler for signals with the default action.
   static void install() noexcept {
     process() = ::getpid();
     received() = 0;
@@ -93,7 +93,7 @@ class session_signals {
     }
   }
 
-  /// Gives them back.
+  /// Restores the default actions.
   static void remove() noexcept {
     for (int const signal : signals) {
       struct sigaction action {};
@@ -103,10 +103,10 @@ class session_signals {
     }
   }
 
-  /// The signal that came; 0: none did.
+  /// The received signal; 0 if there was none.
   [[nodiscard]] static int received_signal() noexcept { return received().load(std::memory_order_relaxed); }
 
-  /// Ends the process by a signal, as if nothing had handled it.
+  /// Ends the process by a signal with its default action.
   [[noreturn]] static void end_process(int signal) noexcept {
     static_cast<void>(std::signal(signal, SIG_DFL));
     sigset_t only{};
@@ -115,7 +115,7 @@ class session_signals {
     ::pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
     static_cast<void>(::raise(signal));
     constexpr int as_shells_do = 128;
-    ::_exit(as_shells_do + signal);  // the first process of a container does not die by the default action
+    ::_exit(as_shells_do + signal);  // the default action does not end the first process of a container
   }
 
  private:
@@ -125,7 +125,7 @@ class session_signals {
     return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
   }
 
-  // Constant initialised: the handler may read them.
+  // Constant-initialised, because the handler reads them.
   static std::atomic<int>& received() noexcept {
     static std::atomic<int> value{0};
     return value;
@@ -149,7 +149,7 @@ class session_signals {
       received() = signal;
       session_thread::wake();
     } else {
-      static_cast<void>(::raise(signal));  // the child of a fork, which has no such thread: delivered when this handler returns
+      static_cast<void>(::raise(signal));  // the child of a fork has no such thread: delivered when this handler returns
     }
     errno = before;
   }

@@ -25,7 +25,7 @@ class session_core : public step_loop {
 
   [[nodiscard]] virtual std::uint64_t wanted_steps() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t next_step() const noexcept = 0;
-  /// Whether the mean is known, with `steps=auto`.
+  /// Whether the mean is known precisely enough, with `steps=auto`.
   [[nodiscard]] virtual bool has_enough() const noexcept = 0;
   /// Called by the destructor of the session: stops, then prints and writes the requested outputs.
   /// @return whether this object may be destroyed. It may not in the child of a `fork`, where a thread of the parent may have left it in an

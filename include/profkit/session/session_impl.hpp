@@ -69,11 +69,11 @@ class session_impl final : public session_core, private ends_with_process {
       if (is_of_parent() && !std::exchange(is_child_warned_, true)) warn("nothing is recorded here: " + process_.why_not_in_child());
       return next;
     }
-    // A session in static memory is constructed by now: at the exit it is ended before it is destroyed.
+    // A session in static memory is constructed at the first step, so this registration makes the exit handler run before its destructor.
     if (next.index == 0) session_exit::watch(*this);
     if (!next.warmup) probe_host();
     recording_.expect_step();
-    // Before the collectors' readings: a tool that records from here on may first take its time.
+    // Before the readings of the collectors, because a tool that starts recording here may need time.
     if (!next.warmup) measure_loop_.open();
     std::uint64_t const begin = ticks(clock_flag_);
     recording_.begin_step({{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels, false});
@@ -156,7 +156,7 @@ class session_impl final : public session_core, private ends_with_process {
   [[nodiscard]] bool has_enough() const noexcept override { return auto_stop_.has_enough(); }
 
  private:
-  /// @param figures n/a: of the profile.
+  /// @param figures n/a: computed from the profile.
   static profkit::report report_of(profile recorded, std::optional<summary> figures) {
     auto of = std::make_shared<profile const>(std::move(recorded));
     if (!figures) {
@@ -167,7 +167,7 @@ class session_impl final : public session_core, private ends_with_process {
     return result;
   }
 
-  /// In a call of the session. Other threads, and the end of the program, wait until it is over.
+  /// Holds the call lock during a session call. Other threads and the end of the program wait for it.
   struct call {
     explicit call(session_impl& session) : session_{session.is_of_parent() ? nullptr : &session} {
       if (session_ == nullptr) return;
@@ -220,7 +220,7 @@ class session_impl final : public session_core, private ends_with_process {
     session_exit::watch(*this);
   }
 
-  /// Where the environment asks for a journal that cannot be made, the session goes on without.
+  /// Creates the journal. If it cannot be created, the session continues without it.
   void make_journal() {
     try {
       journal_.emplace(options_.journal, options_.journal_bytes);
@@ -234,7 +234,7 @@ class session_impl final : public session_core, private ends_with_process {
   }
 
   void start_thread() {
-    if (journal_) static_cast<void>(recording_.round([] { return false; }));  // the head of the file
+    if (journal_) static_cast<void>(recording_.round([] { return false; }));  // writes the head of the file
     thread_.start([this] { return round(); });
     if (!thread_.failure().empty()) {
       recording_.own().has_no_thread(thread_.failure());
@@ -243,7 +243,7 @@ class session_impl final : public session_core, private ends_with_process {
     }
   }
 
-  /// On the session's thread.
+  /// Runs on the session's thread.
   std::chrono::nanoseconds round() noexcept {
     auto const next = recording_.round([this] { return thread_.is_stopping() || session_signals::received_signal() != 0; });
     if (session_signals::received_signal() != 0 && options_.report_on_signals) end_by_signal();
@@ -259,20 +259,20 @@ class session_impl final : public session_core, private ends_with_process {
   profkit::report make_report();
   void stop();
 
-  /// A session whose steps are counted by their GPU times needs all of these.
+  /// With `steps=auto`, all steps are kept, because the stop rule needs their GPU times.
   [[nodiscard]] std::uint64_t max_kept_steps() const noexcept {
     constexpr std::uint64_t usual = std::uint64_t{1} << 16U;
     return options_.wanted_interval ? std::max(usual, options_.max_wanted_steps()) : usual;
   }
 
-  /// Before the first measured step.
+  /// Runs before the first measured step.
   void probe_host() {
     if (host_speed_) return;
     host_probe_.begin(host_speed_);
     recording_.set_host_speed(host_speed_);
   }
 
-  /// A collector of the program may be at work.
+  /// Long, because a collector of the program may be running.
   static constexpr std::chrono::hours max_wait_at_end{1};
 
   options options_;
@@ -281,19 +281,19 @@ class session_impl final : public session_core, private ends_with_process {
   std::optional<session_journal> journal_;
   session_recording recording_;
   session_thread thread_;
-  int depth_ = 0;                 ///< of calls of the session
+  int depth_ = 0;                 ///< number of nested session calls
   std::uint32_t clock_flag_ = 0;  ///< 0 or `use_monotonic_clock`
   std::uint64_t next_step_ = 0;
   auto_stop auto_stop_;
   host_probe host_probe_;
   std::optional<host_speed_record> host_speed_;
   bool is_step_open_ = false;
-  std::mutex snapshot_mutex_;  ///< from when the recording is copied until it has been; taken after the call lock, or without it
+  std::mutex snapshot_mutex_;  ///< held while the recording is copied; lock order: after the call lock
   measure_loop measure_loop_;
   std::optional<profkit::report> report_;
   bool has_given_outputs_ = false;
   std::atomic<bool> is_ending_{false};
-  live_reports live_reports_;  ///< the last member: its thread uses the others
+  live_reports live_reports_;  ///< last member, because its thread uses the others
 };
 
 }  // namespace profkit::detail

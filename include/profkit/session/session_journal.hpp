@@ -29,21 +29,21 @@
 
 namespace profkit::detail {
 
-/// The file of `PROFKIT=journal=FILE`. What `write(2)` has taken outlives the process, however that ends; not the machine: nothing is
-/// forced to the disk. Not thread-safe.
+/// Writes the file of `PROFKIT=journal=FILE`. Written data survives the end of the process, however it ends, but not a crash of the
+/// machine, because nothing is synced to the disk. Not thread-safe.
 ///
-/// The journal is FILE and the file before it, FILE.1: `begin_next_file`.
+/// The journal consists of FILE and the previous file, FILE.1: see `begin_next_file`.
 ///
-/// A failure to write ends the journal, not the program: `failure` says why.
+/// A failed write ends the journal, not the program: see `failure`.
 ///
-/// The open file is locked (`flock`) while this process lives; the kernel releases the lock when it ends. A process that inherited the
-/// option finds the file locked, and takes FILE with its process id appended. Where the file system has no locks, the file counts as free.
+/// The open file is locked with `flock` while this process lives; the kernel releases the lock at its end. A process that inherited the
+/// option finds the file locked and appends its process id to the name. On file systems without locks, the file counts as free.
 class session_journal {
  public:
-  /// Makes the file. One with that name that holds something, and that nobody writes, is kept as `FILE.before`.
-  /// @param file "%p" in it is the process id.
-  /// @param max_bytes of both files; more where what a file begins with takes more than half of it.
-  /// @throws profkit::error that names the file and says why it cannot be made.
+  /// Creates the file. A non-empty file with that name is kept as `FILE.before`, unless another process writes it.
+  /// @param file the name; "%p" stands for the process id.
+  /// @param max_bytes maximum size of both files together; exceeded if the head of a file takes more than half of it.
+  /// @throws profkit::error that names the file and states why it cannot be created.
   session_journal(std::string const& file, std::uint64_t max_bytes) : file_{process_path(file)}, max_file_bytes_{max_bytes / 2} {
     constexpr int max_tries = 100;
     for (int tries = 0; !take_file(); ++tries) {
@@ -57,19 +57,19 @@ class session_journal {
   session_journal& operator=(session_journal const&) = delete;
   ~session_journal() { close(); }
 
-  /// Encodes what the profile has that the file has not.
-  /// @param rest records that come behind those of the profile.
+  /// Encodes everything in the profile that is not in the file yet.
+  /// @param rest records that follow those of the profile.
   /// @param last the session has ended.
   void append(profile const& so_far, profile const& rest, bool last) { encoder_.append(so_far, last, bytes_, rest); }
 
-  /// The rest is empty from here on.
+  /// To be called when the rest was moved elsewhere and starts empty again.
   void forget_rest() noexcept { encoder_.forget_rest(); }
 
-  /// Whether the next file should begin. A file has at least as much as its head again.
+  /// Whether to begin the next file. A file has at least as many bytes of records as its head.
   [[nodiscard]] bool is_full() const noexcept { return failure_.empty() && written_ >= std::max(max_file_bytes_, 2 * head_bytes_); }
 
-  /// FILE becomes FILE.1, in the place of an older one, and the journal goes on in a new FILE. There is a FILE at every moment. To be
-  /// called after `write`, when the file has all that the head stands for.
+  /// Renames FILE to FILE.1, replacing an older one, and continues in a new FILE. FILE exists at every moment. To be called after `write`,
+  /// when the file contains everything that the head summarises.
   void begin_next_file(journal_head& head) noexcept {
     if (!failure_.empty()) return;
     write_signals_blocked const no_signals;
@@ -84,7 +84,7 @@ class session_journal {
     }
   }
 
-  /// Writes what `append` made. A limit of the file's size is a failure like others: its signal does not reach the program.
+  /// Writes the encoded bytes. A file size limit is an ordinary failure: its signal does not reach the program.
   void write() noexcept {
     write_signals_blocked const no_signals;
     if (!bytes_.empty() && failure_.empty() && !is_still_open()) fail("the program closed " + file_ + "; it holds what came before");
@@ -97,7 +97,7 @@ class session_journal {
     if (bytes_.capacity() > kept) bytes_.shrink_to_fit();
   }
 
-  /// The journal has ended: the next one may have the file.
+  /// Ends the journal and releases the lock.
   void close() noexcept {
     open_file().store(nullptr);
     if (descriptor_ >= 0 && is_still_open()) ::close(descriptor_);
@@ -106,13 +106,13 @@ class session_journal {
 
   [[nodiscard]] std::string const& file() const noexcept { return file_; }
 
-  /// Why the file does not grow any more; empty if it does.
+  /// Why the journal ended; empty while it is written.
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
 
  private:
-  /// So that opening a pipe does not wait for its reader.
+  /// O_NONBLOCK, so that opening a pipe does not wait for its reader.
   static constexpr int open_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
-  static constexpr ::mode_t file_mode = 0666;  // less the umask
+  static constexpr ::mode_t file_mode = 0666;  // reduced by the umask
 
   [[noreturn]] void cannot_make() const {
     throw error{"PROFKIT: cannot make the journal " + file_ + ": " + std::generic_category().message(errno), errno};
@@ -121,9 +121,9 @@ class session_journal {
   void fail(std::string reason) { failure_ = std::move(reason); }
 
   /// Opens and locks the file.
-  /// @return false: the name has to be looked at again, as it is another's, or another process changed what it names.
+  /// @return false if the name must be tried again, because another process has the file or changed what the name refers to.
   [[nodiscard]] bool take_file() {
-    if (::stat(file_.c_str(), &opened_) == 0 && !S_ISREG(opened_.st_mode)) {  // a pipe would stop the program
+    if (::stat(file_.c_str(), &opened_) == 0 && !S_ISREG(opened_.st_mode)) {  // writing to a pipe could block the program
       throw error{"PROFKIT: cannot make the journal " + file_ + ": it is there and is not a regular file"};
     }
     descriptor_ = open_file_named(file_);
@@ -138,7 +138,7 @@ class session_journal {
     struct ::stat named {};
     bool const is_named = ::stat(file_.c_str(), &named) == 0 && is_same(named, opened_) && ::fstat(descriptor_, &opened_) == 0;
     if (is_named && opened_.st_size == 0) return true;
-    // Who has the lock may rename; if the folder does not let it, the old journal is lost.
+    // The owner of the lock may rename the file. If the directory does not permit it, the old journal is lost.
     if (is_named && !keep_old_journal()) {
       if (::ftruncate(descriptor_, 0) != 0) cannot_make();
       return true;
@@ -147,7 +147,7 @@ class session_journal {
     return false;
   }
 
-  /// As FILE.before, and the file before it as FILE.before.1.
+  /// Renames it to FILE.before, and the previous file to FILE.before.1.
   [[nodiscard]] bool keep_old_journal() const noexcept {
     std::string const kept = file_ + ".before";
     if (::rename(file_.c_str(), kept.c_str()) != 0) return false;
@@ -155,7 +155,7 @@ class session_journal {
     return true;
   }
 
-  /// @return a descriptor above that of stderr: a closed stdout must not become the journal. -1 if the file cannot be opened.
+  /// @return a descriptor above that of stderr, because a closed stdout must not become the journal; -1 if the file cannot be opened.
   static int open_file_named(std::string const& file) noexcept {
     int const opened = ::open(file.c_str(), open_flags, file_mode);
     if (opened < 0 || opened > STDERR_FILENO) return opened;
@@ -174,7 +174,7 @@ class session_journal {
     return true;
   }
 
-  /// @throws profkit::error that names the file that cannot be made; FILE is as it was.
+  /// @throws profkit::error that names the file that cannot be created; FILE is unchanged.
   void replace_file(std::string_view beginning) {
     std::string const next = file_ + ".next";
     struct ::stat opened {};
@@ -196,7 +196,7 @@ class session_journal {
     opened_ = opened;
   }
 
-  /// The file has both names until the next one takes the first. Where the file system has no links, there is none for a moment.
+  /// Links the file to both names until the next file takes the first name. On file systems without links, FILE is missing for a moment.
   [[nodiscard]] bool keep_as_earlier() const noexcept {
     std::string const earlier = earlier_journal(file_);
     ::unlink(earlier.c_str());
@@ -205,7 +205,7 @@ class session_journal {
 
   static bool is_same(struct ::stat const& a, struct ::stat const& b) noexcept { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-  /// Some programs close all descriptors that they do not know; the number may then be of another file.
+  /// Some programs close all unknown descriptors, so the number may refer to another file.
   [[nodiscard]] bool is_still_open() const noexcept {
     struct ::stat now {};
     return ::fstat(descriptor_, &now) == 0 && is_same(now, opened_);
@@ -233,9 +233,9 @@ class session_journal {
   std::string bytes_;
   std::string failure_;
   std::uint64_t max_file_bytes_;
-  std::uint64_t written_ = 0;     ///< bytes of the file
-  std::uint64_t head_bytes_ = 0;  ///< of these: what it began with
-  std::uint64_t number_ = 0;      ///< of the file: `journal_head::number`
+  std::uint64_t written_ = 0;     ///< size of the file in bytes
+  std::uint64_t head_bytes_ = 0;  ///< size of its head in bytes
+  std::uint64_t number_ = 0;      ///< `journal_head::number` of the file
 };
 
 }  // namespace profkit::detail

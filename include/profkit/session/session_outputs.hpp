@@ -11,13 +11,13 @@
 
 namespace profkit::detail {
 
-/// Whether a session that ends prints or writes anything.
+/// Whether the end of a session prints or writes anything.
 [[nodiscard]] inline bool has_outputs(options const& wanted) noexcept {
   return wanted.enabled && (wanted.print_report || wanted.trace || !wanted.output_directory.empty());
 }
 
-/// What a session prints and writes when it ends: first the files, then the report on standard output. An output that fails is named on
-/// stderr and does not keep the others from being written.
+/// Writes the outputs of an ended session: first the files, then the report on standard output. Failures are reported on stderr and do not
+/// prevent other outputs.
 inline void write_outputs(report const& last, options const& wanted) noexcept {
   auto const attempt = [](auto&& output) {
     try {

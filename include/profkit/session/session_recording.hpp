@@ -31,34 +31,34 @@
 
 namespace profkit::detail {
 
-/// What has been recorded while the session goes on.
+/// A copy of the recording of a running session.
 struct recorded_so_far {
   profkit::profile profile;
-  std::optional<summary> figures;  ///< n/a if all of it is in the profile
+  std::optional<summary> figures;  ///< figures so far; n/a if the profile has all records
 };
 
-/// What a running session records: its profile, and the logs and collectors that fill it. Two threads work on it:
+/// The recording of a running session: its profile, and the logs and collectors that fill it. Two threads use it:
 ///
 /// * The session's thread drains logs and collectors into the profile, and writes the journal.
-/// * The thread of the steps calls the collectors around each step, and then reads GPU scopes for at most `max_time_between_steps`.
+/// * The step thread calls the collectors around each step, and then reads GPU scopes for at most `max_time_between_steps`.
 ///
-/// The content lock guards the profile and how far the logs are read. The session's thread holds it while it drains, with a gap every 4,096
-/// events. The call lock is held from the beginning to the end of each call of the session, and by the session's thread only when a signal
-/// ends the program. Finished steps pass from one thread to the other through `step_queue`.
+/// The content lock guards the profile and the read positions of the logs. The session's thread holds it while draining and offers it every
+/// 4,096 events. The call lock is held during each session call, and by the session's thread only when a signal ends the program. Finished
+/// steps pass between the threads through `step_queue`.
 class session_recording {
  public:
   using call_lock = std::unique_lock<std::recursive_mutex>;
 
-  /// What the session itself takes of the thread of the steps after a step, beside its collectors.
+  /// Maximum time that the session uses on the step thread after a step, without its collectors.
   static constexpr std::chrono::microseconds max_time_between_steps{50};
 
-  /// Of which steps records are kept; before `start`.
+  /// Sets the steps whose records are kept. To be called before `start`.
   void keep(kept_steps const& which) { windows_.keep(which); }
 
-  /// From here on the logs are read. Before, there is a profile and there are collectors.
+  /// Starts reading the logs. Profile and collectors exist before.
   /// @param clock_flag 0 or `use_monotonic_clock`.
-  /// @param journal borrowed; null: there is none.
-  /// @param max_share of one core, for draining.
+  /// @param journal borrowed; null without a journal.
+  /// @param max_share maximum share of one core for draining.
   void start(std::uint32_t clock_flag, session_journal* journal, double max_share) {
     logs_.emplace(content_, clock_flag);
     journal_ = journal;
@@ -67,7 +67,7 @@ class session_recording {
 
   [[nodiscard]] std::recursive_mutex& call_mutex() noexcept { return call_mutex_; }
 
-  // The thread of the steps, with the call lock.
+  // For the step thread, with the call lock.
 
   /// To be called before the readings of the collectors.
   void expect_step() { logs_->begin_step(); }
@@ -88,11 +88,11 @@ class session_recording {
 
   void add_bookkeeping(std::uint64_t ticks) noexcept { bookkeeping_ticks_.fetch_add(ticks, std::memory_order_relaxed); }
 
-  /// How long so many ticks last.
+  /// Converts ticks to a duration.
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const { return logs_->duration(ticks); }
 
-  /// Reads the GPU scopes that have ended, at most every 10 ms and for at most `max_time_between_steps`: CUDA events can be asked without
-  /// harm only where the program uses CUDA. If the profile is not free within half of that, they are read after a later step.
+  /// Reads finished GPU scopes, at most every 10 ms and for at most `max_time_between_steps`, because CUDA events may be queried only on
+  /// threads that use CUDA. If the profile is not free within half of that time, a later step reads them.
   void drain_between_steps() {
     bool const has_side_logs = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE) != nullptr;
     if (!has_side_logs || !is_due_between_steps()) return;
@@ -100,7 +100,7 @@ class session_recording {
     if (content.owns_lock()) drain_side_logs(max_time_between_steps / 2);
   }
 
-  /// Where the session has no thread: does all that the thread would do, for about a millisecond.
+  /// Replaces the session's thread if it could not be started: does its work for about a millisecond.
   void drain_without_thread() {
     if (!is_due_between_steps()) return;
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{1};
@@ -109,33 +109,34 @@ class session_recording {
     drain_side_logs(max_time_between_steps);
   }
 
-  /// GPU step times that are known by now; for the thread of the steps. Without the latest ones where the profile is not free.
+  /// The GPU step times known so far, for the step thread. Without the latest ones if the profile is not free.
   [[nodiscard]] profile const& gpu_step_times() {
     auto const content = shared_.hold_within(max_time_between_steps);
     if (content.owns_lock()) read_gpu_step_times();
     return gpu_step_times_;
   }
 
-  /// The same, if need be after waiting for the profile.
+  /// Updates the GPU step times; waits for the profile if necessary.
   void wait_for_gpu_step_times() {
     auto const content = shared_.hold();
     read_gpu_step_times();
   }
 
-  /// Of the running session; with the content lock.
+  /// The clock of the session. To be called with the content lock.
   [[nodiscard]] calendar_clock& calendar() noexcept { return logs_->calendar(); }
 
-  /// Takes a collector. @param start called with it and the profile.
+  /// Adds a collector.
+  /// @param start called with the collector and the profile.
   template <class Start>
   void take(std::unique_ptr<collector> taken, Start&& start) {
     auto const content = shared_.hold();
     start(collectors_.add(std::move(taken)), content_);
   }
 
-  /// In the child of a `fork`, which has no part in the session.
+  /// Keeps a collector without starting it, in the child of a `fork`.
   collector& keep(std::unique_ptr<collector> taken) { return collectors_.add(std::move(taken)); }
 
-  /// How fast the host is. In the profile, and the journal, after the next `round`.
+  /// Stores the speed of the host; the next `round` adds it to profile and journal.
   void set_host_speed(std::optional<host_speed_record> const& measured) {
     std::lock_guard<std::mutex> const lock{host_speed_mutex_};
     host_speed_ = measured;
@@ -143,7 +144,7 @@ class session_recording {
 
   [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
 
-  /// The figures of the session after `finish`, once its collectors are described; n/a if all of it is in the profile.
+  /// The figures of the session, after `finish` and `describe_collectors`; n/a if the profile has all records.
   [[nodiscard]] std::optional<summary> figures() {
     std::lock_guard<std::mutex> const lock{windows_mutex_};
     if (!has_figures_of_more()) return std::nullopt;
@@ -152,29 +153,29 @@ class session_recording {
     return windows_.sums().finish();
   }
 
-  /// Gives the profile away, after `figures`.
+  /// Returns the profile, after `figures`.
   [[nodiscard]] profile take_profile() {
     profile result = content_.take();
     result.quality.untraced_records -= windows_.kept().move_to(result);
     return result;
   }
 
-  /// The profile: before the first `round` and after `finish`.
+  /// The profile. To be used before the first `round` and after `finish`.
   [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
-  /// What the report says of the session's thread and journal.
+  /// The description of the session's thread and journal for the report.
   [[nodiscard]] own_collectors& own() noexcept { return own_; }
 
-  /// Fills `profile::collectors`, when nobody drains.
+  /// Fills `profile::collectors`. To be called while no thread drains.
   void describe_collectors() {
     std::vector<collector_record> outcomes = collectors_.describe();
     own_.describe(journal_, outcomes);
     content_.set(&profile::collectors, std::move(outcomes));
   }
 
-  /// What has been recorded up to now, while the session goes on. On any thread but the session's own, and on one at a time. Whoever needs
-  /// the profile meanwhile waits for one slice of the copy.
-  /// @param has_thread whether the session's thread goes on making rounds.
+  /// Copies the recording of the running session. May be called on any thread except the session's own, one at a time. Other threads wait
+  /// for at most one slice of the copy.
+  /// @param has_thread whether the session's thread continues its rounds.
   template <class HasThread>
   [[nodiscard]] recorded_so_far snapshot(HasThread&& has_thread) {
     snapshot_record missing;
@@ -211,14 +212,14 @@ class session_recording {
     return {std::move(result), figures->sums().finish()};
   }
 
-  /// The session ends, and its thread has: drains the rest, which may wait for a GPU, and stops the collectors.
+  /// Ends the recording after the session's thread has ended: drains the rest, which may wait for a GPU, and stops the collectors.
   void finish(std::optional<stop_record> const& stop) {
     auto content = shared_.hold();
     keep_only_chosen_steps();
     static_cast<void>(logs_->drain(
         true, [] { return true; }, [&] { add_windows(content); }));
     describe();
-    if (journal_ != nullptr) {  // in case the program is killed while a collector waits
+    if (journal_ != nullptr) {  // the program may be killed while a collector waits
       journal_->append(content_.so_far(), content_.rest(), false);
       journal_->write();
     }
@@ -230,15 +231,15 @@ class session_recording {
     if (journal_ == nullptr) return;
     journal_->append(content_.so_far(), content_.rest(), true);
     journal_->write();
-    describe();  // whether that was written
+    describe();  // including whether that was written
     journal_->close();
   }
 
-  // The session's thread, or the thread of the steps where there is none.
+  // For the session's thread, or for the step thread without one.
 
   /// Drains logs and collectors, and writes the journal.
-  /// @param is_interrupted asked every 4,096 events; if it says so, what is left is drained by the next round.
-  /// @return how long it is worth while to wait until the next round.
+  /// @param is_interrupted called every 4,096 events; if true, the next round drains the rest.
+  /// @return the pause before the next round.
   template <class Interrupted>
   std::chrono::nanoseconds round(Interrupted&& is_interrupted) noexcept {
     auto const begin = std::chrono::steady_clock::now();
@@ -260,7 +261,7 @@ class session_recording {
       collectors_.drain(content_, false, journal_ != nullptr || is_for_snapshot || std::exchange(are_operations_wanted_, false));
       if (journal_ != nullptr) append_to_journal();
       if (is_for_snapshot && is_whole) rounds_.count_one();
-    } catch (std::exception const& failure) {  // no memory; the next round goes on where this one stopped
+    } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
         warn("what was recorded cannot be read: ", failure.what());
       }
@@ -272,25 +273,25 @@ class session_recording {
   }
 
  private:
-  /// With `keep=last:N` and `keep=slowest:K`: from the first step on, records stay in the profile only if those of their step are kept.
+  /// With `keep=last:N` and `keep=slowest:K`: after the first step begins, the profile keeps only records of kept steps.
   void keep_only_chosen_steps() noexcept {
     if (!windows_.kept().is_all() && logs_->has_steps()) content_.keep_no_more();
   }
 
-  /// Whether the figures are of more than the records in the profile, or have been computed for the most part.
+  /// Whether the figures cover more records than the profile, or have mostly been computed already.
   [[nodiscard]] bool has_figures_of_more() const noexcept {
     return windows_.windows() > 0 || content_.so_far().quality.untraced_records > 0;
   }
 
-  /// The journal gets first what the profile does not keep.
+  /// Takes windows; the journal receives records first, because the profile does not keep all of them.
   void take_windows() {
     if (journal_ != nullptr) append_to_journal();
     windows_.take(content_);
     if (journal_ != nullptr) journal_->forget_rest();
   }
 
-  /// Where so much has been recorded that it is worth while.
-  /// @param content given back while the windows are added, which takes milliseconds.
+  /// Adds complete windows if enough was recorded.
+  /// @param content unlocked while windows are added, which takes milliseconds.
   void add_windows(guarded_profile::lock& content) {
     if (!windows_.is_due(content_) && (journal_ == nullptr || !journal_->is_full())) return;
     std::optional<arrival> until = logs_->arrived();
@@ -318,7 +319,7 @@ class session_recording {
     return true;
   }
 
-  /// With the content lock.
+  /// To be called with the content lock.
   void read_gpu_step_times() {
     collectors_.for_each([&](collector& each) {
       if (!each.times_steps()) return;
@@ -330,14 +331,14 @@ class session_recording {
     seen.insert(seen.end(), all.begin() + static_cast<std::ptrdiff_t>(seen.size()), all.end());
   }
 
-  /// @param longest nothing: the session ends, read all.
+  /// @param longest nothing: read everything, because the session ends.
   void drain_side_logs(std::optional<std::chrono::nanoseconds> longest) {
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->drain(content_, longest ? longest->count() : side_log::until_the_end);
     }
   }
 
-  /// @param records that had been recorded when the windows were taken.
+  /// @param records number of records when the windows were taken.
   void begin_next_journal_file(std::uint64_t records) {
     journal_head head = windows_.head();
     std::uint64_t const waiting = count_records(head.waiting);
@@ -348,7 +349,7 @@ class session_recording {
   void append_to_journal() {
     describe();
     std::uint64_t const left_open = content_.so_far().quality.open_scopes;
-    content_.count(&quality_record::open_scopes, logs_->open_scopes());  // for whoever reads it if this is the last that is written
+    content_.count(&quality_record::open_scopes, logs_->open_scopes());  // for readers if this is the last frame
     journal_->append(content_.so_far(), content_.rest(), false);
     content_.set(&quality_record::open_scopes, left_open);
   }
@@ -370,10 +371,10 @@ class session_recording {
     content_.set(&quality_record::abandoned_steps, abandoned_steps_.load(std::memory_order_relaxed));
   }
 
-  std::recursive_mutex call_mutex_;  ///< recursive: a collector may ask the session for more, such as another collector
+  std::recursive_mutex call_mutex_;  ///< recursive, because a collector may call the session, for example to add another collector
   guarded_profile shared_;
   profile_builder& content_{shared_.content()};
-  profile gpu_step_times_;  ///< these alone, for the thread of the steps
+  profile gpu_step_times_;  ///< only GPU step times, for the step thread
   std::optional<log_drain> logs_;
   drain_pace pace_;
   std::chrono::steady_clock::time_point last_round_ = std::chrono::steady_clock::now();
@@ -386,9 +387,9 @@ class session_recording {
   std::atomic<std::uint64_t> abandoned_steps_{0};
   std::chrono::steady_clock::time_point last_between_steps_ = std::chrono::steady_clock::now();
   snapshot_rounds rounds_;
-  std::mutex windows_mutex_;  ///< taken before the content lock
+  std::mutex windows_mutex_;  ///< lock order: before the content lock
   window_stream windows_;
-  bool are_operations_wanted_ = false;  ///< the next window needs what collectors hold back
+  bool are_operations_wanted_ = false;  ///< the next window needs records that collectors hold back
   bool has_told_failure_ = false;
 };
 

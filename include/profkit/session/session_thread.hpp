@@ -20,7 +20,7 @@ namespace profkit::detail {
 /// Started and stopped by one thread at a time.
 class session_thread {
  public:
-  /// A round of work. @return how long to wait until the next one.
+  /// A round of work. Returns the pause before the next round.
   using round = std::function<std::chrono::nanoseconds()>;
 
   session_thread() = default;
@@ -28,7 +28,7 @@ class session_thread {
   session_thread& operator=(session_thread const&) = delete;
   ~session_thread() { static_cast<void>(stop(std::chrono::hours{1})); }
 
-  /// Starts it. If the system gives no thread, `failure` says why, and whoever makes steps has to drain.
+  /// Starts the thread. If the system cannot create one, `failure` states why, and the step thread has to drain.
   void start(round work) {
     work_ = std::move(work);
     try {
@@ -38,9 +38,9 @@ class session_thread {
     }
   }
 
-  /// Ends it after the pause or the round that it is in; a round should ask `is_stopping` now and then. On the thread itself: after this
-  /// round.
-  /// @return whether it has ended, or is the caller. It has not if a collector of the program, or a write, takes longer than this.
+  /// Ends the thread after its current pause or round; a round should call `is_stopping` from time to time. Called on the thread itself, it
+  /// ends after this round.
+  /// @return whether it has ended or is the caller; false if a collector of the program or a write takes longer than `longest`.
   bool stop(std::chrono::nanoseconds longest) noexcept {
     is_stopping_.store(true);
     wake();
@@ -55,19 +55,19 @@ class session_thread {
     return true;
   }
 
-  /// Makes the next round begin at once. From any thread, and from a signal handler at any time.
+  /// Starts the next round immediately. May be called on any thread, and in a signal handler at any time.
   static void wake() noexcept { wakes().wake(); }
 
-  /// Whether the caller runs on it.
+  /// Whether the caller runs on this thread.
   [[nodiscard]] static bool is_current() noexcept { return is_this_thread(); }
 
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_.load(std::memory_order_relaxed); }
 
-  /// Why there is none; empty if there is.
+  /// Why the thread could not be started; empty if it was.
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
 
  private:
-  /// Of all sessions, one after the other: a signal handler may use it while one ends.
+  /// Shared by consecutive sessions, because a signal handler may use it while a session ends.
   static waker& wakes() noexcept {
     static waker value;
     return value;

@@ -7,19 +7,19 @@
 
 namespace profkit::detail {
 
-/// Lets a thread that takes a snapshot wait until what was recorded before is drained. That takes two rounds of draining: the first one
-/// asks collectors for what they hold back.
+/// Lets a thread wait until everything recorded before a snapshot is drained. That takes two rounds: the first one requests data that
+/// collectors hold back.
 class snapshot_rounds {
  public:
-  /// Whether a round is waited for. Draining asks before it looks how far the logs have been written.
+  /// Whether a thread waits for a round. Called before the read positions of the logs are determined.
   [[nodiscard]] bool are_wanted() const noexcept { return wanted_.load() > 0; }
 
-  /// A round that was wanted when it began has drained all that there was.
+  /// To be called after a complete round that was wanted when it began.
   void count_one() noexcept { wanted_.fetch_sub(1); }
 
-  /// On one thread at a time.
-  /// @param wait called every millisecond, to have the next round begin; it returns false if none will.
-  /// @return whether the rounds were made, within a second.
+  /// Waits for two rounds. One thread at a time.
+  /// @param wait called every millisecond to start the next round; returns false if there will be none.
+  /// @return whether both rounds ran within a second.
   template <class Wait>
   [[nodiscard]] bool wait_for_all(Wait&& wait) {
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{1};

@@ -18,22 +18,22 @@
 
 namespace profkit::detail {
 
-/// How long a stream of windows waits for what arrives late.
+/// How long a window waits for late data.
 struct window_waits {
-  /// A thread may be preempted between the moment of an event and the writing of it.
+  /// A thread may be preempted between reading the time of an event and writing it.
   std::chrono::nanoseconds for_threads = std::chrono::milliseconds{20};
-  /// Operations whose arrival no call announces, of a CUDA graph or of an unknown call, have arrived this long after they began.
+  /// Operations without a known launching call, such as those of a CUDA graph, have arrived this long after their beginning.
   std::chrono::nanoseconds for_graphs = std::chrono::milliseconds{50};
-  /// A launching call has no operation if that of a call so much later has arrived.
+  /// A launching call has no operation if the operation of a call this much later has arrived.
   std::chrono::nanoseconds for_operations = std::chrono::seconds{5};
-  /// GPU work that has not come after this time is not waited for.
+  /// Maximum wait for GPU work.
   std::chrono::nanoseconds for_work = std::chrono::seconds{60};
-  /// Nor is the end of a scope after this time.
+  /// Maximum wait for the end of a scope.
   std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
-  /// Instead of `for_threads` where no figure depends on the order of events on different threads: a late record counts in the next window.
+  /// Replaces `for_threads` if no figure depends on the order of events of different threads: a late record counts in the next window.
   std::chrono::nanoseconds for_threads_in_any_order = std::chrono::milliseconds{1};
 
-  /// The more records wait to be added, the less is waited for what holds them up.
+  /// Shorter waits if many records are waiting.
   [[nodiscard]] window_waits with_waiting(std::size_t records) const noexcept {
     constexpr std::size_t few = std::size_t{1} << 17U;
     window_waits result = *this;
@@ -45,16 +45,16 @@ struct window_waits {
   }
 };
 
-/// Whether the figures or the end of a window depend on which call launched an operation, or on which scope was around another.
+/// Whether the figures or the end of a window depend on launching calls or on the nesting of scopes.
 inline bool needs_attribution(profile const& of) {
   return has_kernels(of) || has_adopted(of.paths) || !of.api_calls.empty() || !of.gpu_operations.empty();
 }
 
-/// Finds up to which time the figures of what was recorded can be computed, whatever is recorded later: the end of a window.
+/// Finds the end of the next window: the latest time before which later records cannot change the figures.
 class window_border {
  public:
-  /// @param of records from `from` on, and what they need of earlier ones.
-  /// @param from the end of the last window.
+  /// @param of records from `from` on, with the earlier records that they need.
+  /// @param from the end of the previous window.
   window_border(profile const& of, attribution const& launched, arrival const& until, timestamp from, window_waits const& waits)
       : of_{of}, launched_{launched}, until_{until}, from_{from}, waits_{waits} {
     bool const is_in_order = until.has_steps || !of.allocators.empty() || needs_attribution(of);
@@ -62,7 +62,7 @@ class window_border {
     find_calls_without_operations();
   }
 
-  /// @return nothing: no later border is possible yet.
+  /// @return the border; nothing if no later border is possible yet.
   [[nodiscard]] std::optional<timestamp> find() const {
     timestamp const limit = latest();
     std::optional<timestamp> result = until_.has_steps ? last_step_end(limit) : before_unfinished_graphs(limit);
@@ -71,12 +71,12 @@ class window_border {
   }
 
  private:
-  /// A call that is open or whose operation has not arrived: no later call is known to be complete.
+  /// Finds open calls and calls whose operations have not arrived. Calls after them are not known to be complete.
   void find_calls_without_operations() {
     if (until_.open_call && is_recent(*until_.open_call)) all_arrived_ = std::min(all_arrived_, *until_.open_call);
     std::vector<bool> const is_launching = are_launching(of_.api_names);
     std::vector<bool> const& has_operation = launched_.has_operation;
-    timestamp last_launch = timestamp::min();  // of those whose operations have arrived
+    timestamp last_launch = timestamp::min();  // last launching call with known operations
     for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
       if (has_operation[i]) last_launch = std::max(last_launch, of_.api_calls[i].time.end);
     }
@@ -90,7 +90,7 @@ class window_border {
 
   [[nodiscard]] bool is_recent(timestamp moment) const { return until_.logs_until - moment < waits_.for_work; }
 
-  /// Before what is missing.
+  /// The latest border before missing data.
   [[nodiscard]] timestamp latest() const {
     timestamp result = all_arrived_;
     if (until_.unread_gpu_scope) result = std::min(result, *until_.unread_gpu_scope);
@@ -114,8 +114,8 @@ class window_border {
                        [&](step_record const& step) { return step.time.begin <= moment && moment < step.time.end; });
   }
 
-  /// Where there are no steps. A graph whose last operation is recent is not passed, nor is what an operation may have begun in whose call
-  /// is not known.
+  /// The border in a session without steps: before graphs with recent operations, and before the possible beginnings of operations with an
+  /// unknown call.
   [[nodiscard]] timestamp before_unfinished_graphs(timestamp limit) const {
     if (!has_kernels(of_)) return limit;
     limit = std::min(limit, until_.logs_until - waits_.for_graphs);
@@ -127,8 +127,8 @@ class window_border {
     return limit;
   }
 
-  /// Behind it lies a step that launched something; so it is known which operation comes next, and what ran on the devices in the steps
-  /// before the border: that is complete before any launch that is not known.
+  /// The end of a step that is followed by a step with GPU work. So the next operation is known, and everything that ran in the steps
+  /// before the border is complete before any unknown launch.
   [[nodiscard]] std::optional<timestamp> last_step_end(timestamp limit) const {
     std::vector<interval> steps;
     for (step_record const& step : of_.steps) {
@@ -137,11 +137,11 @@ class window_border {
     std::sort(steps.begin(), steps.end(), [](interval const& a, interval const& b) { return a.end < b.end; });
     std::vector<work_at_border> const works = works_at_ends_of(steps);
     bool const collects_kernels = has_kernels(of_);
-    timestamp last_work = timestamp::min();  // when the last step began that launched something
+    timestamp last_work = timestamp::min();  // beginning of the last step with GPU work
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (works[i].is_launched_in_step) last_work = steps[i].begin;
     }
-    // All steps are known that began before the end of the last one: those that the host was ahead when the devices were done.
+    // All steps that begin before the end of the last GPU period are known, as `steps_ahead` requires.
     timestamp last_end = timestamp::min();
     for (step_record const& step : of_.steps) last_end = std::max(last_end, step.time.end);
     timestamp const settled = std::min({all_arrived_, until_.logs_until - waits_.for_graphs, last_end});
@@ -157,16 +157,16 @@ class window_border {
   /// GPU operations as seen from the end of a step.
   struct work_at_border {
     bool is_launched_in_step = false;
-    timestamp last_end = timestamp::min();    ///< of what was launched before the border
-    timestamp next_begin = timestamp::max();  ///< of what begins at the border or later
+    timestamp last_end = timestamp::min();    ///< last end of operations launched before the border
+    timestamp next_begin = timestamp::max();  ///< first begin of operations at the border or later
   };
 
-  /// Counts steps for many moments that lie mostly near the moment before.
+  /// Counts ended steps for many moments, fast if consecutive moments are close.
   class ended_steps {
    public:
     explicit ended_steps(std::vector<interval> const& steps) : steps_{steps} {}
 
-    /// How many steps have ended by some moment.
+    /// The number of steps that ended until a moment.
     [[nodiscard]] std::size_t operator()(timestamp moment) {
       while (count_ > 0 && steps_[count_ - 1].end > moment) --count_;
       while (count_ < steps_.size() && steps_[count_].end <= moment) ++count_;
@@ -178,7 +178,7 @@ class window_border {
     std::size_t count_ = 0;
   };
 
-  /// @param steps in the order of time. They do not overlap.
+  /// @param steps in time order, disjoint.
   [[nodiscard]] std::vector<work_at_border> works_at_ends_of(std::vector<interval> const& steps) const {
     std::vector<work_at_border> result(steps.size());
     ended_steps before_launch{steps};
@@ -203,7 +203,7 @@ class window_border {
   arrival const& until_;
   timestamp from_;
   window_waits const& waits_;
-  timestamp all_arrived_;  ///< the operations of all launching calls before have arrived
+  timestamp all_arrived_;  ///< the operations of all earlier launching calls have arrived
 };
 
 }  // namespace profkit::detail

@@ -16,11 +16,11 @@
 
 namespace profkit::detail {
 
-/// What later windows need of the records before a border: see `window`.
+/// Selects the records before a border that later windows need: see `window`.
 class window_context {
  public:
-  /// @param of windows up to the border, and what has been recorded since.
-  /// @param open scopes that have not ended.
+  /// @param of the records of the windows up to the border, and later records.
+  /// @param open open scopes.
   window_context(profile const& of, attribution const& launched, timestamp border, bool has_steps, std::vector<scope_record> const& open)
       : of_{of},
         launched_{launched},
@@ -33,7 +33,7 @@ class window_context {
     find_operations();
   }
 
-  /// Removes all else.
+  /// Removes all other records before the border.
   /// @param of the profile of the constructor.
   void keep_in(profile& of) const {
     std::uint64_t added = 0;  // steps
@@ -42,7 +42,7 @@ class window_context {
     }
     auto const is_of_later_step = [&](auto const& each) { return has_steps_ && each.step >= added; };
     keep(of.scopes, [&](scope_record const& scope) { return scope.time.end >= first_moment_; });
-    std::vector<timestamp> begins;  // of scopes that go on behind the border
+    std::vector<timestamp> begins;  // beginnings of scopes that cross the border
     for (scope_record const& scope : of.scopes) {
       if (scope.time.begin < border_) begins.push_back(scope.time.begin);
     }
@@ -64,10 +64,10 @@ class window_context {
   }
 
  private:
-  /// Readings of CUPTI's clock and the host's may differ by some of this.
+  /// Tolerance for differences between the clocks of CUPTI and the host.
   static constexpr std::chrono::microseconds clock_margin{100};
 
-  /// The last launching call of each thread. A thread is launching between two calls that follow each other closely.
+  /// Finds the last launching call of each thread, because the time between two close launching calls is launch-bound.
   void find_neighbours() {
     std::vector<bool> const is_launching = are_launching(of_.api_names);
     std::vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
@@ -86,7 +86,7 @@ class window_context {
     }
   }
 
-  /// Those that run at the border or later, or that tell that a call launches; with their calls.
+  /// Finds operations that run at the border or later, or that identify a call as launching, with their calls.
   void find_operations() {
     first_moment_ = border_;
     for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
@@ -119,8 +119,8 @@ class window_context {
   timestamp border_;
   bool has_steps_;
   std::vector<scope_record> const& open_;
-  timestamp first_moment_{};  ///< from here on it has to be known in which steps and scopes operations were launched
-  std::vector<bool> calls_;   ///< that are needed
+  timestamp first_moment_{};  ///< steps and scopes of launches are needed from here on
+  std::vector<bool> calls_;   ///< whether each call is needed
   std::vector<bool> operations_;
 };
 

@@ -35,34 +35,33 @@
 
 namespace profkit::detail {
 
-/// Adds up the figures of a session while it records, window by window, and forgets the records of each window once it is added.
-/// Not thread-safe.
+/// Computes the figures of a running session window by window, and forgets the records of each window after adding it.
 class window_stream {
  public:
   explicit window_stream(analyze_options with = {}, window_waits waits = {}) : sums_{std::move(with)}, waits_{waits} {}
 
-  /// Says of which steps the records are kept; before the first window.
+  /// Sets the steps whose records are kept. To be called before the first window.
   void keep(kept_steps const& which) { kept_ = kept_parts{which}; }
 
-  /// The records of some steps.
+  /// The kept records.
   [[nodiscard]] kept_parts& kept() noexcept { return kept_; }
 
-  /// Whether so much has been recorded since the last time that it is worth while to take it, and to look again at what waits.
+  /// Whether enough was recorded since the last time to take records and to look for a border.
   [[nodiscard]] bool is_due(profile_builder const& from) const noexcept {
     return from.records() - taken_ >= std::max<std::uint64_t>(records_at_a_time, count_waiting());
   }
 
-  /// Takes what has been recorded since the last time.
+  /// Takes the records since the last time.
   void take(profile_builder& from) {
     follower_.copy_new(from.so_far(), waiting_);
     from.take_rest(waiting_);
     taken_ = from.records();
   }
 
-  /// What has been recorded and not been added, with the tables of the session.
+  /// The records that are not added yet, with the tables of the session.
   [[nodiscard]] profile& waiting() noexcept { return waiting_; }
 
-  /// Adds what is complete.
+  /// Adds complete windows.
   void add_complete(arrival const& until) {
     has_steps_ = until.has_steps;
     move_late_records(until.has_steps);
@@ -82,14 +81,14 @@ class window_stream {
     }
   }
 
-  /// Adds all that there is: nothing will be recorded any more.
+  /// Adds everything. To be called after the end of recording.
   void add_rest(bool has_steps) {
     move_late_records(has_steps);
     add(attribution_of_waiting(), timestamp::max(), has_steps);
     waiting_ = {};
   }
 
-  /// What the journal's next file begins with, but for its number and what is forgotten.
+  /// The head of the next journal file, without `number` and `forgotten`.
   [[nodiscard]] journal_head head() const {
     journal_head result;
     result.waiting = waiting_;
@@ -100,9 +99,9 @@ class window_stream {
     return result;
   }
 
-  /// Goes on where the stream stood that gave the head, without its kept records.
-  /// @param figures of the head.
-  /// @param waiting of the head, and what was recorded since; checked.
+  /// Continues from the state of the stream that created a head, without its kept records.
+  /// @param figures `journal_head::figures`.
+  /// @param waiting `journal_head::waiting` and all later records; validated by the caller.
   /// @throws profkit::error if another version of profkit wrote the figures, or if they are damaged.
   void resume(std::string const& figures, profile waiting) {
     std::istringstream stream{figures};
@@ -116,13 +115,13 @@ class window_stream {
     waiting_ = std::move(waiting);
   }
 
-  /// Whether there was a step, as far as windows were added.
+  /// Whether the added windows have a step.
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
-  /// The figures of all windows that were added.
+  /// The figures of all added windows.
   [[nodiscard]] analysis const& sums() const noexcept { return sums_; }
 
-  /// How many windows were added.
+  /// The number of added windows.
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }
 
  private:
@@ -133,11 +132,11 @@ class window_stream {
   /// A few milliseconds of work.
   static constexpr std::uint64_t records_at_a_time = std::uint64_t{1} << 16U;
 
-  /// Empty where no figure needs it.
+  /// Empty if no figure needs it.
   [[nodiscard]] attribution attribution_of_waiting() const { return needs_attribution(waiting_) ? attribute(waiting_) : attribution{}; }
 
-  /// Moves the records that arrive when their window has been added, or the scopes whose end was not waited for. Without steps it does not
-  /// matter in which window they count. With steps, scopes count in the next measured step.
+  /// Moves late records, whose window was already added, and scopes that were no longer waited for. Without steps they count in any window.
+  /// With steps, scopes count in the next measured step.
   void move_late_records(bool has_steps) {
     if (has_steps) {
       move_late_scopes();
@@ -163,7 +162,7 @@ class window_stream {
     }
   }
 
-  /// Open scopes that begin in a measured step which is added.
+  /// Stops waiting for open scopes that began in an added measured step.
   void pass_over(std::vector<scope_record> const& open, timestamp border) {
     measured_time const measured{waiting_};
     for (scope_record const& each : open) {
@@ -172,7 +171,7 @@ class window_stream {
     }
   }
 
-  /// Behind the last window, with the same duration.
+  /// Moves an interval after the last window, with the same duration.
   void move(interval& time) const {
     if (time.end < from_) time = {time.begin + (from_ - time.end), from_};
   }
@@ -224,21 +223,21 @@ class window_stream {
   }
 
   profile_follower follower_;
-  std::uint64_t taken_ = 0;  ///< of `profile_builder::records`
+  std::uint64_t taken_ = 0;  ///< number of taken records, as `profile_builder::records` counts
   profile waiting_;
-  std::uint64_t known_scopes_ = 0;  ///< in `waiting_`, when the last window was added
+  std::uint64_t known_scopes_ = 0;  ///< number of scopes in `waiting_` when the last window was added
   std::uint64_t known_calls_ = 0;
-  std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes whose end was not waited for
+  std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes that were no longer waited for
   analysis sums_;
   live_memory memory_;
   kept_parts kept_;
   window_waits waits_;
   bool has_steps_ = false;
-  timestamp from_ = timestamp::min();  ///< the end of the last window
+  timestamp from_ = timestamp::min();  ///< end of the last window
   std::uint64_t windows_ = 0;
   std::optional<std::uint32_t> steps_thread_;
-  gpu_step_window_ends ends_;                      ///< of the last windows of steps that were added
-  std::vector<gpu_step_window> open_gpu_windows_;  ///< of measured steps that were added, which end later than the last window
+  gpu_step_window_ends ends_;                      ///< ends of the latest GPU periods
+  std::vector<gpu_step_window> open_gpu_windows_;  ///< GPU periods of added steps that end after the last window
 };
 
 }  // namespace profkit::detail
