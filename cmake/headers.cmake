@@ -61,7 +61,6 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/summary.hpp
     profkit/analyze/summary_fields.hpp
-    profkit/analyze/summary_layout.hpp
     profkit/analyze/time/adopted_scopes.hpp
     profkit/analyze/time/adopted_sums.hpp
     profkit/analyze/time/adoption_rows.hpp
@@ -128,7 +127,8 @@ set(PROFKIT_HEADERS
     profkit/drain/step_queue.hpp
     profkit/drain/wrong_end_text.hpp
     profkit/profile/amount_budget.hpp
-    profkit/profile/archive.hpp
+    profkit/profile/archive_reader.hpp
+    profkit/profile/archive_writer.hpp
     profkit/profile/archived_state.hpp
     profkit/profile/byte_output.hpp
     profkit/profile/check_read.hpp
@@ -140,6 +140,7 @@ set(PROFKIT_HEADERS
     profkit/profile/error.hpp
     profkit/profile/finite.hpp
     profkit/profile/flat_records.hpp
+    profkit/profile/input_file.hpp
     profkit/profile/journal_encoder.hpp
     profkit/profile/journal_file.hpp
     profkit/profile/journal_format.hpp
@@ -151,6 +152,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile.hpp
     profkit/profile/profile_builder.hpp
     profkit/profile/profile_follower.hpp
+    profkit/profile/quality_record.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/sliced_copy.hpp
@@ -169,6 +171,7 @@ set(PROFKIT_HEADERS
     profkit/record/log_event.hpp
     profkit/record/memory_events.hpp
     profkit/record/memory_poll.hpp
+    profkit/record/open_scope_word.hpp
     profkit/record/own_thread.hpp
     profkit/record/recorder.hpp
     profkit/record/scope.hpp
@@ -219,7 +222,9 @@ set(PROFKIT_HEADERS
     profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp
     profkit/session/console.hpp
+    profkit/session/gpu_time_reader.hpp
     profkit/session/guarded_profile.hpp
+    profkit/session/journal_feed.hpp
     profkit/session/kept_parts.hpp
     profkit/session/live_memory.hpp
     profkit/session/live_reports.hpp
@@ -231,9 +236,11 @@ set(PROFKIT_HEADERS
     profkit/session/overhead.hpp
     profkit/session/own_collectors.hpp
     profkit/session/owning_process.hpp
+    profkit/session/recorded_so_far.hpp
     profkit/session/recording_start.hpp
     profkit/session/session_impl.hpp
     profkit/session/session_factory.hpp
+    profkit/session/session_counters.hpp
     profkit/session/session_ending.hpp
     profkit/session/session_exit.hpp
     profkit/session/session_journal.hpp

@@ -3,7 +3,7 @@
 // Bytes are the state of an analysis, without the number of its layout.
 #include <profkit/analyze/analysis.hpp>
 #include <profkit/analyze/analysis_state.hpp>
-#include <profkit/profile/archive.hpp>
+#include <profkit/profile/archive_reader.hpp>
 #include <profkit/profile/archived_state.hpp>
 #include <profkit/profile/error.hpp>
 

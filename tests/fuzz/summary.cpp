@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bytes are the file of a summary: as they are, and with the beginning that it should have, which no fuzzer guesses.
-#include <profkit/profile/archive.hpp>
+#include <profkit/profile/archive_writer.hpp>
 #include <profkit/profile/byte_output.hpp>
 #include <profkit/profile/checksum.hpp>
 #include <profkit/profile/error.hpp>
@@ -31,7 +31,7 @@ std::string with_right_beginning(std::string_view bytes) {
   std::string result{summary_magic};
   string_output output{result};
   archive_writer archive{output};
-  archive(summary_layout());
+  archive(state_layout<profkit::summary>());
   archive(sum.value());
   archive.flush();
   return result.append(content);

@@ -155,10 +155,10 @@ TEST_CASE("a summary that lacks one of two figures which are known together is r
 }
 
 TEST_CASE("the layout of a summary is that of its members' names and types", "[summary]") {
-  std::string layout;
-  profkit::detail::layout_of<profkit::hidden_work>::add_to(layout);
-  CHECK(layout == "{busy_ms:r8exposed_ms:r8}");
-  layout.clear();
-  profkit::detail::layout_of<profkit::memory_summary>::add_to(layout);
-  CHECK(layout == "{samples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?u8peak_over?:s-source:s-quantity:s}");
+  profkit::detail::layout_archive work;
+  work(profkit::hidden_work{});
+  CHECK(work.text() == "{busy_ms:msexposed_ms:ms}");
+  profkit::detail::layout_archive memory;
+  memory(profkit::memory_summary{});
+  CHECK(memory.text() == "{samples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?(u8)peak_over?:s-source:s-quantity:s}");
 }

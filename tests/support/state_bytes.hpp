@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <profkit/profile/archive.hpp>
+#include <profkit/profile/archive_reader.hpp>
+#include <profkit/profile/archive_writer.hpp>
 #include <profkit/profile/archived_state.hpp>
 #include <profkit/profile/byte_output.hpp>
 

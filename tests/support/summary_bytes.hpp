@@ -2,7 +2,7 @@
 #pragma once
 
 #include <profkit/analyze/summary_fields.hpp>
-#include <profkit/profile/archive.hpp>
+#include <profkit/profile/archive_writer.hpp>
 #include <profkit/profile/byte_output.hpp>
 
 #include <string>

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "../profile/archive.hpp"
 #include "analysis.hpp"
 
 namespace profkit {

@@ -14,7 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
+#include "archive_reader.hpp"
+#include "archive_writer.hpp"
 #include "checksum.hpp"
 #include "error.hpp"
 #include "record_fields.hpp"
@@ -25,7 +26,7 @@
 
 namespace profkit::detail {
 
-/// An archive that collects the types of the members instead of their values.
+/// An archive that collects the types of the members, and the names of described members, instead of their values.
 class layout_archive {
  public:
   static constexpr bool is_reader = false;
@@ -43,6 +44,7 @@ class layout_archive {
   void operator()(std::string const&) { text_ += 's'; }
   void operator()(timestamp const&) { text_ += 't'; }
   void operator()(std::chrono::nanoseconds const&) { text_ += 'n'; }
+  void operator()(milliseconds const&) { text_ += "ms"; }
   template <class T, std::size_t N>
   void operator()(std::array<T, N> const&) {
     list(std::to_string(N), T{});
@@ -76,6 +78,7 @@ class layout_archive {
     (*this)(value);
   }
   void begin_amounts() noexcept {}
+  void name(char const* member) { text_ += std::string{member} + ':'; }
 
   [[nodiscard]] std::string const& text() const noexcept { return text_; }
   [[nodiscard]] static constexpr std::uint32_t format() noexcept { return profile_format; }
@@ -91,7 +94,8 @@ class layout_archive {
   std::string text_;
 };
 
-/// A checksum of the types and order of all members that `fields` lists. It differs if a file of another version is incompatible.
+/// A checksum of the types and order of all members that `fields` lists, and of the names of described members. It differs if a file of
+/// another version is incompatible.
 template <class State>
 std::uint32_t state_layout() {
   // To be increased if the meaning of a member changes while its type stays the same.

@@ -96,6 +96,12 @@ inline constexpr bool is_described = false;
 template <class T>
 inline constexpr bool is_described<T, std::void_t<decltype(describe(described_type<T>{}))>> = true;
 
+/// Whether an archive takes the name of each described member before its value.
+template <class Archive, class = void>
+inline constexpr bool takes_names = false;
+template <class Archive>
+inline constexpr bool takes_names<Archive, std::void_t<decltype(std::declval<Archive&>().name(""))>> = true;
+
 /// Passes the members of a described struct to an archive, in the order of the description. Fails to compile if the description omits or
 /// repeats a member.
 template <class Archive, class T, class = std::enable_if_t<is_described<T>>>
@@ -103,7 +109,10 @@ void fields(Archive& archive, T& value) {
   constexpr auto all = describe(described_type<T>{});
   static_assert(repeated_members(all) == 0, "a member is described twice");
   static_cast<void>(&require_member_count<std::tuple_size_v<std::remove_const_t<decltype(all)>>, T>);
-  for_each_element(all, [&](auto const& each) { archive(value.*each.member); });
+  for_each_element(all, [&](auto const& each) {
+    if constexpr (takes_names<Archive>) archive.name(each.name);
+    archive(value.*each.member);
+  });
 }
 
 }  // namespace profkit::detail

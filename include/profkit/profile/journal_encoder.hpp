@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "archive.hpp"
+#include "archive_writer.hpp"
 #include "byte_output.hpp"
 #include "checksum.hpp"
 #include "flat_records.hpp"

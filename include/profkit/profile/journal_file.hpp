@@ -15,10 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
+#include "archive_reader.hpp"
 #include "checksum.hpp"
 #include "earlier_formats.hpp"
 #include "error.hpp"
+#include "input_file.hpp"
 #include "journal_format.hpp"
 #include "profile.hpp"
 #include "record_fields.hpp"
@@ -32,12 +33,12 @@ class journal_file {
   /// @return false if the file is too short.
   /// @throws profkit::error if the file is not a journal or has another format.
   bool read_beginning(std::ifstream& file, std::uint64_t size) {
+    if (size < beginning) return false;
     file.clear();
     file.seekg(0);
-    char magic[journal_magic.size()] = {};
-    bool const is_long_enough = size >= beginning && file.read(magic, sizeof magic);
-    if (!is_long_enough) return false;
-    if (std::string_view{magic, sizeof magic} != journal_magic) throw error{"it is not a profkit journal"};
+    bool const is_journal = reads_magic(file, journal_magic);
+    if (!file) return false;  // cut off meanwhile
+    if (!is_journal) throw error{"it is not a profkit journal"};
     format_ = number_at<std::uint32_t>(file, journal_magic.size());
     check_format(format_);
     position_ = std::max(position_, beginning);
@@ -94,12 +95,6 @@ class journal_file {
   [[nodiscard]] std::uint64_t forgotten() const noexcept { return forgotten_; }
   /// `journal_head::figures`; empty without a head, and on the second call.
   [[nodiscard]] std::string take_figures() noexcept { return std::exchange(figures_, {}); }
-
-  [[nodiscard]] static std::uint64_t size_of(std::ifstream& file) {
-    file.seekg(0, std::ios::end);
-    std::streamoff const end = file.tellg();
-    return end < 0 ? 0 : static_cast<std::uint64_t>(end);
-  }
 
  private:
   /// A frame that was read, and its position.

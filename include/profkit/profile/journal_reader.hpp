@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "error.hpp"
+#include "input_file.hpp"
 #include "journal_file.hpp"
 #include "journal_format.hpp"
 #include "profile.hpp"
@@ -57,7 +58,7 @@ class journal_reader {
     std::ifstream file{path_, std::ios::binary};
     if (!file && file_.position() == 0) throw error{"it cannot be opened"};
     if (!file) return {true, false, false, file_.is_complete(), 0};  // the file is being replaced
-    std::uint64_t const size = detail::journal_file::size_of(file);
+    std::uint64_t const size = detail::size_of(file);
     journal_progress result;
     if (file_.has_read() && !file_.is_same_file(file, size)) {
       result.has_news = go_on_with(file, size, into);
@@ -94,7 +95,7 @@ class journal_reader {
   bool read_file_before(profile const& waiting, profile& into) {
     std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
     if (!file) return false;
-    std::uint64_t const size = detail::journal_file::size_of(file);
+    std::uint64_t const size = detail::size_of(file);
     detail::journal_file before;
     profile content;
     try {
@@ -115,7 +116,7 @@ class journal_reader {
   bool go_on_with(std::ifstream& next, std::uint64_t size, profile& into) {
     std::ifstream file{detail::earlier_journal(path_.string()), std::ios::binary};
     if (!file) return false;
-    std::uint64_t const size_before = detail::journal_file::size_of(file);
+    std::uint64_t const size_before = detail::size_of(file);
     if (!file_.is_same_file(file, size_before)) return false;
     while (file_.read_frame(file, size_before, into)) continue;
     detail::journal_file found;

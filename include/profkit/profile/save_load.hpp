@@ -9,11 +9,14 @@
 #include <string>
 #include <string_view>
 
-#include "archive.hpp"
+#include "archive_reader.hpp"
+#include "archive_writer.hpp"
 #include "atomic_file.hpp"
 #include "byte_output.hpp"
 #include "earlier_formats.hpp"
 #include "error.hpp"
+#include "input_file.hpp"
+#include "journal_format.hpp"
 #include "journal_reader.hpp"
 #include "profile.hpp"
 
@@ -46,9 +49,7 @@ inline void save(profile const& profile, std::filesystem::path const& path) {
 /// @brief Whether a file begins like a journal.
 /// @return false also if the file cannot be read.
 [[nodiscard]] inline bool is_journal_file(std::filesystem::path const& path) {
-  std::ifstream file{path, std::ios::binary};
-  char magic[detail::profile_magic.size()] = {};
-  return file.read(magic, sizeof magic) && detail::journal_magic.substr(0, sizeof magic) == std::string_view{magic, sizeof magic};
+  return detail::begins_with(path, detail::journal_magic.substr(0, detail::profile_magic.size()));
 }
 
 /// @brief Loads a saved profile or a journal (`PROFKIT=journal=FILE`).
@@ -62,16 +63,10 @@ inline void save(profile const& profile, std::filesystem::path const& path) {
   if (is_journal_file(path)) return load_journal(path).content;
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path.string()};
-  file.seekg(0, std::ios::end);
-  std::streamoff const size = file.tellg();
-  file.seekg(0);
-  char magic[detail::profile_magic.size()] = {};
-  bool const is_long_enough = size >= 0 && file.read(magic, sizeof magic);
-  if (!is_long_enough || std::string_view{magic, sizeof magic} != detail::profile_magic) {
-    throw error{path.string() + " is not a profkit profile"};
-  }
+  std::uint64_t const size = detail::size_of(file);
+  if (!detail::reads_magic(file, detail::profile_magic)) throw error{path.string() + " is not a profkit profile"};
   try {
-    detail::archive_reader archive{file, static_cast<std::uint64_t>(size) - sizeof magic};
+    detail::archive_reader archive{file, size - detail::profile_magic.size()};
     std::uint32_t format = 0;
     archive(format);
     detail::check_format(format);

@@ -14,12 +14,14 @@
 #include "../analyze/check_summary.hpp"
 #include "../analyze/summary.hpp"
 #include "../analyze/summary_fields.hpp"
-#include "../analyze/summary_layout.hpp"
-#include "../profile/archive.hpp"
+#include "../profile/archive_reader.hpp"
+#include "../profile/archive_writer.hpp"
+#include "../profile/archived_state.hpp"
 #include "../profile/atomic_file.hpp"
 #include "../profile/byte_output.hpp"
 #include "../profile/checksum.hpp"
 #include "../profile/error.hpp"
+#include "../profile/input_file.hpp"
 
 namespace profkit {
 
@@ -27,7 +29,7 @@ namespace detail {
 
 inline constexpr std::string_view summary_magic = "profkit-summary\n";
 
-/// Writes the magic, the `summary_layout` of this version, a checksum of the rest, and the members of the summary.
+/// Writes the magic, the `state_layout` of this version, a checksum of the rest, and the members of the summary.
 inline void write_summary(summary const& what, byte_output& to) {
   std::string content;
   string_output content_output{content};
@@ -38,7 +40,7 @@ inline void write_summary(summary const& what, byte_output& to) {
   sum.add(content);
   to.write(summary_magic);
   archive_writer archive{to};
-  archive(summary_layout());
+  archive(state_layout<summary>());
   archive(sum.value());
   archive.flush();
   to.write(content);
@@ -53,16 +55,13 @@ inline std::uint32_t checksum_of_rest(std::istream& from) {
 }
 
 inline summary read_summary(std::istream& file, std::uint64_t size) {
-  char magic[summary_magic.size()] = {};
-  if (size < sizeof magic || !file.read(magic, sizeof magic) || summary_magic != std::string_view{magic, sizeof magic}) {
-    throw error{"it is not a profkit summary"};
-  }
+  if (!reads_magic(file, summary_magic)) throw error{"it is not a profkit summary"};
   std::uint32_t layout = 0;
   std::uint32_t checksum = 0;
-  archive_reader header{file, std::min<std::uint64_t>(size - sizeof magic, sizeof layout + sizeof checksum)};
+  archive_reader header{file, std::min<std::uint64_t>(size - summary_magic.size(), sizeof layout + sizeof checksum)};
   header(layout);
   header(checksum);
-  if (layout != summary_layout()) {
+  if (layout != state_layout<summary>()) {
     throw error{"the summary was written by another version of profkit, whose summaries have other members"};
   }
   std::streamoff const begin = file.tellg();
@@ -93,11 +92,7 @@ inline void save_summary(summary const& what, std::filesystem::path const& path)
 /// @brief Whether a file is a summary file, by its first bytes.
 /// @param path the file.
 /// @return false also if the file cannot be read.
-[[nodiscard]] inline bool is_summary_file(std::filesystem::path const& path) {
-  std::ifstream file{path, std::ios::binary};
-  char magic[detail::summary_magic.size()] = {};
-  return file.read(magic, sizeof magic) && detail::summary_magic == std::string_view{magic, sizeof magic};
-}
+[[nodiscard]] inline bool is_summary_file(std::filesystem::path const& path) { return detail::begins_with(path, detail::summary_magic); }
 
 /// @brief Loads a summary file. Versions of profkit whose summaries have the same members can read it; save a profile for later versions.
 /// @param path the file.
@@ -106,12 +101,9 @@ inline void save_summary(summary const& what, std::filesystem::path const& path)
 [[nodiscard]] inline summary load_summary(std::filesystem::path const& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) throw error{"cannot open " + path.string()};
-  file.seekg(0, std::ios::end);
-  std::streamoff const size = file.tellg();
-  file.seekg(0);
+  std::uint64_t const size = detail::size_of(file);
   try {
-    if (size < 0) throw error{"it is not a profkit summary"};
-    return detail::read_summary(file, static_cast<std::uint64_t>(size));
+    return detail::read_summary(file, size);
   } catch (error const& failure) {
     throw error{path.string() + ": " + failure.what()};
   }

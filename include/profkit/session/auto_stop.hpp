@@ -26,8 +26,8 @@ class auto_stop {
     if (done.is_abandoned || done.is_excluded) return rule_->leave_out(done.index);
     bool const has_gpu = session.times_steps();
     rule_->add(static_cast<double>(done.end_ticks - done.begin_ticks));
-    profile const& gpu_times = session.gpu_step_times();
-    if (has_gpu) run_ahead_limiter_.limit(done.index, gpu_times, [&session] { session.wait_for_gpu_step_times(); });
+    profile const& gpu_times = session.gpu_times().step_times();
+    if (has_gpu) run_ahead_limiter_.limit(done.index, gpu_times, [&session] { session.gpu_times().wait_for_step_times(); });
     milliseconds const tick = milliseconds{session.duration(1'000'000'000)} / 1e9;
     has_enough_ = rule_->look(gpu_times, has_gpu, tick);
   }

@@ -12,6 +12,7 @@
 #include "../analyze/summary.hpp"
 #include "../analyze/time/measured_time.hpp"
 #include "../profile/error.hpp"
+#include "../profile/input_file.hpp"
 #include "../profile/journal_file.hpp"
 #include "../profile/journal_reader.hpp"
 #include "../profile/profile.hpp"
@@ -27,7 +28,7 @@ namespace detail {
 /// @param content the loaded part of the journal.
 inline std::optional<summary> figures_of_journal(std::filesystem::path const& path, profile const& content) {
   std::ifstream file{path, std::ios::binary};
-  std::uint64_t const size = journal_file::size_of(file);
+  std::uint64_t const size = size_of(file);
   journal_file newest;
   profile waiting;
   if (!newest.read_beginning(file, size)) return std::nullopt;

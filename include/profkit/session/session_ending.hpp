@@ -108,7 +108,7 @@ template <class Unused>
 void session_impl<Unused>::end_with_outputs() noexcept {
   is_ending_.store(true);
   try {
-    if (std::exchange(is_step_open_, false) && is_running()) recording_.abandon_step();
+    if (std::exchange(is_step_open_, false) && is_running()) recording_.counters().abandon_step();
     if (has_outputs(options_) && (is_running() || report_) && !std::exchange(has_given_outputs_, true))
       write_outputs(make_report(), options_);
     stop();
@@ -137,7 +137,7 @@ void session_impl<Unused>::stop() {
   stop_polling();
   __atomic_fetch_and(&recorder.flags, ~(recording | use_monotonic_clock), __ATOMIC_RELEASE);
   static_cast<void>(thread_.stop(max_wait_at_end));
-  recording_.set_host_speed(host_speed_);
+  recording_.counters().set_host_speed(host_speed_);
   recording_.finish(auto_stop_.result());
   if (options_.report_on_signals) session_signals::remove();
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);

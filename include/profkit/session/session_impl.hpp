@@ -77,7 +77,7 @@ class session_impl final : public session_core, private ends_with_process {
     if (!next.warmup) measure_loop_.open();
     std::uint64_t const begin = ticks(clock_flag_);
     recording_.begin_step({{}, next.index, next.warmup, next.items, next.model_flops, next.has_kernels, false});
-    recording_.add_bookkeeping(ticks(clock_flag_) - begin);
+    recording_.counters().add_bookkeeping(ticks(clock_flag_) - begin);
     return next;
   }
 
@@ -88,7 +88,7 @@ class session_impl final : public session_core, private ends_with_process {
     try {
       recording_.end_step(done);
       if (thread_.failure().empty()) {
-        recording_.drain_between_steps();
+        recording_.gpu_times().read_scopes_if_due();
       } else {
         recording_.drain_without_thread();
       }
@@ -96,7 +96,7 @@ class session_impl final : public session_core, private ends_with_process {
     } catch (std::exception const& failure) {
       warn("step " + std::to_string(done.index) + " is lost: " + failure.what());
     }
-    recording_.add_bookkeeping(ticks(clock_flag_) - done.end_ticks);
+    recording_.counters().add_bookkeeping(ticks(clock_flag_) - done.end_ticks);
   }
 
   void take(std::unique_ptr<collector> taken) override {
@@ -269,7 +269,7 @@ class session_impl final : public session_core, private ends_with_process {
   void probe_host() {
     if (host_speed_) return;
     host_probe_.begin(host_speed_);
-    recording_.set_host_speed(host_speed_);
+    recording_.counters().set_host_speed(host_speed_);
   }
 
   /// Long, because a collector of the program may be running.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -19,11 +16,14 @@
 #include "../drain/log_drain.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../profile/sliced_copy.hpp"
-#include "../record/recorder.hpp"
 #include "console.hpp"
+#include "gpu_time_reader.hpp"
 #include "guarded_profile.hpp"
+#include "journal_feed.hpp"
 #include "missing_work.hpp"
 #include "own_collectors.hpp"
+#include "recorded_so_far.hpp"
+#include "session_counters.hpp"
 #include "session_journal.hpp"
 #include "session_thread.hpp"
 #include "snapshot_rounds.hpp"
@@ -31,16 +31,10 @@
 
 namespace profkit::detail {
 
-/// A copy of the recording of a running session.
-struct recorded_so_far {
-  profkit::profile profile;
-  std::optional<summary> figures;  ///< figures so far; n/a if the profile has all records
-};
-
 /// The recording of a running session: its profile, and the logs and collectors that fill it. Two threads use it:
 ///
 /// * The session's thread drains logs and collectors into the profile, and writes the journal.
-/// * The step thread calls the collectors around each step, and then reads GPU scopes for at most `max_time_between_steps`.
+/// * The step thread calls the collectors around each step, and then reads GPU times (`gpu_time_reader`).
 ///
 /// The content lock guards the profile and the read positions of the logs. The session's thread holds it while draining and offers it every
 /// 4,096 events. The call lock is held during each session call, and by the session's thread only when a signal ends the program. Finished
@@ -48,9 +42,6 @@ struct recorded_so_far {
 class session_recording {
  public:
   using call_lock = std::unique_lock<std::recursive_mutex>;
-
-  /// Maximum time that the session uses on the step thread after a step, without its collectors.
-  static constexpr std::chrono::microseconds max_time_between_steps{50};
 
   /// Sets the steps whose records are kept. To be called before `start`.
   void keep(kept_steps const& which) { windows_.keep(which); }
@@ -61,7 +52,7 @@ class session_recording {
   /// @param max_share maximum share of one core for draining.
   void start(std::uint32_t clock_flag, session_journal* journal, double max_share) {
     logs_.emplace(content_, clock_flag);
-    journal_ = journal;
+    journal_.start(journal);
     pace_ = drain_pace{max_share, journal != nullptr};
   }
 
@@ -80,46 +71,24 @@ class session_recording {
   void end_step(raw_step const& done) {
     step_record const step{{}, done.index, done.warmup, done.items, done.model_flops, done.has_kernels, done.is_excluded};
     collectors_.for_each([&](collector& each) { each.after_step(step); });
-    if (done.is_abandoned) abandon_step();
+    if (done.is_abandoned) counters_.abandon_step();
     logs_->end_step(done);
   }
 
-  void abandon_step() noexcept { abandoned_steps_.fetch_add(1, std::memory_order_relaxed); }
-
-  void add_bookkeeping(std::uint64_t ticks) noexcept { bookkeeping_ticks_.fetch_add(ticks, std::memory_order_relaxed); }
+  /// Values that the next `round` copies to profile and journal.
+  [[nodiscard]] session_counters& counters() noexcept { return counters_; }
 
   /// Converts ticks to a duration.
   [[nodiscard]] std::chrono::nanoseconds duration(std::uint64_t ticks) const { return logs_->duration(ticks); }
 
-  /// Reads finished GPU scopes, at most every 10 ms and for at most `max_time_between_steps`, because CUDA events may be queried only on
-  /// threads that use CUDA. If the profile is not free within half of that time, a later step reads them.
-  void drain_between_steps() {
-    bool const has_side_logs = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE) != nullptr;
-    if (!has_side_logs || !is_due_between_steps()) return;
-    auto const content = shared_.hold_within(max_time_between_steps / 2);
-    if (content.owns_lock()) drain_side_logs(max_time_between_steps / 2);
-  }
+  [[nodiscard]] gpu_time_reader& gpu_times() noexcept { return gpu_times_; }
 
   /// Replaces the session's thread if it could not be started: does its work for about a millisecond.
   void drain_without_thread() {
-    if (!is_due_between_steps()) return;
+    if (!gpu_times_.is_due()) return;
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{1};
     static_cast<void>(round([deadline] { return std::chrono::steady_clock::now() > deadline; }));
-    auto const content = shared_.hold();
-    drain_side_logs(max_time_between_steps);
-  }
-
-  /// The GPU step times known so far, for the step thread. Without the latest ones if the profile is not free.
-  [[nodiscard]] profile const& gpu_step_times() {
-    auto const content = shared_.hold_within(max_time_between_steps);
-    if (content.owns_lock()) read_gpu_step_times();
-    return gpu_step_times_;
-  }
-
-  /// Updates the GPU step times; waits for the profile if necessary.
-  void wait_for_gpu_step_times() {
-    auto const content = shared_.hold();
-    read_gpu_step_times();
+    gpu_times_.read_scopes();
   }
 
   /// The clock of the session. To be called with the content lock.
@@ -135,12 +104,6 @@ class session_recording {
 
   /// Keeps a collector without starting it, in the child of a `fork`.
   collector& keep(std::unique_ptr<collector> taken) { return collectors_.add(std::move(taken)); }
-
-  /// Stores the speed of the host; the next `round` adds it to profile and journal.
-  void set_host_speed(std::optional<host_speed_record> const& measured) {
-    std::lock_guard<std::mutex> const lock{host_speed_mutex_};
-    host_speed_ = measured;
-  }
 
   [[nodiscard]] bool times_steps() const noexcept { return collectors_.time_steps(); }
 
@@ -169,7 +132,7 @@ class session_recording {
   /// Fills `profile::collectors`. To be called while no thread drains.
   void describe_collectors() {
     std::vector<collector_record> outcomes = collectors_.describe();
-    own_.describe(journal_, outcomes);
+    own_.describe(journal_.journal(), outcomes);
     content_.set(&profile::collectors, std::move(outcomes));
   }
 
@@ -219,20 +182,17 @@ class session_recording {
     static_cast<void>(logs_->drain(
         true, [] { return true; }, [&] { add_windows(content); }));
     describe();
-    if (journal_ != nullptr) {  // the program may be killed while a collector waits
-      journal_->append(content_.so_far(), content_.rest(), false);
-      journal_->write();
-    }
-    drain_side_logs(std::nullopt);
+    journal_.append(0);  // the program may be killed while a collector waits
+    journal_.write();
+    gpu_times_.read_scopes_at_end();
     collectors_.drain(content_, true, false);
     collectors_.for_each([](collector& each) { each.stop(); });
     content_.set(&profile::stop, stop);
     describe();
-    if (journal_ == nullptr) return;
-    journal_->append(content_.so_far(), content_.rest(), true);
-    journal_->write();
+    journal_.append_last();
+    journal_.write();
     describe();  // including whether that was written
-    journal_->close();
+    journal_.close();
   }
 
   // For the session's thread, or for the step thread without one.
@@ -258,15 +218,15 @@ class session_recording {
       };
       bool const is_for_snapshot = rounds_.are_wanted();
       if (is_whole) slots = logs_->drain(false, goes_on, [&] { add_windows(content); });
-      collectors_.drain(content_, false, journal_ != nullptr || is_for_snapshot || std::exchange(are_operations_wanted_, false));
-      if (journal_ != nullptr) append_to_journal();
+      collectors_.drain(content_, false, journal_.has_journal() || is_for_snapshot || std::exchange(are_operations_wanted_, false));
+      append_to_journal();
       if (is_for_snapshot && is_whole) rounds_.count_one();
     } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
         warn("what was recorded cannot be read: ", failure.what());
       }
     }
-    if (journal_ != nullptr) journal_->write();
+    journal_.write();
     auto const taken = std::chrono::steady_clock::now() - begin;
     std::chrono::nanoseconds const busy = std::chrono::nanoseconds{clock_ns(CLOCK_THREAD_CPUTIME_ID)} - busy_before;
     return rounds_.are_wanted() ? drain_pace::soon_after(taken) : pace_.wait_after({taken, busy, slots, period});
@@ -285,107 +245,52 @@ class session_recording {
 
   /// Takes windows; the journal receives records first, because the profile does not keep all of them.
   void take_windows() {
-    if (journal_ != nullptr) append_to_journal();
+    append_to_journal();
     windows_.take(content_);
-    if (journal_ != nullptr) journal_->forget_rest();
+    journal_.forget_rest();
   }
 
   /// Adds complete windows if enough was recorded.
   /// @param content unlocked while windows are added, which takes milliseconds.
   void add_windows(guarded_profile::lock& content) {
-    if (!windows_.is_due(content_) && (journal_ == nullptr || !journal_->is_full())) return;
+    if (!windows_.is_due(content_) && !journal_.is_full()) return;
     std::optional<arrival> until = logs_->arrived();
     if (!until) return;
     describe();
     until->times_steps = collectors_.time_steps();
-    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
-      timestamp const oldest{std::chrono::nanoseconds{side->oldest_ns()}};
-      until->unread_gpu_scope = std::min(until->unread_gpu_scope.value_or(oldest), oldest);
-    }
+    until->unread_gpu_scope = gpu_time_reader::oldest_unread_scope();
     are_operations_wanted_ = true;
     take_windows();
     std::uint64_t const records = content_.records();
     content.unlock();
-    if (journal_ != nullptr) journal_->write();
+    journal_.write();
     windows_.add_complete(*until);
-    if (journal_ != nullptr && journal_->is_full()) begin_next_journal_file(records);
+    if (journal_.is_full()) journal_.begin_next_file(windows_.head(), records);
     content = shared_.hold();
   }
 
-  [[nodiscard]] bool is_due_between_steps() noexcept {
-    auto const now = std::chrono::steady_clock::now();
-    if (now - last_between_steps_ < log_drain::shortest_interval) return false;
-    last_between_steps_ = now;
-    return true;
-  }
-
-  /// To be called with the content lock.
-  void read_gpu_step_times() {
-    collectors_.for_each([&](collector& each) {
-      if (!each.times_steps()) return;
-      each.read_step_times();
-      each.drain(content_, false);
-    });
-    std::vector<gpu_step_record> const& all = content_.so_far().gpu_steps;
-    std::vector<gpu_step_record>& seen = gpu_step_times_.gpu_steps;
-    seen.insert(seen.end(), all.begin() + static_cast<std::ptrdiff_t>(seen.size()), all.end());
-  }
-
-  /// @param longest nothing: read everything, because the session ends.
-  void drain_side_logs(std::optional<std::chrono::nanoseconds> longest) {
-    for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
-      side->drain(content_, longest ? longest->count() : side_log::until_the_end);
-    }
-  }
-
-  /// @param records number of records when the windows were taken.
-  void begin_next_journal_file(std::uint64_t records) {
-    journal_head head = windows_.head();
-    std::uint64_t const waiting = count_records(head.waiting);
-    head.forgotten = records - std::min(records, waiting);
-    journal_->begin_next_file(head);
-  }
-
   void append_to_journal() {
+    if (!journal_.has_journal()) return;
     describe();
-    std::uint64_t const left_open = content_.so_far().quality.open_scopes;
-    content_.count(&quality_record::open_scopes, logs_->open_scopes());  // for readers if this is the last frame
-    journal_->append(content_.so_far(), content_.rest(), false);
-    content_.set(&quality_record::open_scopes, left_open);
+    journal_.append(logs_->open_scopes());
   }
 
   void describe() {
-    describe_session();
+    counters_.describe(*logs_, content_);
     describe_collectors();
-  }
-
-  void describe_session() {
-    {
-      std::lock_guard<std::mutex> const lock{host_speed_mutex_};
-      content_.environment().host_speed = host_speed_;
-    }
-    content_.set(&profile::time, logs_->time());
-    content_.set(&quality_record::clock_changes, logs_->calendar().changes());
-    content_.set(&quality_record::clock_change, logs_->calendar().change());
-    content_.set(&quality_record::bookkeeping, logs_->clock().duration(bookkeeping_ticks_.load(std::memory_order_relaxed)));
-    content_.set(&quality_record::abandoned_steps, abandoned_steps_.load(std::memory_order_relaxed));
   }
 
   std::recursive_mutex call_mutex_;  ///< recursive, because a collector may call the session, for example to add another collector
   guarded_profile shared_;
   profile_builder& content_{shared_.content()};
-  profile gpu_step_times_;  ///< only GPU step times, for the step thread
   std::optional<log_drain> logs_;
   drain_pace pace_;
   std::chrono::steady_clock::time_point last_round_ = std::chrono::steady_clock::now();
   collector_list collectors_;
-  session_journal* journal_ = nullptr;
+  gpu_time_reader gpu_times_{shared_, collectors_};
+  journal_feed journal_{content_};
   own_collectors own_;
-  std::mutex host_speed_mutex_;
-  std::optional<host_speed_record> host_speed_;  ///< under `host_speed_mutex_`
-  std::atomic<std::uint64_t> bookkeeping_ticks_{0};
-  std::atomic<std::uint64_t> abandoned_steps_{0};
-  std::chrono::steady_clock::time_point last_between_steps_ = std::chrono::steady_clock::now();
+  session_counters counters_;
   snapshot_rounds rounds_;
   std::mutex windows_mutex_;  ///< lock order: before the content lock
   window_stream windows_;
