@@ -21,7 +21,7 @@ import bench_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORDED = ROOT / "bench/recorded.json"
-DOCUMENT = ROOT / "docs/overhead.md"
+DOCUMENTS = [ROOT / "docs/overhead.md", ROOT / "docs/results/bench/host.md"]
 BEGIN = time.monotonic()
 
 
@@ -194,8 +194,8 @@ def main():
         RECORDED.write_text(bench_tables.packed_json(bench_check.renewed(now, json.loads(RECORDED.read_text()))))
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     arguments.results.write_text(bench_tables.packed_json(results))
-    if DOCUMENT.exists():
-        bench_tables.renew(DOCUMENT, results)
+    for document in DOCUMENTS:
+        bench_tables.renew(document, results)
     print(bench_tables.all_tables(results))
     if missing:
         say(f"left out: {', '.join(missing)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as Markdown tables, and these in docs/overhead.md, between `<!-- table: NAME -->` and `<!-- end -->`."""
+"""Results as Markdown tables, and these in the pages of docs, between `<!-- table: NAME -->` and `<!-- end -->`."""
 import json
 import re
 import statistics
@@ -26,13 +26,21 @@ FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second
          ("reused_log_second", "second scope"), ("new_site", "first scope of a site"), ("new_site_second", "second scope"), ("clock", "clock reading (included in all rows)")]
 
 
-# Other tools, all in one run of 8 interleaved repeats on another machine of the same kind (see docs/overhead.md): name, ns of a zone while it
+# Other tools, all in one run of 8 interleaved repeats on another machine of the same kind (see docs/results/bench/host.md): name, ns of a zone while it
 # records on 1 thread and on 2, ns while it does not (None: it was not measured), and bytes of a zone in memory.
 FLOOR_OF_OTHERS = 19.5
 OTHERS = [("spall.h, into a file", 36.6, 35.1, None, "24"), ("Tracy 0.14, captured", 46.4, 114, 2.15, "64"),
           ("easy_profiler 2.1", 140, 154, 80.0, "23"), ("LTTng-UST 2.13, two tracepoints", 389, 363, 0.84, "per-CPU buffers; 20 on disk"),
           ("Perfetto SDK 53", 448, 581, 1.45, "40"), ("Caliper 2.15, event trace", 479, 620, 136, "30"),
           ("NVTX under Nsight Systems 2023.4", 765, 1357, 2.67, "390")]
+
+# From docs/results/h200/gpu_bench_quieter_host.md and gpu_bench.md: what, target, and the medians of these two runs.
+GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "at most 1.1", "1.11 and 1.09", "met in one run"),
+       ("a launch: added by kernel collection / added by CUPTI's kernel records", "at most 1.1", "0.87 and 2.01", "met in one run"),
+       ("a step: added by kernel collection / added by `torch.profiler` to PyTorch's step", "at most 0.5", "0.33 and 0.36", "met"),
+       ("a node of a replayed graph: added by collection / added by CUPTI's records", "at most 1.1", "1.06 and 1.16", "met in one run"),
+       ("a step with `kernels=every:10` / scopes alone", "at most 1.01", "1.10 and 1.07", "missed"),
+       ("device synchronisations added to a step", "0", "0, by a test", "met")]
 
 
 def table(head, rows):
@@ -128,7 +136,7 @@ def targets(results):
     if counts:
         rows.insert(3, ["off, instructions for begin and end", "at most 8", f"{counts['off']:.0f}",
                         "met" if counts["off"] <= 8 else "missed"])
-    return table(["what", "target", "measured", ""], rows)
+    return table(["what", "target", "measured", ""], rows + [list(row) for row in GPU])
 
 
 def others(results):

@@ -4,7 +4,7 @@
 #   PARTS="NAME..."      only these: gpu_bench.py --help lists them
 #   ALSO_BUILD="NAME..." more targets, such as profkit_gpu_tests
 #   PYTHON=python3       an interpreter that has torch 2.11 with CUDA; without torch the whole step is left out
-#   DEPENDENCIES=DIR     a folder made by scripts/pack_dependencies.sh, where fmt and CLI11 are not installed
+#   DEPENDENCIES=DIR     a folder made by scripts/lib/pack_dependencies.sh, where fmt and CLI11 are not installed
 # A second run with the same OUT_DIR leaves out the parts that are finished there. Needs nvcc, CMake 3.25, Ninja.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -12,6 +12,7 @@ case ${1:---help} in
   -*) sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
 esac
 out=$1
+# shellcheck source=scripts/lib/gpu_build.sh
 source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"

@@ -38,11 +38,23 @@ if(PROFKIT_BUILD_TESTS)
   profkit_add_scope_bench(profkit_dearer_scope_instructions scope_instructions.cpp)
   target_compile_definitions(profkit_dearer_scope_instructions PRIVATE BENCH_DEARER_SCOPE)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  set(check_command "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/bench_instructions.py" --compiler
-                    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" --recorded "${CMAKE_CURRENT_SOURCE_DIR}/recorded.json")
+  set(
+    check_command
+    "${Python3_EXECUTABLE}"
+    -B
+    "${CMAKE_CURRENT_SOURCE_DIR}/bench_instructions.py"
+    --compiler
+    "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
+    --recorded
+    "${CMAKE_CURRENT_SOURCE_DIR}/recorded.json"
+  )
   add_test(NAME bench.instructions_of_a_scope COMMAND ${check_command} "$<TARGET_FILE:profkit_scope_instructions>")
   add_test(NAME bench.instructions_check_can_fail COMMAND ${check_command} --must-fail "$<TARGET_FILE:profkit_dearer_scope_instructions>")
   add_test(NAME bench.check_can_fail COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/bench_check_test.py")
-  set_tests_properties(bench.instructions_of_a_scope bench.instructions_check_can_fail bench.check_can_fail
-                       PROPERTIES LABELS instructions SKIP_RETURN_CODE 4 TIMEOUT 120)
+  set_tests_properties(
+    bench.instructions_of_a_scope
+    bench.instructions_check_can_fail
+    bench.check_can_fail
+    PROPERTIES LABELS instructions SKIP_RETURN_CODE 4 TIMEOUT 120
+  )
 endif()

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Measures what profkit costs on this machine, writes docs/results/bench/host.json and the tables of docs/overhead.md. Installs what is
-# missing. Takes 5 to 10 minutes on two cores; other programs should rest meanwhile.
+# Measures the cost of profkit on this machine. Writes docs/results/bench/host.json and the tables of docs/overhead.md and
+# docs/results/bench/host.md. Installs missing packages. Takes 5 to 10 minutes on two idle cores.
 #   usage: scripts/bench.sh [--check] [--quick] [SECTION]...
 #   sections: scopes instructions nsys memory first_use compile analysis trace (default: all)
 #   --check                compare with bench/recorded.json instead, and exit with 1 if something is worse
 #   --quick                fewer rounds
-#   CXX=g++                the compiler that is measured
-#   NSYS=FILE              Nsight Systems; without it, and none on PATH, its section is left out
+#   CXX=g++                the compiler
+#   NSYS=FILE              Nsight Systems; without it and without nsys on PATH, its section is skipped
 set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=scripts/lib/install.sh
 source "$root/scripts/lib/install.sh"
 
 compiler=${CXX:-g++}
@@ -16,7 +18,7 @@ build=$root/build/bench
 need_packages "$compiler=g++" cmake=cmake ninja=ninja-build python3=python3 valgrind=valgrind strace=strace libfmt-dev libbenchmark-dev zlib1g-dev
 need_cmake
 need_nvtx
-say "NVTX headers in ${nvtx:-no folder: what needs them is left out}"
+say "NVTX headers in ${nvtx:-no folder: sections that need them are skipped}"
 
 configure=(cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" -DPROFKIT_BUILD_TESTS=OFF
   -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_PROGRAM=OFF -DCMAKE_CUDA_COMPILER= "-DPROFKIT_NVTX_INCLUDE=$nvtx")
