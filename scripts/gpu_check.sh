@@ -5,11 +5,12 @@
 #   KILLS=200            how many programs the check journal kills, 20 unless told; 200 take about 8 minutes
 #   PYTHON=python3       an interpreter that has torch 2.11 with CUDA
 #   NSYS=FILE            Nsight Systems; without it, and none on PATH, its checks are left out
-#   DEPENDENCIES=DIR     a folder made by scripts/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
+#   DEPENDENCIES=DIR     a folder made by scripts/lib/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
 # Needs nvcc, CMake 3.25, Ninja. About 12 minutes on an H200. CHECKS=long trains for 3 minutes and takes about 7; no other run includes it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]}
+# shellcheck source=scripts/lib/gpu_build.sh
 source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"

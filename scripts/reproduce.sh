@@ -9,6 +9,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/reproduce.sh OUT_DIR TEXT_FILE}
 text=${2:?usage: scripts/reproduce.sh OUT_DIR TEXT_FILE}
 text=$(realpath "$text")
+# shellcheck source=scripts/lib/gpu_build.sh
 source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"

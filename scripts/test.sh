@@ -4,7 +4,9 @@
 #   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan aarch64 (default: all)
 #   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
 set -euo pipefail
+# shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=scripts/lib/install.sh
 source "$root/scripts/lib/install.sh"
 
 stages=(release asan-ubsan tsan aarch64)

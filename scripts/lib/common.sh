@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # scripts that source this file share its variables
 # Sourced by scripts/*.sh: folders, progress lines, commands with a log.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # scripts that source this file share its variables
 # Sourced after common.sh: installs what the machine lacks. What is there already is used as it is.
 
 torch_version=2.11.0
@@ -114,7 +115,7 @@ need_foreign_packages() {
   [ -d "$catch2_there" ] || logged "building Catch2 $catch2_version for aarch64, once" "$logs/catch2-aarch64.log" build_catch2 "$archive" "$catch2_there" \
     "-DCMAKE_TOOLCHAIN_FILE=$root/cmake/aarch64-linux-gnu.cmake" || return 0
   rm -rf "$cache/aarch64"
-  CATCH2=$catch2_there "$root/scripts/pack_dependencies.sh" "$cache/aarch64" >"$logs/aarch64.log" 2>&1 || return 0
+  CATCH2=$catch2_there "$root/scripts/lib/pack_dependencies.sh" "$cache/aarch64" >"$logs/aarch64.log" 2>&1 || return 0
   foreign=$cache/aarch64
 }
 

@@ -18,7 +18,8 @@ execute_process(
   COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${WORK_DIR}" ${arguments}
   RESULT_VARIABLE result
   OUTPUT_VARIABLE log
-  ERROR_VARIABLE log)
+  ERROR_VARIABLE log
+)
 message(STATUS "${log}")
 if(EXPECT_ERROR)
   string(REGEX REPLACE "[ \n]+" " " flat "${log}")
@@ -41,7 +42,8 @@ endif()
 execute_process(
   COMMAND "${CMAKE_COMMAND}" -E env PROFKIT=warmup=1,steps=3 "${WORK_DIR}/consumer"
   RESULT_VARIABLE result
-  OUTPUT_VARIABLE output)
+  OUTPUT_VARIABLE output
+)
 message(STATUS "the program printed:\n${output}")
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "the program ended with ${result}")

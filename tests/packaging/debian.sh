@@ -37,6 +37,7 @@ install() {
   done
   root=$root/system
   in_root --install "$root"/../packages/*.deb
+  # shellcheck disable=SC2144 # at most one file matches
   if [ -e "$root/../packages/"profkit_*.deb ]; then "$root/usr/bin/profkit" --version; fi
 }
 

@@ -91,7 +91,11 @@ foreach(wanted IN ITEMS include/profkit/profkit.hpp share/profkit/profkit.symbol
     message(FATAL_ERROR "the port installs no ${wanted}")
   endif()
 endforeach()
-foreach(unwanted IN ITEMS debug lib bin share/doc share/cmake)
+foreach(
+  unwanted
+  IN
+  ITEMS debug lib bin share/doc share/cmake
+)
   if(EXISTS "${CURRENT_PACKAGES_DIR}/${unwanted}")
     message(FATAL_ERROR "the port leaves ${unwanted}, which vcpkg complains of")
   endif()

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Packs what scripts/gpu_check.sh needs beside CUDA and torch, for a machine on which nothing can be installed: the Debian packages of fmt,
-# CLI11, protozero and nlohmann-json, and the Catch2 that scripts/test.sh has built. Run scripts/test.sh first; it installs them.
-#   usage: scripts/pack_dependencies.sh [DIR]     default: .dependencies, which git ignores
+# Packs the dependencies of scripts/gpu_check.sh except CUDA and torch, for a machine without a package manager: the Debian packages of fmt,
+# CLI11, protozero and nlohmann-json, and the Catch2 that scripts/test.sh builds. Run scripts/test.sh first; it installs them.
+#   usage: scripts/lib/pack_dependencies.sh [DIR]     default: .dependencies, which git ignores
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 to=${1:-$root/.dependencies}
+# shellcheck disable=SC2010
 catch2=${CATCH2:-$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/profkit/catch2-* | grep -vE -- "-(aarch64|arm64)$" | tail -n 1)}
 
 if [ $# -gt 0 ] && [ -e "$to" ]; then
-  echo "error: $to exists; name a folder that does not" >&2
+  echo "error: $to exists; name a new folder" >&2
   exit 1
 fi
 rm -rf "$to"
