@@ -2,10 +2,13 @@
 # LibTorch's configuration stops CMake when it does not like what it finds, so look before including it.
 
 find_path(
-  PROFKIT_TORCH_CONFIG_DIR TorchConfig.cmake NO_DEFAULT_PATH
+  PROFKIT_TORCH_CONFIG_DIR
+  TorchConfig.cmake
+  NO_DEFAULT_PATH
   PATHS ${Torch_DIR} ${Torch_ROOT} $ENV{Torch_ROOT} ${CMAKE_PREFIX_PATH} $ENV{CMAKE_PREFIX_PATH} ${CMAKE_SYSTEM_PREFIX_PATH}
   PATH_SUFFIXES Torch share/cmake/Torch
-  DOC "Folder of TorchConfig.cmake")
+  DOC "Folder of TorchConfig.cmake"
+)
 mark_as_advanced(PROFKIT_TORCH_CONFIG_DIR)
 
 set(trainer "examples/transformer_train")

@@ -1,7 +1,14 @@
 # What others find: the target profkit::code, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
 
 # A package's files lie beside each other, in the build folder as where they are installed.
-set(profkit_package_files find_cuda_toolkit.cmake find_protozero.cmake profkit-code.cmake profkit-code.cpp profkit.symbols)
+set(
+  profkit_package_files
+  find_cuda_toolkit.cmake
+  find_protozero.cmake
+  profkit-code.cmake
+  profkit-code.cpp
+  profkit.symbols
+)
 foreach(file IN LISTS profkit_package_files)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/${file}" "${PROJECT_BINARY_DIR}/${file}" COPYONLY)
 endforeach()

@@ -6,5 +6,7 @@ option(PROFKIT_WARNINGS_AS_ERRORS "Make warnings in profkit's tests, examples an
 add_library(profkit_warnings INTERFACE)
 target_compile_options(
   profkit_warnings
-  INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wconversion;-Wshadow>"
-            "$<$<AND:$<BOOL:${PROFKIT_WARNINGS_AS_ERRORS}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>>:-Werror>")
+  INTERFACE
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>:-Wall;-Wextra;-Wconversion;-Wshadow>"
+    "$<$<AND:$<BOOL:${PROFKIT_WARNINGS_AS_ERRORS}>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang,AppleClang>>:-Werror>"
+)

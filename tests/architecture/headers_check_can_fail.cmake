@@ -13,11 +13,13 @@ file(WRITE "${WORK_DIR}/tests/CMakeLists.txt" "")
 
 function(verify out_failed out_log)
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -S "${WORK_DIR}" -B "${WORK_DIR}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
-            -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_BENCHMARKS=OFF -DPROFKIT_BUILD_PROGRAM=OFF
+    COMMAND
+      "${CMAKE_COMMAND}" -S "${WORK_DIR}" -B "${WORK_DIR}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}"
+      -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_BENCHMARKS=OFF -DPROFKIT_BUILD_PROGRAM=OFF
     OUTPUT_VARIABLE log
     ERROR_VARIABLE log
-    RESULT_VARIABLE failed)
+    RESULT_VARIABLE failed
+  )
   if(failed)
     message(FATAL_ERROR "Configuring failed:\n${log}")
   endif()
@@ -25,7 +27,8 @@ function(verify out_failed out_log)
     COMMAND "${CMAKE_COMMAND}" --build "${WORK_DIR}/build" --target all_verify_interface_header_sets
     OUTPUT_VARIABLE log
     ERROR_VARIABLE log
-    RESULT_VARIABLE failed)
+    RESULT_VARIABLE failed
+  )
   set(${out_failed} "${failed}" PARENT_SCOPE)
   set(${out_log} "${log}" PARENT_SCOPE)
 endfunction()

@@ -8,7 +8,8 @@ endif()
 vcpkg_cmake_configure(
   SOURCE_PATH "${SOURCE_PATH}"
   OPTIONS ${features} -DPROFKIT_BUILD_TESTS=OFF -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_BENCHMARKS=OFF -DPROFKIT_INSTALL=ON
-          "-DPROFKIT_INSTALL_CMAKEDIR=share/${PORT}")
+          "-DPROFKIT_INSTALL_CMAKEDIR=share/${PORT}"
+)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup()
 vcpkg_fixup_pkgconfig()
