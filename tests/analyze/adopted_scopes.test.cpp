@@ -142,7 +142,7 @@ TEST_CASE("each adopted scope has a row with what was done for it and for the sc
 }
 
 TEST_CASE("what a scope did itself and what was done for it are never the same kernels", "[adopted]") {
-  // `backward`, and what works for others in it, lie in the step, too.
+  // `backward` and the adopting scopes inside it also lie in the step.
   profkit::summary const summary = profkit::analyze(forward_and_backward{}.profile);
   profkit::adopted_summary const& step = row_of(summary, "step");
   CHECK(own_kernel_ms(step) == Approx(5.0));
@@ -186,7 +186,7 @@ TEST_CASE("an adopting scope inside another has its time and its kernels to itse
   make.scope(of_other, 0, 2, 5);
   make.scope(between, 0, 1, 6);
   make.scope(of_one, 0, 0, 10);
-  make.scope(elsewhere, 1, 3, 4);  // lies under `of_one`, but on another thread: no time of that one
+  make.scope(elsewhere, 1, 3, 4);  // inside `of_one`, but on another thread: does not count as its time
   make.kernel(0, 0.5, 0, 1);
   make.kernel(0, 1.5, 1, 3);
   make.kernel(0, 2.5, 3, 7);
@@ -271,7 +271,7 @@ TEST_CASE("warm-up does not count, and what did nothing in the measured time has
   CHECK(row_of(summary, "step/forward/layer/attention").count == 1);
   CHECK(kernel_ms(row_of(summary, "step/forward/layer/attention")) == Approx(2.0));
   CHECK(row_of(summary, "step/forward/layer/attention").own_host_total->count() == Approx(2.0));
-  CHECK_FALSE(row_of(summary, "step/forward/layer").own_host_total);  // none of it is in the measured step
+  CHECK_FALSE(row_of(summary, "step/forward/layer").own_host_total);  // no scope of the layer is in the measured step
 
   make.profile.steps[1].warmup = true;
   CHECK(profkit::analyze(make.profile).adopted.empty());
@@ -297,7 +297,7 @@ TEST_CASE("over random nests, own work and work for scopes are each kernel once"
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     random_gpu_profile made = make_random_gpu_profile(seed, 400);
     profkit::profile& profile = made.profile;
-    // Every third path that can becomes an adopting one of an earlier path.
+    // Every third possible path adopts an earlier path.
     for (std::uint32_t path = 1; path < profile.paths.size(); ++path) {
       if (path % 3 != 0) continue;
       profile.paths[path].adopted_from = static_cast<std::uint32_t>((path * seed) % path * 7 % path);
@@ -306,7 +306,7 @@ TEST_CASE("over random nests, own work and work for scopes are each kernel once"
     profkit::attribution const found = profkit::attribute(profile);
     profkit::summary const summary = profkit::analyze(profile);
 
-    // From the definitions, path by path.
+    // Computes the result path by path from the definitions.
     auto const adopts = [&](std::uint32_t path) { return profile.paths[path].adopted_from != no_parent; };
     auto const around = [&](std::uint32_t path) {
       while (path != no_parent && !adopts(path)) path = profile.paths[path].parent;

@@ -94,7 +94,7 @@ TEST_CASE("releases of unknown pieces before the first step count, in whatever o
   CHECK(expected.allocators[0].reused_addresses == 1);
   std::vector<profkit::window> windows = cut_windows(whole, {at_ms(5)});
   REQUIRE(windows.size() == 2);
-  windows[0].frame.has_steps = false;  // when it was added, nobody knew that there would be steps
+  windows[0].frame.has_steps = false;  // it was added before the first step
   for (bool const is_late : {false, true}) {
     profkit::analysis parts[2];
     parts[0].add(windows[is_late ? 1 : 0]);

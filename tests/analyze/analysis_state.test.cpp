@@ -75,8 +75,8 @@ profkit::analysis of_window(profkit::window const& only) {
   return result;
 }
 
-/// Does what can be done with an analysis, if it can be read.
-/// @return whether it can.
+/// Reads an analysis and, if it is valid, merges, continues and finishes it.
+/// @return whether it is valid.
 bool use(std::string const& state, profkit::analysis const& other, profkit::window const& later) {
   profkit::analysis read;
   try {

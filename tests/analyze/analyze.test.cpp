@@ -57,7 +57,7 @@ TEST_CASE("a mean over zero measured steps is n/a, and so is everything else", "
 TEST_CASE("scopes count in the step in which they began, on any thread, and nowhere else", "[analyze]") {
   profkit::summary const summary = profkit::analyze(made_profile());
   REQUIRE(find_row(summary, "load") != nullptr);
-  CHECK(find_row(summary, "load")->host.count == 2);  // not the one in warm-up, nor the one between the steps
+  CHECK(find_row(summary, "load")->host.count == 2);  // without the one in the warm-up and the one between the steps
   CHECK(find_row(summary, "step/forward")->host.count == 2);
   CHECK(summary.scopes_recorded == 10);
 }

@@ -59,7 +59,7 @@ TEST_CASE("an operation belongs to the innermost scope that was open at its laun
   double const moments[] = {0.5, 1.5, 2.5, 3.5, 4.5};
   for (std::uint64_t i = 0; i < 5; ++i) {
     make.call(i + 1, 0, moments[i], moments[i] + 0.01);
-    make.operation(i + 1, 10.0 + static_cast<double>(i));  // when it ran does not matter
+    make.operation(i + 1, 10.0 + static_cast<double>(i));  // the time at which it runs does not matter
   }
   profkit::attribution const found = profkit::attribute(make.profile);
   CHECK(found.scope_of == positions{2, 0, 2, 1, 2});
@@ -269,7 +269,7 @@ TEST_CASE("what is launched outside scopes is charged to the rest of its thread,
   }
   CHECK(profkit::attribute(profile).path_of == std::vector<std::uint32_t>{none, 1, none});
   CHECK(profkit::attribute(profile).scope_of == std::vector<std::uint32_t>(3, none));
-  // CUPTI's records of all calls know the system's number of the thread only.
+  // CUPTI's records of API calls identify threads only by their system number.
   profile.has_all_api_calls = true;
   CHECK(profkit::attribute(profile).path_of == std::vector<std::uint32_t>{1, 1, none});
 }

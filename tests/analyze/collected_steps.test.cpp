@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that were collected in some of the measured steps only (`kernels=every:N`).
+// Kernels collected only in some of the measured steps (`kernels=every:N`).
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/kernels_of_scope.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
@@ -27,7 +27,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// What a session leaves of a profile if kernels are not collected in a step.
+/// Removes from a profile what a session does not record in steps without kernels.
 void forget_kernels_of(profkit::profile& of, std::size_t step) {
   of.steps[step].has_kernels = false;
   profkit::interval const time = of.steps[step].time;
@@ -36,7 +36,7 @@ void forget_kernels_of(profkit::profile& of, std::size_t step) {
   of.api_calls.erase(std::remove_if(of.api_calls.begin(), of.api_calls.end(), is_inside), of.api_calls.end());
 }
 
-/// The same steps, of which only those are measured in which kernels were collected.
+/// The same steps; only those with kernels collected are measured.
 profkit::profile only_collected(profkit::profile of) {
   for (profkit::step_record& step : of.steps) step.warmup = step.warmup || !step.has_kernels;
   return of;
@@ -125,7 +125,7 @@ TEST_CASE("the summaries of nsys are of the collected steps, and its ranges of a
 
 TEST_CASE("kernels of a scope are those of the collected steps", "[collected_steps]") {
   profkit::profile profile = made_gpu_profile();
-  profile.steps[2].has_kernels = false;  // and its operations are there, as between two steps
+  profile.steps[2].has_kernels = false;  // its operations stay, as if launched between two steps
   std::vector<profkit::kernel_summary> const rows = profkit::kernels_of_scope(profile, "forward");
   std::vector<profkit::kernel_summary> const all = profkit::kernels_of_scope(made_gpu_profile(), "forward");
   REQUIRE(rows.size() == all.size());

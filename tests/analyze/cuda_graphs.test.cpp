@@ -102,7 +102,7 @@ TEST_CASE("each launch of a graph is one span of the scopes in which it was capt
   profkit::duration_summary const& forward = row_of(summary, "step/forward").gpu->span;
   CHECK(forward.count == 2);
   CHECK(forward.total.count() == Approx(2 * 3.0));
-  // The step itself was open around the launch: its span holds what it launched without a graph, too.
+  // The step was open at the launch, so its span also contains operations launched without a graph.
   CHECK(row_of(summary, "step").gpu->span.count == 2);
   CHECK(row_of(summary, "step").gpu->span.total.count() == Approx(2 * 7.7));
 }

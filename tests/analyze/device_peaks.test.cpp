@@ -19,7 +19,7 @@ namespace {
 
 double teraflops(device_peaks const& of, precision in) { return of.teraflops[static_cast<std::size_t>(in)]; }
 
-/// As the page has it.
+/// The number as docs/roofline.md prints it.
 std::string row_of(device_peaks const& of) {
   std::ostringstream row;
   auto const cell = [&](double value) {
@@ -83,7 +83,7 @@ TEST_CASE("no rate of a tensor core in the table is the one with sparsity", "[pe
     double const tf32 = teraflops(each, precision::tf32);
     double const fp8 = teraflops(each, precision::fp8);
     CHECK(fp16 > 0.0);
-    // All of these halve or double from one to the next; a wrong half in one of them would make it 1 or 4 times.
+    // Consecutive rates differ by a factor of 2; a wrong halving would make it 1 or 4.
     if (bf16 > 0.0) CHECK(bf16 == fp16);
     if (tf32 > 0.0) CHECK((fp16 / tf32 > 1.9 && fp16 / tf32 < 2.1));
     if (fp8 > 0.0) CHECK((fp8 / fp16 > 1.9 && fp8 / fp16 < 2.1));

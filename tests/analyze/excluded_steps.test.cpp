@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps that the program left out of the figures (`step::exclude`).
+// Steps that the program excluded (`step::exclude`).
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -27,7 +27,7 @@ profkit::profile excluding(profkit::profile of, std::size_t step) {
   return of;
 }
 
-/// A profile without the step, whose records lie between the steps then.
+/// The profile without a step; its records then lie between steps.
 profkit::profile without(profkit::profile of, std::size_t step) {
   of.steps.erase(of.steps.begin() + static_cast<std::ptrdiff_t>(step));
   return of;

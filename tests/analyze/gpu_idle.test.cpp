@@ -55,7 +55,7 @@ profkit::profile one_idle_step() {
   return result;
 }
 
-/// The same times by looking at every nanosecond of the measured steps.
+/// Computes the same times by checking every nanosecond of the measured steps.
 struct plain_idle_model {
   nanoseconds wall{};
   nanoseconds busy{};
@@ -201,7 +201,7 @@ TEST_CASE("idle time of random profiles is that of looking at every nanosecond",
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
     profkit::profile profile = make_random_step_profile(seed);
-    // Without launches everything is the doing of the steps' thread; step_budget.test.cpp has the other threads.
+    // Without launches all idle time is charged to the step thread; step_budget.test.cpp tests other threads.
     for (auto& each : profile.gpu_operations) each.correlation = 0;
     plain_idle_model const model{profile};
     profkit::detail::gpu_idle const found = idle_of(profile);
@@ -224,6 +224,6 @@ TEST_CASE("idle time of random profiles is that of looking at every nanosecond",
     all_idle += model.idle;
     all_busy += model.busy;
   }
-  CHECK(all_idle > nanoseconds{10'000});  // neither is rare
+  CHECK(all_idle > nanoseconds{10'000});  // both occur often
   CHECK(all_busy > nanoseconds{10'000});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of a step on the devices, by the operations launched in it, and hosts that run ahead of their devices.
+// GPU periods of steps, and hosts that run ahead of their devices.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/gpu_step_windows.hpp>
 
@@ -30,7 +30,7 @@ double share_of_all_parts(profkit::budget_summary const& of) {
 
 bool runs_ahead(profkit::summary const& of) { return of.steps.gpu_period && of.steps.gpu_period->is_longer; }
 
-/// A step timer that says the same of each step.
+/// A step timer that reports the same time for each step.
 void add_events(profkit::profile& to, double ms) {
   for (profkit::step_record const& step : to.steps) to.gpu_steps.push_back({step.index, 0, ns_of_ms(ms)});
 }
@@ -41,7 +41,7 @@ std::vector<double> periods(profkit::summary const& of) {
   return result;
 }
 
-/// What no report may say of any profile.
+/// Invariants of every report.
 void check_no_contradiction(profkit::profile const& profile) {
   profkit::summary const summary = profkit::analyze(profile);
   profkit::step_summary const& steps = summary.steps;
@@ -71,7 +71,7 @@ void check_no_contradiction(profkit::profile const& profile) {
   if (runs_ahead(summary)) CHECK(summary.gpu->all.busy <= budget.wall * exact);
 }
 
-/// The windows do not overlap, and what was launched in measured steps lies in them, nanosecond by nanosecond.
+/// The periods do not overlap and contain the operations of measured steps, checked nanosecond by nanosecond.
 void check_windows(profkit::profile const& profile) {
   profkit::attribution const launched = profkit::attribute(profile);
   profkit::detail::gpu_step_windows const windows = profkit::detail::gpu_step_window_finder{profile, launched}.find();
@@ -215,7 +215,7 @@ TEST_CASE("work of excluded and abandoned steps is in no period", "[gpu_period]"
     made.step(2.0 * i, 2.0 * i + 1.9);
   }
   made.profile.steps[5].is_excluded = true;
-  made.profile.steps.erase(made.profile.steps.begin() + 8);  // an exception left it
+  made.profile.steps.erase(made.profile.steps.begin() + 8);  // abandoned by an exception
   std::vector<double> const ms = periods(profkit::analyze(made.profile));
   REQUIRE(ms.size() == 10);
   CHECK(ms.front() == Approx(10.11));  // from the beginning of the step on the host
@@ -259,7 +259,7 @@ TEST_CASE("a step that launches nothing takes the GPU no time", "[gpu_period]") 
   }
   profkit::summary const summary = profkit::analyze(made.profile);
   std::vector<double> const ms = periods(summary);
-  REQUIRE(ms.size() == 11);  // nothing is known of the last step: its work may be missing
+  REQUIRE(ms.size() == 11);  // nothing is known about the last step, because its work may be missing
   CHECK(ms[1] == 0.0);
   CHECK(ms[2] == Approx(10.0));
 }

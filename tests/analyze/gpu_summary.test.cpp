@@ -33,7 +33,7 @@ auto const& row_named(Rows const& rows, std::string const& beginning) {
   return *row;
 }
 
-/// The figures of a set of operations, from their definitions.
+/// Computes the figures of a set of operations from their definitions.
 struct plain_summary_model {
   profkit::profile const& of;
   random_gpu_profile const& made;
@@ -114,7 +114,7 @@ struct plain_summary_model {
     CHECK(found.latency_mean->count() == Approx(sum / static_cast<double>(latencies.size())));
   }
 
-  /// Spans of the scopes with a path, each from first start to last end of what was launched in it or in a scope inside.
+  /// The spans of the scopes with a path: first start to last end of operations launched in the scope or inside it.
   [[nodiscard]] std::vector<double> spans_of(std::uint32_t path) const {
     std::vector<profkit::interval> spans(of.scopes.size(), {profkit::timestamp::max(), profkit::timestamp::min()});
     for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
@@ -342,7 +342,7 @@ TEST_CASE("a path that only launched in the measured time, and began before, has
   profile.scopes.push_back({{at_ms(0), at_ms(60)}, 5, 1});
   profkit::summary const summary = profkit::analyze(profile);
   CHECK(find_row(summary, "load")->host.count == 0);
-  CHECK(work_in(summary, "load").operations == 4);  // with what was launched outside any scope before
+  CHECK(work_in(summary, "load").operations == 4);  // including operations that were launched outside any scope before
   CHECK(summary.gpu->unattributed_operations == 1);
 }
 

@@ -40,7 +40,7 @@ std::vector<double> made_levels(normal_numbers& numbers, level_scenario const& l
 }  // namespace
 
 TEST_CASE("a level change is found where it is, and none where there is none, whatever the noise", "[level_change]") {
-  // The rates of docs/statistics.md, less three standard errors.
+  // The rates of docs/statistics.md, minus three standard errors.
   for (level_scenario const& like :
        {level_scenario{"independent", 0.0, 0.0, false, 95, 95}, level_scenario{"AR(0.6)", 0.6, 0.0, false, 92, 95},
         level_scenario{"AR(0.9)", 0.9, 0.0, false, 87, 92}, level_scenario{"drift", 0.0, 10.0, false, 88, 95},

@@ -60,7 +60,7 @@ TEST_CASE("values that resemble their neighbours count for fewer", "[statistics]
   CHECK(profkit::interval_of_mean(alike)->effective == Approx(1000.0 / 3.0).epsilon(0.3));  // n (1 - r) / (1 + r)
   std::vector<double> swings;
   for (int i = 0; i < 40; ++i) swings.push_back(100.0 + i % 2);
-  CHECK(profkit::interval_of_mean(swings)->effective <= 40.0);  // more than independent is not believed
+  CHECK(profkit::interval_of_mean(swings)->effective <= 40.0);  // limited to the number of values
 }
 
 TEST_CASE("rare long values make the interval wider than Student's", "[statistics]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of kernels against what NVIDIA's demangler makes of them: tests/data/kernel_names.tsv.
+// Compares kernel names with the output of NVIDIA's demangler: tests/data/kernel_names.tsv.
 #include <profkit/analyze/names/nsys_kernel_name.hpp>
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// As the collector stores it: without the mangled name where the runtime of C++ cannot read that.
+/// As the collector stores it: without a mangled name if the C++ runtime cannot demangle it.
 std::string name_of(std::string const& mangled, std::string const& demangled) {
   return profkit::nsys_kernel_name({demangled, demangled == mangled ? "" : mangled});
 }

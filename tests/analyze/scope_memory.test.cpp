@@ -69,7 +69,7 @@ struct one_step {
   [[nodiscard]] profkit::summary summary() const { return profkit::analyze(profile); }
 };
 
-/// The same figures by looking at every scope and every moment.
+/// Computes the same figures by checking every scope at every moment.
 class plain_memory_model {
  public:
   explicit plain_memory_model(profkit::profile const& of) : of_{of}, sorted_{of.allocations} {
@@ -92,7 +92,7 @@ class plain_memory_model {
                        [&](auto const& step) { return !step.warmup && step.time.begin <= moment && moment < step.time.end; });
   }
 
-  /// Whether the piece counts for the scope; of its own, or of those inside it.
+  /// Whether the block counts for the scope, as its own or from inside.
   [[nodiscard]] bool counts_for(change const& each, std::size_t scope, bool own) const {
     if (!each.owner) return false;
     if (*each.owner == scope) return true;
@@ -106,7 +106,7 @@ class plain_memory_model {
     return false;
   }
 
-  /// What the scope has at the moment of each change during it, from 0 on.
+  /// The balance of the scope after each change, starting at 0.
   [[nodiscard]] std::vector<std::int64_t> balance(std::size_t allocator, std::size_t scope, bool own) const {
     std::vector<std::int64_t> result{0};
     for (change const& each : changes_[allocator]) {
@@ -181,7 +181,7 @@ class plain_memory_model {
   std::uint64_t reused_ = 0;
 };
 
-/// The summary of one path from what the model says of each scope.
+/// The summary of one path, from the model's result for each scope.
 profkit::scope_memory_summary modelled(profkit::profile const& of, plain_memory_model const& model, std::size_t allocator,
                                        std::uint32_t path) {
   profkit::scope_memory_summary result;
@@ -281,7 +281,7 @@ TEST_CASE("a release on another thread is charged to the scope that allocated, w
       one_step{}.gives(2.5, 1, 6).gives(2.6, 2, 4).has_back(3.0, 1, 1).gives(3.5, 3, 5).has_back(6.0, 2, 1).summary();
   profkit::scope_memory_summary const attention = memory_in(summary, "step/forward/attention");
   CHECK(attention.peak_bytes == 10);
-  CHECK(attention.retained_bytes == 9);  // what came later changes nothing
+  CHECK(attention.retained_bytes == 9);  // later changes have no effect
   CHECK(memory_in(summary, "step/forward").peak_bytes == 10);
   CHECK(memory_in(summary, "step/forward").retained_bytes == 5);
   CHECK(memory_in(summary, "load").peak_bytes == 0);
@@ -322,7 +322,7 @@ TEST_CASE("a level read where a step ends counts for the step", "[memory]") {
   one_step made;
   made.reads(5.0, 40);
   made.profile.allocations.push_back({at_ms(10), 0, 70, 0, 0, allocation_kind::usage});
-  made.profile.scopes[3].time.end += std::chrono::nanoseconds{1};  // as the reader of logs puts the scope's end behind the reading
+  made.profile.scopes[3].time.end += std::chrono::nanoseconds{1};  // the log reader places the end of the scope after the reading
   profkit::summary const summary = made.summary();
   CHECK(memory_in(summary, "step").own_retained_bytes == 30);
   CHECK(memory_in(summary, "step").own_change_bytes == 30);

@@ -72,7 +72,7 @@ TEST_CASE("quantiles of many samples are those of the sorted ones, whatever they
     cases[1].push_back(i);                        // in order
     cases[2].push_back(-i);                       // in the opposite order
     cases[3].push_back(5.0);                      // all the same
-    cases[4].push_back(i % 39 == 0 ? any : 1.0);  // every sample that is looked at is another
+    cases[4].push_back(i % 39 == 0 ? any : 1.0);  // all inspected samples differ
     cases[5].push_back(i < 19'000 ? 1.0 : any);
   }
   for (std::vector<double> const& samples : cases) {

@@ -90,12 +90,12 @@ profkit::profile random_profile_in_ticks(std::uint64_t seed) {
   return result;
 }
 
-/// The same budget by looking at every model_tick of its wall time.
+/// Computes the same budget by checking every model_tick of the wall time.
 class plain_budget_model {
  public:
   using causes = std::array<nanoseconds, profkit::idle_causes>;
 
-  /// @param wall what the budget covers.
+  /// @param wall the wall time of the budget.
   plain_budget_model(profkit::profile const& of, std::vector<profkit::interval> const& wall) : of_{of} {
     for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
       profkit::api_call_record const* const launch = launch_of(of.gpu_operations[i]);
@@ -111,7 +111,7 @@ class plain_budget_model {
   nanoseconds copies{};
   nanoseconds exposed_communication{};
   nanoseconds communication{};
-  nanoseconds sum{};                          ///< each operation by itself
+  nanoseconds sum{};                          ///< sum of the durations of the operations
   std::map<std::uint32_t, nanoseconds> busy;  ///< by path
   std::map<std::uint32_t, causes> idle;       ///< by path
 
@@ -143,7 +143,7 @@ class plain_budget_model {
     return std::nullopt;
   }
 
-  /// In a launching call, or between two that follow each other closely. All calls but those that wait launch something.
+  /// In a launching call, or between two close ones. All calls except waiting ones launch something.
   [[nodiscard]] bool is_launching(std::uint64_t thread, profkit::timestamp at) const {
     std::optional<profkit::timestamp> last;
     std::optional<profkit::timestamp> next;
@@ -218,7 +218,7 @@ class plain_budget_model {
   std::vector<std::uint32_t> scope_of_;
 };
 
-/// What the budget covers: the measured steps on the host, or their windows on the devices.
+/// The wall time of the budget: the measured steps on the host, or their GPU periods.
 std::vector<profkit::interval> wall_of(profkit::profile const& of, profkit::attribution const& launched, bool is_of_gpu) {
   std::vector<profkit::interval> result;
   if (is_of_gpu) {
@@ -344,7 +344,7 @@ TEST_CASE("without a recorded launch the budget knows no launch-bound time", "[s
   CHECK_FALSE(budget_of(made.profile).has_launches);
   made.call(0, 0, 1.0, 1.5);
   CHECK(budget_of(made.profile).has_launches);
-  CHECK(budget_of(made_step{}.profile).has_launches);  // nothing was launched at all
+  CHECK(budget_of(made_step{}.profile).has_launches);  // nothing was launched
 }
 
 TEST_CASE("API calls are known by what they do, whatever their names hold besides", "[step_budget]") {
@@ -471,7 +471,7 @@ TEST_CASE("the budget of random profiles is that of looking at every moment", "[
             (known == model.idle.end() ? plain_budget_model::causes{} : known->second));
     }
     double total = 0.0;
-    std::map<std::string, double> found_busy;  // several paths may be shown alike
+    std::map<std::string, double> found_busy;  // several paths can have the same name
     std::map<std::string, std::array<double, profkit::idle_causes>> found_idle;
     for (profkit::budget_row const& row : found.rows) {
       total += ns(row.total);
@@ -491,7 +491,7 @@ TEST_CASE("the budget of random profiles is that of looking at every moment", "[
       }
     }
   }
-  for (nanoseconds const each : all) CHECK(each > 100 * model_tick);  // no cause is rare
+  for (nanoseconds const each : all) CHECK(each > 100 * model_tick);  // every cause occurs often
   CHECK(of_gpu > 20);
   CHECK(of_host > 20);
   CHECK(on_other_thread > 100 * model_tick);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same as bench/step_scenarios.cpp with fewer series: the bounds lie some standard errors below what is measured there.
+// Like bench/step_scenarios.cpp with fewer series; the bounds lie some standard errors below the rates measured there.
 #include "../support/step_scenarios.hpp"
 
 #include <profkit/analyze/verdict/step_verdict.hpp>
@@ -26,7 +26,7 @@ TEST_CASE("the 95 % interval holds the mean of 100 steps of every kind", "[stati
   constexpr int series = 150;
   for (step_scenario const& scenario : step_scenarios(1.0)) {
     INFO(scenario.name);
-    bool const is_rare = scenario.name == "1 % of steps doubled";  // a third of the series has none: no interval can know
+    bool const is_rare = scenario.name == "1 % of steps doubled";  // a third of the series has none, so no interval can be right
     normal_numbers numbers{30};
     int holds = 0;
     for (int i = 0; i < series; ++i) {

@@ -23,7 +23,7 @@ profkit::verdict_summary judged(std::vector<double> const& ms, std::size_t warmu
   return profkit::judge_steps(steps, clocks);
 }
 
-/// What the clocks of `made_profile`'s steps 1 and 2, the measured ones, come to.
+/// The summary of the clocks of `made_profile` in the measured steps 1 and 2.
 std::vector<profkit::clock_summary> clocks_of(std::uint32_t sm_mhz, std::uint64_t reasons) {
   profkit::profile profile = made_profile();
   profile.device_clocks = {{at_ms(100.0), 0, 0, 300, 1980, 0x40, {}, {}}, {at_ms(210.0), 1, 0, sm_mhz, 1980, reasons, 700'000U, 71U}};
@@ -111,7 +111,7 @@ TEST_CASE("few steps are too few, none have no figures, and nothing is ever no n
 TEST_CASE("a device that slowed down for heat or power throttles, whatever the steps look like", "[verdict]") {
   for (std::uint64_t const reason : {0x8U, 0x20U, 0x40U, 0x80U}) CHECK(is_throttled(1900, reason));
   CHECK(is_throttled(1400, 0x4));
-  CHECK_FALSE(is_throttled(1500, 0x4));  // 76 %: that is how large devices run under load
+  CHECK_FALSE(is_throttled(1500, 0x4));  // 76 %: normal for large devices under load
   CHECK_FALSE(is_throttled(345, 0x1));   // idle
   CHECK_FALSE(is_throttled(1980, 0x0));
   CHECK(judged(std::vector<double>(40, 5.0), 5, clocks_of(1200, 0x40)).verdict == step_verdict::throttled);
@@ -142,7 +142,7 @@ TEST_CASE("host and GPU times of a profile have a verdict each", "[verdict]") {
   CHECK_FALSE(profkit::analyze(without).steps.gpu_verdict);
 }
 
-// Step times of the trainer on an H200, 30 measured steps each, in milliseconds, with what a person says who looks at them.
+// Step times of the trainer on an H200, 30 measured steps each, in milliseconds, with the judgement of a person.
 TEST_CASE("real steps get the verdict that a person gives them", "[verdict]") {
   // 2.7 billion parameters, training in bf16, on a quiet machine: the GPU sets the pace.
   CHECK(judged({228.5, 229.5, 229.4, 229.2, 227.6, 229.1, 228.9, 229.1, 228.4, 229.0, 229.7, 229.0, 227.5, 229.0, 228.9,
@@ -155,19 +155,19 @@ TEST_CASE("real steps get the verdict that a person gives them", "[verdict]") {
   CHECK(queue.verdict == step_verdict::still_warming);
   CHECK(queue.steady_from == 2U);
 
-  // Slowly, step by step, half a millisecond longer.
+  // Increases slowly by half a millisecond.
   auto const slower = judged({17.94, 18.04, 18.05, 18.73, 18.29, 18.13, 18.12, 18.35, 18.29, 18.38, 18.14, 18.22, 18.24, 18.22, 17.99,
                               18.37, 18.27, 18.30, 18.55, 18.34, 18.35, 18.34, 18.46, 18.45, 18.37, 18.46, 18.48, 18.56, 18.45, 19.03});
   CHECK(slower.verdict == step_verdict::drifting);
   CHECK(*slower.drift == Approx(0.026).epsilon(0.1));
 
-  // What follows is of a host that others use, too.
+  // The following series are from a shared host.
   auto const high_start = judged({35.44, 35.44, 33.20, 34.03, 27.98, 26.60, 25.69, 25.79, 25.60, 31.29, 26.49, 26.12, 31.33, 25.00, 35.21,
                                   25.57, 26.70, 28.46, 26.06, 31.11, 25.62, 40.04, 28.95, 31.19, 28.19, 28.05, 29.02, 29.38, 29.45, 28.93});
   CHECK(high_start.verdict == step_verdict::noisy);  // the later peaks are as high as the first four steps
   CHECK(*high_start.relative_half_width > 0.05);
 
-  // Even, without outliers, and known to 1.5 % only.
+  // Steady and without outliers, but known only to 1.5 %.
   auto const uneven = judged({32.18, 29.57, 29.01, 30.79, 31.17, 31.37, 31.10, 30.67, 30.88, 30.63, 30.24, 30.45, 31.20, 31.45, 31.74,
                               29.70, 31.91, 31.07, 29.92, 29.71, 29.39, 30.28, 29.86, 30.98, 29.90, 29.26, 29.64, 30.00, 30.33, 30.95});
   CHECK(uneven.verdict == step_verdict::noisy);
@@ -178,7 +178,7 @@ TEST_CASE("real steps get the verdict that a person gives them", "[verdict]") {
                 21.60, 21.69, 21.20, 25.12, 24.41, 24.33, 25.95, 25.88, 24.99, 25.71, 22.53, 32.46, 24.25, 31.09, 32.14})
             .verdict == step_verdict::drifting);
 
-  // Something began in step 25, but there was another such time in the beginning.
+  // A change begins in step 25, but similar times occurred at the beginning.
   auto const two_levels = judged({24.00, 24.82, 32.78, 29.54, 32.31, 24.49, 22.60, 22.95, 23.73, 22.86, 22.93, 22.64, 23.11, 23.24, 23.43,
                                   23.95, 24.27, 24.10, 24.13, 23.88, 24.18, 25.15, 23.71, 23.69, 24.12, 33.81, 33.10, 33.91, 32.83, 34.34});
   CHECK(two_levels.verdict == step_verdict::noisy);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr profkit::milliseconds tick{1.0};
 
-/// How many of the times the rule takes.
+/// The number of steps after which the rule stops.
 std::size_t steps_taken(profkit::stop_rule& rule, std::vector<double> const& ms, profkit::profile const& with = {}) {
   std::size_t taken = 0;
   for (double const each : ms) {

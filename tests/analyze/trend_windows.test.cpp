@@ -30,7 +30,7 @@ profkit::trend_window window_of_step(std::uint64_t index) {
   return result;
 }
 
-/// What must not depend on how the run was cut.
+/// The figures that must not depend on the cut of the run.
 struct run_totals {
   std::uint64_t steps = 0;
   std::chrono::nanoseconds total{};

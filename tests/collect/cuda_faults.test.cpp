@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions in which one function of CUDA fails, with every code that CUDA's manual names, from its first call on, from the middle or from
-// the last one.
+// Sessions in which one CUDA function fails, with every documented code, from the first call, from the middle or at the last call.
 #include <profkit/cuda.hpp>
 #include <profkit/session.hpp>
 
@@ -20,7 +19,7 @@ namespace {
 using profkit::detail::cuda;
 using profkit::detail::cuda_calls;
 
-/// How the function that was put into the table behaves.
+/// The behaviour of the replaced function.
 struct fault {
   int status = 0;
   int good_calls = 0;  ///< before the first that fails
@@ -28,7 +27,7 @@ struct fault {
 };
 fault now{};
 
-/// A function of the table that counts its calls and fails in time.
+/// A replacement that counts its calls and fails at the chosen one.
 template <auto Member>
 struct faulty;
 
@@ -103,7 +102,8 @@ std::vector<int> const driver_codes{CUDA_ERROR_INVALID_VALUE,        CUDA_ERROR_
 constexpr std::uint64_t steps = 4;
 cudaStream_t const stream = nullptr;
 
-/// With all that asks CUDA, on a thread that has no context yet, too. @return what it found.
+/// Runs a session with all collectors that use CUDA, including one on a thread without a context.
+/// @return its profile.
 profkit::summary run_session() {
   int const device = fake.device;
   profkit::session session{plain_options(0, steps)};
@@ -113,7 +113,7 @@ profkit::summary run_session() {
   for (profkit::step const step : session) {
     PROF_GPU_SCOPE("forward", stream);
     std::thread{[&] {
-      fake.device = device + 1000 + static_cast<int>(step.index());  // whose events are to be made
+      fake.device = device + 1000 + static_cast<int>(step.index());  // its events are created
       fake.has_context = false;
       PROF_GPU_SCOPE("other", stream);
     }}.join();
@@ -128,7 +128,7 @@ std::size_t count_of_times(profkit::summary const& of, char const* path) {
   return row == nullptr || !row->gpu_events ? 0 : row->gpu_events->count;
 }
 
-/// What is not there is said to be missing. No test library: this is asked thousands of times.
+/// Missing data must be reported as missing. Does not use Catch2 macros, because it runs thousands of times.
 std::string complaint(profkit::summary const& of) {
   for (char const* const path : {"step/forward", "other"}) {
     profkit::scope_summary const* const row = find_row(of, path);
@@ -155,7 +155,7 @@ TEST_CASE("whatever function of CUDA fails, at whatever time, the program runs o
     each.put();
     now = {0, 1'000'000, 0};
     fake = {};
-    fake.device = ++last_device;  // events of a device of its own, so that they are made again
+    fake.device = ++last_device;  // a new device number, so that events are created again
     static_cast<void>(run_session());
     int const calls = now.calls;
     for (int const status : each.is_of_driver ? driver_codes : runtime_codes) {

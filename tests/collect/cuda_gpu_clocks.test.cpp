@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading clocks on an imitated NVML (fake_libnvidia_ml.cpp), which lies first on the path of libraries.
+// Reads clocks from an imitated NVML (fake_libnvidia_ml.cpp), which comes first in the library path.
 #include <profkit/cuda.hpp>
 #include <profkit/report/verdict_text.hpp>
 #include <profkit/session.hpp>
@@ -66,7 +66,7 @@ TEST_CASE("clocks, power and temperature are read after steps, of the device wit
   CHECK(report.profile().device_clocks[2].step == 2);
   REQUIRE(report.summary().steps.clocks.size() == 1);
   profkit::clock_summary const& clocks = report.summary().steps.clocks[0];
-  CHECK(clocks.readings == 2);  // the one of the warm-up step, which was slowed down, is none of them
+  CHECK(clocks.readings == 2);  // without the reading of the warm-up step, which was throttled
   CHECK(clocks.throttled_readings == 0);
   CHECK(clocks.min_mhz == 1701);
   CHECK(clocks.max_mhz == 1702);
@@ -146,7 +146,7 @@ TEST_CASE("what NVML refuses is said in its own words, once", "[clocks]") {
   CHECK(reason_of("") == "cudaGetDevice: no CUDA-capable device is detected (cudaErrorNoDevice)");
 }
 
-// Run by itself, where what stands in the place of NVML is no library.
+// Runs separately, with an invalid file in place of NVML.
 TEST_CASE("without NVML the report says so, and that throttling is unknown", "[.missing]") {
   fake = {};
   profkit::session session{plain_options(0, 2)};

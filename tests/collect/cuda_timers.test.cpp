@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU timers on an imitated CUDA runtime (fake_cudart.cpp), so that their rules are tested on machines without a GPU, too.
+// The GPU timers on an imitated CUDA runtime (fake_cudart.cpp), to test their rules on machines without a GPU.
 #include <profkit/cuda.hpp>
 #include <profkit/session.hpp>
 
@@ -152,7 +152,7 @@ TEST_CASE("under stream capture nothing is recorded and the time is n/a", "[cuda
   CHECK(fake.records_in_capture == 0);
   CHECK(find_row(summary, "step/forward")->host.count == 3);
   CHECK(find_row(summary, "step/forward")->gpu_events->count == 2);
-  CHECK(summary.steps.gpu->count == 1);  // step 1 ends, and step 2 begins, while the capture goes on
+  CHECK(summary.steps.gpu->count == 1);  // step 1 ends and step 2 begins during the capture
   CHECK(summary.quality.untimed_gpu_scopes == 1);
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("what is not complete when the session ends is counted", "[cuda]") {
   profkit::session session{plain_options(0, 2)};
   session.collect(profkit::cuda_step_timer{stream});
   for (profkit::step step : session) PROF_GPU_SCOPE("forward", stream);
-  fake.last_error = cudaErrorLaunchFailure;  // nothing more will come: then there is nothing to wait for
+  fake.last_error = cudaErrorLaunchFailure;  // no more results will arrive, so there is nothing to wait for
   profkit::summary const summary = session.report().summary();
   CHECK(summary.quality.unread_gpu_times == 4);
   CHECK_FALSE(summary.steps.gpu);
@@ -305,7 +305,7 @@ TEST_CASE("with steps=auto a device that lags behind is not taken for one withou
   options.max_steps = 20;
   profkit::session session{options};
   session.collect(profkit::cuda_step_timer{stream});
-  for (profkit::step step : session) PROF_SCOPE("work");  // nothing is complete, since the clock stands
+  for (profkit::step step : session) PROF_SCOPE("work");  // nothing completes, because the clock is stopped
   profkit::report const report = session.report();
   CHECK(report.summary().steps.host.count == 20);
   CHECK_FALSE(report.profile().stop->reached);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every call of the driver that gives memory or takes it back, as CUPTI tells of them.
+// Every driver call that allocates or frees memory, as CUPTI reports it.
 #include <profkit/cupti.hpp>
 #include <profkit/session.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// What CUPTI tells before and after a call.
+/// The data that CUPTI passes before and after a call.
 void call(CUpti_CallbackId which, void const* parameters, CUresult status = CUDA_SUCCESS) {
   CUpti_CallbackData at{};
   at.functionParams = parameters;
@@ -23,7 +23,7 @@ void call(CUpti_CallbackId which, void const* parameters, CUresult status = CUDA
   profkit::detail::cupti_allocations::on_call(which, &at);
 }
 
-/// How many bytes each call has given, and given back those at the same address.
+/// The bytes that each call allocated, and that were freed at the same address.
 std::vector<std::int64_t> changes_of(profkit::profile const& of) {
   std::vector<std::int64_t> result;
   for (profkit::allocation_record const& record : of.allocations) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels during which somebody sets the system clock, which CUPTI's times are of; on an imitated clock and an imitated CUPTI.
+// Kernels during which the system clock is set; CUPTI uses that clock. On an imitated clock and an imitated CUPTI.
 #include <profkit/cupti.hpp>
 #include <profkit/session.hpp>
 
@@ -23,7 +23,7 @@ std::uint64_t calendar_ns() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
-/// A kernel of 3 ms that begins a millisecond after its launch, in a scope that waits for it.
+/// A kernel of 3 ms that begins 1 ms after its launch, in a scope that waits for it.
 void run_kernel() {
   PROF_SCOPE("work");
   std::uint64_t const begin = calendar_ns() + 1'000'000;
@@ -35,7 +35,7 @@ void run_kernel() {
 
 TEST_CASE("wherever the system clock is set to, a kernel lies in the scope that waited for it and takes as long") {
   bool const all_api_calls = GENERATE(false, true);
-  // Calls that CUPTI alone records have to follow each other sooner than by the change, which a busy host may not manage.
+  // Calls recorded only by CUPTI must be closer together than the change, which a busy host may not achieve.
   auto const by = GENERATE(std::chrono::nanoseconds{5s}, std::chrono::nanoseconds{-5s}, std::chrono::nanoseconds{-20ms},
                            std::chrono::nanoseconds{-24h});
   if (all_api_calls && by == -20ms) return;

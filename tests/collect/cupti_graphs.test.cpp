@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA graphs in the collection of kernels, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
+// Kernel collection with CUDA graphs, on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
@@ -26,7 +26,7 @@ namespace {
 using kind = fake_graph_node::kind;
 using counts = std::map<std::string, std::size_t>;
 
-/// A graph in the making, and what is instantiated from it.
+/// A graph during capture, and its instances.
 class graph {
  public:
   void capture(kind what) { nodes_.push_back({fake_->capture(number_), what}); }
@@ -47,7 +47,7 @@ class graph {
   std::vector<fake_graph_node> nodes_;
 };
 
-/// How many operations are charged to which path; "-": to none.
+/// The number of operations charged to each path; "-": to none.
 counts charged_to(profkit::profile const& of) {
   profkit::attribution const to = profkit::attribute(of);
   counts result;
@@ -55,7 +55,7 @@ counts charged_to(profkit::profile const& of) {
   return result;
 }
 
-/// The same by name of what ran.
+/// The same by name of the operation.
 counts charged_by_name(profkit::profile const& of) {
   profkit::attribution const to = profkit::attribute(of);
   counts result;
@@ -66,7 +66,7 @@ counts charged_by_name(profkit::profile const& of) {
   return result;
 }
 
-/// Operations of graphs: all, and those that were captured before kernels were collected.
+/// Operations of graphs: all, and those captured before kernel collection began.
 std::pair<std::uint64_t, std::uint64_t> operations_of_graphs(profkit::profile const& of) {
   profkit::summary const all = profkit::analyze(of);
   REQUIRE(all.gpu);
@@ -269,7 +269,7 @@ TEST_CASE("what the driver makes in a copy beside the copied nodes is of an unkn
   {
     PROF_SCOPE("instantiate");
     graph copy = captured.instantiate();
-    copy.capture(kind::set);  // as of a child graph
+    copy.capture(kind::set);  // as in a child graph
     PROF_SCOPE("run");
     copy.replay();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels in a journal, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
+// Kernels in a journal, on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
@@ -24,14 +24,14 @@
 
 namespace {
 
-/// A file that is gone at the end of the test.
+/// A file that is removed at the end of the test.
 struct temporary_file {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-cupti-journal-" + std::to_string(::getpid()));
   ~temporary_file() { std::filesystem::remove(path); }
 };
 
-/// The journal once it has so many operations, each with the scope that launched it, or after 10 seconds. The session may write an
-/// operation one round before the scope, which ends later.
+/// Waits until the journal has `count` operations with their scopes, for at most 10 seconds. The session may write an operation one round
+/// before its scope, which ends later.
 profkit::profile wait_for_operations(std::filesystem::path const& journal, std::size_t count) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
   auto const is_complete = [&](profkit::profile const& found) {

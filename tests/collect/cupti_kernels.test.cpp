@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collection of kernels, on an imitated driver and CUPTI that the test finds where a program finds the real ones.
+// Kernel collection on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
@@ -29,7 +29,7 @@ namespace {
 
 thread_local std::uint64_t allocations = 0;
 
-/// An environment variable that is gone at the end of the test.
+/// An environment variable that is removed at the end of the test.
 struct variable {
   variable(char const* of, std::string const& value) : name{of} { ::setenv(name, value.c_str(), 1); }
   ~variable() { ::unsetenv(name); }
@@ -47,7 +47,7 @@ profkit::collector_record kernels_of(profkit::session& session) {
   return {};
 }
 
-/// Why a session cannot collect kernels now.
+/// The reason why a session cannot collect kernels.
 std::string reason() {
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
@@ -130,14 +130,14 @@ TEST_CASE("memory that the driver gives is recorded once it is there, and before
   {
     PROF_SCOPE("scope");
     fake.allocate(0x1000, 4096, false);
-    fake.allocate(0x2000, 8192, true);  // there was no room for it
+    fake.allocate(0x2000, 8192, true);  // the allocation fails
     std::thread{[&] { fake.release(0x1000); }}.join();
     fake.release(0);  // freeing a null pointer does nothing
   }
   profkit::profile const profile = session.report().profile();
   REQUIRE(profile.allocators.size() == 1);
   CHECK(profile.allocators[0].name == "cuda driver");
-  CHECK(profile.allocators[0].bytes_at_start == 400);  // all that is in use on the imitated device
+  CHECK(profile.allocators[0].bytes_at_start == 400);  // usage of the imitated device
   CHECK_FALSE(profile.allocators[0].is_polled);
   REQUIRE(profile.allocations.size() == 2);
   profkit::allocation_record const& got = profile.allocations[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A machine whose libcupti cannot be opened: what stands in its place, first on the path of libraries, is no library.
+// A machine whose libcupti cannot be opened: an invalid file comes first in the library path.
 #include <profkit/cupti.hpp>
 #include <profkit/session.hpp>
 

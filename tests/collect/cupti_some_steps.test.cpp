@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels in some of the steps only (`kernels=every:N`), on an imitated driver and CUPTI that the test finds where a program finds the real
-// ones.
+// Kernels in some steps only (`kernels=every:N`), on an imitated driver and CUPTI in the library path.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
@@ -31,7 +30,7 @@ profkit::options every(std::uint64_t n, std::uint64_t warmup, std::uint64_t meas
   return result;
 }
 
-/// The numbers of the steps in which kernels were collected.
+/// The indices of the steps with kernels collected.
 std::vector<std::uint64_t> collected_steps(profkit::profile const& of) {
   std::vector<std::uint64_t> result;
   for (profkit::step_record const& step : of.steps) {
@@ -40,8 +39,7 @@ std::vector<std::uint64_t> collected_steps(profkit::profile const& of) {
   return result;
 }
 
-/// By step: operations that were recorded, whose launches were at that moment on some grid: the tests launch one as large as the number of
-/// the step, and one.
+/// By step: recorded operations by grid size. The tests launch one with the index of the step as grid size, and one of size 1.
 std::vector<std::uint64_t> steps_launched_in(profkit::profile const& of) {
   std::vector<std::uint64_t> result;
   for (profkit::gpu_operation_record const& each : of.gpu_operations) result.push_back(each.grid[0] - 1U);
@@ -226,7 +224,7 @@ TEST_CASE("a snapshot has the kernels of the steps before it, and counts launche
       CHECK(so_far.summary().gpu->all.kernels == step.index());
     }
     if (step.index() < 3) continue;
-    fake_cupti().kernel("_Z4lostv", 1, 0, 0);  // whose record has no time
+    fake_cupti().kernel("_Z4lostv", 1, 0, 0);  // its record has no time
     CHECK(session.snapshot().profile().quality.snapshot->missing_operations == 1);
   }
   CHECK(session.report().summary().gpu->all.kernels == 4);

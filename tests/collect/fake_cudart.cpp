@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
-// The functions of the CUDA runtime that profkit calls, and those of the driver that it asks the runtime for, with a clock that the test
-// moves by hand. Work on a stream is complete when the test says so. Device `device` exists; nothing else of a GPU is imitated.
+// Imitates the CUDA runtime functions that profkit calls, and the driver functions that it looks up through the runtime, with a clock that
+// the test sets. Work on a stream completes when the test says so. Device `device` exists; nothing else of a GPU is imitated.
 
 fake_cuda fake{};
 
@@ -20,7 +20,7 @@ struct CUevent_st {
 
 namespace {
 
-/// Those that were not destroyed: a test may have made that fail.
+/// Events that were not destroyed, because a test made that fail.
 std::unordered_set<CUevent_st*>& living_events() {
   static auto* const events = new std::unordered_set<CUevent_st*>;
   return *events;
@@ -118,7 +118,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) 
   return cudaSuccess;
 }
 
-// What profkit must never call while it records.
+// Functions that profkit must never call while recording.
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return ++fake.synchronisations, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return ++fake.synchronisations, cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return ++fake.synchronisations, cudaSuccess; }

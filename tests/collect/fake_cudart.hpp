@@ -7,7 +7,7 @@
 /// The state of the imitated CUDA runtime.
 struct fake_cuda {
   bool has_device = true;
-  bool has_context = true;  ///< the thread that asks; a call of the runtime gives it one
+  bool has_context = true;  ///< whether the calling thread has a context; a runtime call creates one
   CUresult record_status = CUDA_SUCCESS;
   int device = 0;
   double now_ms = 0.0;
@@ -19,7 +19,7 @@ struct fake_cuda {
   int events_created = 0;
   int records = 0;
   int records_in_capture = 0;
-  int unsafe_queries = 0;  ///< that would break a capture elsewhere
+  int unsafe_queries = 0;  ///< queries that would invalidate a capture on another thread
   int synchronisations = 0;
 };
 

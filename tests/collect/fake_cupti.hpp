@@ -7,11 +7,11 @@
 
 #include "fake_libcupti.hpp"
 
-/// What the imitated libcupti, which this process finds in place of the real one, offers to tests.
+/// The test interface of the imitated libcupti, which this process loads instead of the real one.
 inline fake_cupti_controls& fake_cupti() {
   void* const library = ::dlopen("libcupti.so.13", RTLD_NOW);
   REQUIRE(library != nullptr);
   auto* const controls = static_cast<fake_cupti_controls*>(::dlsym(library, "fake_cupti"));
-  REQUIRE(controls != nullptr);  // else the real one was found
+  REQUIRE(controls != nullptr);  // otherwise the real one was loaded
   return *controls;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for the CUDA driver, as libcuda.so.1, in tests that need no GPU. FAKE_CUDA="cuInit=100" makes a function fail, see
-// wanted_status.hpp.
+// Replaces the CUDA driver, libcuda.so.1, in tests that need no GPU. FAKE_CUDA="cuInit=100" makes a function fail, see wanted_status.hpp.
 #include <cuda.h>
 
 #include "wanted_status.hpp"
@@ -18,7 +17,7 @@ extern "C" {
 #undef cuCtxPushCurrent
 #undef cuCtxPopCurrent
 
-/// How often the device was synchronised.
+/// Number of device synchronisations.
 int fake_cuda_synchronisations = 0;
 
 CUresult cuInit(unsigned) { return status_of("cuInit"); }
@@ -28,7 +27,7 @@ CUresult cuGetErrorName(CUresult status, char const** name) {
 }
 CUresult cuDeviceGetCount(int* count) { return *count = 2, status_of("cuDeviceGetCount"); }
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned*, int* active) {
-  *active = device == 0 ? 1 : 0;  // the second device is not used, and must not be made to be
+  *active = device == 0 ? 1 : 0;  // the second device is unused and must stay so
   return status_of("cuDevicePrimaryCtxGetState");
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {

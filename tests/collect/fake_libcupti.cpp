@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for CUPTI, as libcupti.so.13, in tests that need no GPU: hands out records of what the test "launches", in buffers, with the
-// callbacks around each call. FAKE_CUPTI="cuptiActivityEnable=35" makes a function fail, see wanted_status.hpp; "version=18" says so.
+// Replaces CUPTI, libcupti.so.13, in tests that need no GPU: passes records of operations that the test "launches", in buffers, with
+// callbacks around each call. FAKE_CUPTI="cuptiActivityEnable=35" makes a function fail, see wanted_status.hpp; "version=18" sets the
+// version.
 #include "fake_libcupti.hpp"
 
 #include <cupti.h>
@@ -92,7 +93,7 @@ void put_call(std::uint32_t kind, CUpti_CallbackId id, std::uint32_t correlation
   put(kind, record);
 }
 
-/// What happens around a call of the driver: callbacks, and between them what it does, which is told the correlation.
+/// A driver call: callbacks, and between them an action that receives the correlation.
 template <class Function>
 void called(CUpti_CallbackId id, CUpti_CallbackId of_runtime, Function&& function, void const* parameters = nullptr,
             CUresult result = CUDA_SUCCESS) {
@@ -171,7 +172,7 @@ void release(std::uint64_t address) {
       CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020, [](std::uint32_t) {}, &parameters);
 }
 
-/// A graph node is only ever looked at through CUPTI.
+/// profkit accesses graph nodes only through CUPTI.
 CUgraphNode node_of(std::uint64_t number) { return reinterpret_cast<CUgraphNode>(number); }
 
 void tell(CUpti_CallbackIdResource id, std::uint64_t node, std::uint64_t original) {
@@ -185,11 +186,11 @@ void tell(CUpti_CallbackIdResource id, std::uint64_t node, std::uint64_t origina
 }
 std::uint64_t capture(std::uint32_t graph) {
   std::lock_guard<std::mutex> const lock{state().mutex};
-  std::uint64_t const number = (std::uint64_t{graph} << 32U) | ++state().nodes;  // as real ones, with the number of the graph
+  std::uint64_t const number = (std::uint64_t{graph} << 32U) | ++state().nodes;  // like real numbers, with the number of the graph
   tell(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, number, 0);
   return number;
 }
-/// The real one, too, says first that the copy was created.
+/// Like the real CUPTI, reports the creation of the copy first.
 std::uint64_t clone(std::uint64_t original, std::uint32_t into_graph) {
   std::uint64_t const number = capture(into_graph);
   std::lock_guard<std::mutex> const lock{state().mutex};

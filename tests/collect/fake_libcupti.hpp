@@ -11,17 +11,17 @@ struct fake_graph_node {
   kind what;
 };
 
-/// What the imitated libcupti offers to tests, as `fake_cupti` in its dynamic symbols. The functions are called on the thread that
-/// "launches". Times are nanoseconds after some moment; 0 stands for none, as CUPTI has it.
+/// The test interface of the imitated libcupti, exported as the symbol `fake_cupti`. Functions are called on the thread that "launches".
+/// Times are nanoseconds since an arbitrary moment; 0 means none, as in CUPTI.
 struct fake_cupti_controls {
   void (*kernel)(char const* mangled, std::uint32_t grid, std::uint64_t start, std::uint64_t end);
   void (*copy)(std::uint8_t kind, std::uint64_t bytes, std::uint64_t start, std::uint64_t end);
   void (*set)(std::uint64_t bytes, std::uint64_t start, std::uint64_t end);
-  /// Another call of the runtime, which launches nothing.
+  /// A runtime call that launches nothing.
   void (*call)();
   /// A call of the driver that waits for a stream.
   void (*wait)();
-  /// Calls of the driver that get memory, or fail to, and give it back.
+  /// Driver calls that allocate memory, fail to allocate, and free it.
   void (*allocate)(std::uint64_t address, std::uint64_t bytes, bool fails);
   void (*release)(std::uint64_t address);
   /// Adds a node to a graph. @return its number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for NVML, as libnvidia-ml.so.1, in tests that need no GPU. FAKE_NVML="nvmlInit_v2=9" makes a function fail. With
-// FAKE_OLD_DRIVER it has the older name of the clocks' reasons only.
+// Replaces NVML, libnvidia-ml.so.1, in tests that need no GPU. FAKE_NVML="nvmlInit_v2=9" makes a function fail. With FAKE_OLD_DRIVER it has
+// only the older name of the function for clock reasons.
 #include "fake_libnvidia_ml.hpp"
 
 #include <cstdlib>

@@ -27,7 +27,7 @@ std::optional<profkit::host_speed_record> speed_after(profkit::options const& op
 }  // namespace
 
 TEST_CASE("the probe takes some time, and about the same again", "[host_probe]") {
-  // The least of several is what the work itself takes; twice that leaves room for a clock rate that changes.
+  // The minimum of several is the time of the work itself; twice that allows for a changing clock rate.
   auto const least = [] {
     auto result = profkit::detail::probe_host_speed();
     for (int i = 0; i < 10; ++i) result = std::min(result, profkit::detail::probe_host_speed());
@@ -61,8 +61,8 @@ TEST_CASE("a session that is off, or has warm-up steps only, does not probe the 
 }
 
 TEST_CASE("the probe is not in the first measured step", "[host_probe]") {
-  // An empty step takes microseconds, the seven repetitions of the probe many times that. The least of many, since a step may be
-  // interrupted.
+  // An empty step takes microseconds, and the seven repetitions of the probe take many times that. The minimum of many steps, because a
+  // step may be interrupted.
   auto shortest = std::chrono::nanoseconds::max();
   auto probe = std::chrono::nanoseconds::max();
   for (int i = 0; i < 20; ++i) {

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// An allocator of the program: its peak can be reset, its second quantity keeps none.
+/// An allocator of the program. Its peak can be reset; its second quantity has no peak.
 class arena final : public profkit::memory_source {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "arena"; }

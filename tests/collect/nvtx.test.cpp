@@ -48,7 +48,7 @@ std::string const pop = "pop in profkit";
 
 std::string push_of_step(int number) { return "push step in profkit payload " + std::to_string(number); }
 
-/// Opens a scope whenever it is called.
+/// Opens a scope on each call.
 class with_scopes final : public profkit::collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "with scopes"; }

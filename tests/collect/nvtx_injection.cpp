@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tool that listens to NVTX as Nsight Systems does (NVTX_INJECTION64_PATH) and keeps what it hears as text.
+// An NVTX tool, loaded like Nsight Systems (NVTX_INJECTION64_PATH), that stores the received calls as text.
 #include <nvtx3/nvToolsExt.h>
 
 #include <map>
@@ -15,7 +15,7 @@ std::mutex mutex;
 std::vector<std::string> entries;
 std::map<void const*, std::string> domains;
 std::map<void const*, std::string> strings;
-std::vector<std::string> started;  // ranges of the process; a range's number is its place here, from 0
+std::vector<std::string> started;  // process ranges; the number of a range is its position, from 0
 
 nvtxDomainHandle_t create_domain(char const* name) {
   std::lock_guard const lock{mutex};
@@ -85,7 +85,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   return 1;
 }
 
-/// What was heard since the last call.
+/// The calls received since the last call of this function.
 extern "C" __attribute__((visibility("default"))) std::vector<std::string>* take_nvtx_entries() {
   std::lock_guard const lock{mutex};
   return new std::vector<std::string>{std::exchange(entries, {})};

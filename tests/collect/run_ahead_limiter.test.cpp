@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A device that gets one step further each time it is asked.
+/// A device that completes one step per query.
 struct slow_device {
   profkit::profile profile;
   int drains = 0;
@@ -25,7 +25,7 @@ TEST_CASE("a host that is far ahead of its device waits until it is near", "[sto
   profkit::detail::run_ahead_limiter lag;
   device.drain();
   lag.limit(profkit::detail::run_ahead_limiter::max_steps, device.profile, [&] { device.drain(); });
-  CHECK(device.drains == 1);  // near enough
+  CHECK(device.drains == 1);  // already close enough
   lag.limit(profkit::detail::run_ahead_limiter::max_steps + 7, device.profile, [&] { device.drain(); });
   CHECK(device.profile.gpu_steps.back().step == 7);
 }

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <string>
 
-/// What an imitated function has to return: "cuptiActivityEnable=35" in the environment variable makes each call of it fail with 35, and
-/// "cuptiActivityEnable=35@3" each from the third on.
+/// The return value of an imitated function: "cuptiActivityEnable=35" in the environment variable makes each call fail with 35, and
+/// "cuptiActivityEnable=35@3" each call from the third on.
 inline int wanted_status(char const* variable, std::string const& function) {
   static std::mutex mutex;
   static std::string last;

@@ -17,9 +17,9 @@ TEST_CASE("draining takes no more than its share of a core", "[pace]") {
   drain_pace const quarter{0.25};
   // 10 ms of work and 30 ms of rest are a quarter.
   CHECK(quarter.wait_after({milliseconds{10}, milliseconds{10}, 100'000}) == milliseconds{30});
-  // A round that waited for a processor has rested meanwhile.
+  // A round that waited for a processor has already paused.
   CHECK(quarter.wait_after({milliseconds{30}, milliseconds{10}, 100'000}) == milliseconds{10});
-  // What a collector takes counts, too.
+  // Time of collectors counts too.
   CHECK(quarter.wait_after({milliseconds{20}, milliseconds{20}, 0}) == milliseconds{60});
   CHECK(drain_pace{1.0}.wait_after({milliseconds{10}, milliseconds{10}, 100'000}) < milliseconds{1});
 }
@@ -31,14 +31,14 @@ TEST_CASE("where the logs fill up, draining goes on at once", "[pace]") {
 
 TEST_CASE("the next round begins before the logs are long, if threads go on as they did", "[pace]") {
   drain_pace const quarter{0.25};
-  // Half of the backlog in 20 ms: the whole of it 40 ms after this round began, 30 ms after it ended.
+  // Half of the backlog in 20 ms, so the whole backlog 40 ms after the beginning of this round, 30 ms after its end.
   nanoseconds const wait =
       drain_pace{0.1}.wait_after({milliseconds{10}, milliseconds{10}, drain_pace::backlog_slots / 2, milliseconds{20}});
   CHECK(wait > milliseconds{29});
   CHECK(wait < milliseconds{31});
   // Its share of a core is shorter.
   CHECK(quarter.wait_after({milliseconds{5}, milliseconds{5}, drain_pace::backlog_slots / 2, milliseconds{20}}) == milliseconds{15});
-  // The clock's line has to be long enough.
+  // The clock line must be long enough.
   CHECK(quarter.wait_after({milliseconds{4}, milliseconds{4}, drain_pace::backlog_slots - 1, milliseconds{2}}) ==
         drain_pace::soon_after(milliseconds{4}));
 }

@@ -22,7 +22,7 @@ std::uint64_t first_slot(profkit::site const& where, event_kind kind) {
   return reinterpret_cast<std::uint64_t>(&where) | static_cast<std::uint64_t>(kind);
 }
 
-/// The records of one thread's events, by a clock that ticks once a nanosecond.
+/// The records of the events of one thread, with a clock of one tick per nanosecond.
 class events {
  public:
   events() {

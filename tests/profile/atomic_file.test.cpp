@@ -34,7 +34,7 @@ struct counted_folder : temporary_folder {
   [[nodiscard]] std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator{path}, {})); }
 };
 
-/// As a disk that is full: no file of this process gets longer.
+/// Imitates a full disk: limits the size of files of this process.
 class file_size_limit {
  public:
   explicit file_size_limit(::rlim_t bytes) : handler_{std::signal(SIGXFSZ, SIG_IGN)} {

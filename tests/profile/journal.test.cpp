@@ -26,7 +26,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-/// A file that is gone at the end of the test.
+/// A file that is removed at the end of the test.
 struct temporary_file {
   std::filesystem::path path;
   explicit temporary_file(std::string const& name = "journal")
@@ -52,10 +52,10 @@ std::string saved(profkit::profile const& of) {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-/// A session that records in three parts, as one that drains three times.
+/// A session that records in three parts, as if it drained three times.
 struct made_journal {
-  std::vector<profkit::profile> states;  ///< what was there after each part
-  std::vector<std::size_t> ends;         ///< of the frames, in the file
+  std::vector<profkit::profile> states;  ///< the profile after each part
+  std::vector<std::size_t> ends;         ///< ends of the frames in the file
   std::string bytes;
 };
 
@@ -306,7 +306,7 @@ TEST_CASE("a reader of a journal begins again where the file is replaced, also b
     CHECK((found.has_news && found.is_complete));
     CHECK(saved(read) == saved(other));
   }
-  // Without a moment in which it is empty.
+  // Without an empty file at any moment.
   file.write(journal.bytes.substr(0, journal.ends[1]));
   profkit::journal_reader reader{file.path};
   profkit::profile read;
@@ -337,10 +337,10 @@ TEST_CASE("a record of a later frame that points to nothing is refused as one of
 
 namespace {
 
-/// A journal that went on in another file twice. The stream of windows had added all scopes but two when each began.
+/// A journal that continued in another file twice. The stream of windows had added all scopes except two when each file began.
 struct made_files {
   std::vector<std::string> bytes;
-  std::vector<profkit::profile> states;  ///< at the end of each
+  std::vector<profkit::profile> states;  ///< the profile at the end of each file
 
   made_files() {
     profkit::detail::journal_encoder encoder;
@@ -388,7 +388,7 @@ TEST_CASE("of a journal in files, the last two are read as if they were one", "[
   file.write(made.bytes[2]);
   profkit::journal_content const loaded = profkit::load_journal(file.path);
   CHECK(loaded.is_complete);
-  CHECK(loaded.content.scopes.size() == 4);  // two that waited when the second file began, and those of the two files
+  CHECK(loaded.content.scopes.size() == 4);  // two that were waiting when the second file began, and those of the two files
   CHECK(loaded.content.quality.untraced_records == made.states[0].scopes.size() - 2);
   CHECK(loaded.content.paths.size() == made.states[2].paths.size());
 }

@@ -33,7 +33,7 @@ TEST_CASE("a builder gives equal entries of a table one position, whoever asks",
   CHECK(builder.position_of_counter("rate") == 1);
   profkit::profile const made = builder.take();
   CHECK(made.paths.size() == 3);
-  CHECK(made.paths[step].file == "a.cpp");  // the first place
+  CHECK(made.paths[step].file == "a.cpp");  // the first location
   CHECK(made.gpu_names.size() == 2);
   CHECK(made.api_names.size() == 1);
   CHECK(made.counter_names.size() == 2);
@@ -84,7 +84,7 @@ TEST_CASE("correlations go on where 32 bits start again", "[builder]") {
   std::uint64_t const last = builder.extended_correlation(0xffffffffU);
   std::uint64_t const next = builder.extended_correlation(2);
   CHECK(next == last + 3);
-  CHECK(builder.extended_correlation(0xfffffffeU) == last - 1);  // a record that comes late
+  CHECK(builder.extended_correlation(0xfffffffeU) == last - 1);  // a late record
   CHECK(builder.extended_correlation(3) == next + 1);
 }
 

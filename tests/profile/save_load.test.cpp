@@ -27,7 +27,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-/// A file that is gone at the end of the test.
+/// A file that is removed at the end of the test.
 struct saved_file {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-save-load-" + std::to_string(::getpid()));
   ~saved_file() {
@@ -49,7 +49,7 @@ void check_refused(profkit::profile const& of, char const* why) {
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring(why)));
 }
 
-/// Takes more bytes in memory than in a file, and counts how often it was made.
+/// Larger in memory than in a file; counts its constructions.
 struct counted_element {
   std::string text;
   inline static std::size_t made = 0;
@@ -157,10 +157,9 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   std::string bytes = bytes_of(file.path);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
   REQUIRE(at_index != std::string::npos);
-  // Behind magic, format, four empty texts, an empty list and the number of the process: whether there is a `host_speed_record`.
+  // After magic, format, four empty texts, an empty list and the process id: the flag for `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
-  // At the end of what the quality is, before whether there is a `stop_record`.
-  // Two of the numbers are the lengths of `wrong_ends` and `not_recorded`; there is whether there is a `snapshot_record`, too.
+  // At the end of the quality record, before the flag for `stop_record`.
   constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1 + 8;
   // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
   std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
@@ -286,7 +285,7 @@ TEST_CASE("a number of elements is believed only as far as they are there", "[sa
 TEST_CASE("times that add up to more than nanoseconds can hold are refused", "[save]") {
   profkit::profile profile = profile_with_everything();
   auto const lifetime = std::chrono::nanoseconds{std::chrono::hours{24 * 365 * 70}};
-  // Each fits, and two do.
+  // Each fits, and two fit together.
   profile.scopes[0].time.end = profile.scopes[0].time.begin + lifetime;
   profile.gpu_operations[0].time.end = profile.gpu_operations[0].time.begin + lifetime;
   saved_file const file;

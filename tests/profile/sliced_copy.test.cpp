@@ -14,7 +14,7 @@
 
 namespace {
 
-/// As a file has it: all that a profile holds.
+/// The whole profile as the bytes of a file.
 std::string archived(profkit::profile const& what) {
   temporary_folder const folder{"sliced-copy"};
   profkit::save(what, folder.path / "profile");
@@ -39,7 +39,7 @@ TEST_CASE("a copy in slices is the profile as it was at its beginning, whatever 
   profkit::detail::sliced_copy copy{of};
   std::size_t slices = 1;
   for (; copy.copy_slice(of); ++slices) {
-    of.scopes.resize(of.scopes.size() + 5'000);  // which moves the list now and then
+    of.scopes.resize(of.scopes.size() + 5'000);  // reallocates the list from time to time
     of.steps.push_back(of.steps.front());
     of.paths.push_back(of.paths.front());
     of.item_name += "s";

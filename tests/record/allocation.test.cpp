@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Of this thread: the session drains on a thread of its own, and may allocate.
+/// Counts only this thread, because the session's thread may allocate.
 thread_local std::uint64_t allocations = 0;
 
 void* counted(std::size_t size) {
@@ -24,7 +24,7 @@ void* counted(std::size_t size) {
 
 }  // namespace
 
-// Not inlined: g++ would compare what it sees of one with what it sees of the other.
+// Not inlined: otherwise g++ reports a mismatch between inlined and non-inlined allocation functions.
 __attribute__((noinline)) void* operator new(std::size_t size) { return counted(size); }
 __attribute__((noinline)) void* operator new[](std::size_t size) { return counted(size); }
 __attribute__((noinline)) void* operator new(std::size_t size, std::nothrow_t const&) noexcept { return ++allocations, std::malloc(size); }
@@ -60,7 +60,7 @@ TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "
     by_string = allocations - before - during;
   }}.join();
   CHECK(during == 0);
-  CHECK(by_string > 0);  // so this test does count
+  CHECK(by_string > 0);  // the counter works
   profkit::profile const profile = session.report().profile();
   CHECK(profile.scopes.size() == scopes);
   CHECK(profile.quality.dropped_events == 0);

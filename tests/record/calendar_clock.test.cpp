@@ -15,7 +15,7 @@ constexpr std::int64_t one_second = 1'000'000'000;
 
 constexpr timestamp at(std::int64_t ns) { return timestamp{std::chrono::nanoseconds{ns}}; }
 
-/// The calendar begins 1,000 s ahead; looked at every one_second. It was set at 10.5 s.
+/// The calendar begins 1,000 s ahead and is read every one_second. It was set at 10.5 s.
 calendar_clock set_by(std::int64_t change) {
   calendar_clock clock{{0, 1000 * one_second}};
   for (std::int64_t i = 1; i <= 10; ++i) clock.look({i * one_second, 1000 * one_second});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions during which somebody sets the system clock, imitated: this program has a clock_gettime of its own.
+// Sessions during which the system clock is set. The clock is imitated: this program has its own clock_gettime.
 #include <profkit/session.hpp>
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-char const* clock_source = nullptr;  ///< as the system would say; null: what it says
+char const* clock_source = nullptr;  ///< the clock source to report; null: that of the system
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void work() {
   std::this_thread::sleep_for(length);
 }
 
-/// Scopes and steps are as long as the host's steady clock says, and what is saved can be loaded.
+/// Scopes and steps are as long as measured by the steady clock, and the saved profile can be loaded.
 void check_times(profkit::profile const& profile, std::chrono::nanoseconds lasted) {
   CHECK(profile.time.duration() >= 6 * length);
   CHECK(profile.time.duration() <= lasted + 1ms);
@@ -116,7 +116,7 @@ TEST_CASE("a clock that is set twice is counted twice, and one that nobody sets 
   for (profkit::step step : session) {
     set_clock_by(to[step.index()]);
     work();
-    // The session's thread looks at the clock while it drains. A snapshot makes it drain, however busy the host is.
+    // The session's thread reads the clock while draining. A snapshot forces a drain, however busy the host is.
     CHECK(session.snapshot().summary().quality.clock_changes == step.index());
   }
   profkit::report const report = session.report();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps where the clock ticks seldom, as the counters of many processors do: a millisecond here, 10 to 40 ns there.
+// Steps with a coarse clock, like the counters of many processors: a millisecond here, 10 to 40 ns in reality.
 #include <profkit/record/step.hpp>
 
 #include <ctime>
@@ -11,7 +11,7 @@
 
 using namespace profkit::detail;
 
-/// In place of the system's.
+/// Replaces the function of the system.
 extern "C" int clock_gettime(clockid_t /*clock*/, timespec* now) noexcept {
   static int readings = 0;
   *now = {0, ++readings / 1000 * 1'000'000};  // every thousandth reading

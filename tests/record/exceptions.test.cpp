@@ -44,7 +44,7 @@ struct throws_at_end {
   }
 };
 
-/// Each kind of scope inside the one before, left by an exception from the innermost.
+/// Nests each kind of scope; an exception leaves all of them.
 [[noreturn]] void throw_through_all(profkit::scope_token token) {
   PROF_SCOPE("plain");
   PROF_SCOPE_INDEXED("indexed", 3);
@@ -87,7 +87,7 @@ constexpr bool is_sanitized = false;
 constexpr bool is_sanitized = false;
 #endif
 
-/// Of this process, resident now, in bytes.
+/// Resident memory of this process in bytes.
 std::uint64_t resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) return 0;

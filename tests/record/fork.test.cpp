@@ -12,7 +12,7 @@
 
 namespace {
 
-/// What the child finds: 0 if all is well.
+/// The result of the child: 0 on success.
 int in_child(profkit::session& of_parent) {
   PROF_SCOPE("in the child, without a session");
   { profkit::step const step{of_parent}; }

@@ -19,7 +19,7 @@ namespace {
 
 profkit::site pool{"pool", __FILE__, __LINE__};
 
-/// An address that stands for a piece of memory.
+/// An address that represents a block.
 void const* piece(std::uint64_t number) { return reinterpret_cast<void const*>(number * 4096U); }
 
 profkit::scope_memory_summary memory_in(profkit::summary const& of, std::string const& path) {
@@ -29,7 +29,7 @@ profkit::scope_memory_summary memory_in(profkit::summary const& of, std::string 
   return row->memory[0];
 }
 
-/// A level that the test sets.
+/// A usage that the test sets.
 class tank final : public profkit::memory_source {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "tank"; }
@@ -63,7 +63,7 @@ TEST_CASE("what an allocator says is charged to the scopes of the thread that as
         profkit::record_release(pool, piece(first + 3));
         profkit::record_allocation(pool, piece(first + 4), 40);
       }
-      // Made here, released by others: one of these while the scope is open.
+      // Allocated here and released on other threads, one of them while the scope is open.
       std::thread{[first] {
         PROF_SCOPE("other");
         profkit::record_release(pool, piece(first + 2));
@@ -87,7 +87,7 @@ TEST_CASE("what an allocator says is charged to the scopes of the thread that as
   CHECK(forward.allocated_bytes == 3U * 3240U);
   CHECK(forward.own_allocated_bytes == 3U * 200U);
   CHECK(forward.allocations == 3U * 3U);
-  // Of every step 10 bytes stay, the warm-up's too.
+  // Each step retains 10 bytes, including the warm-up.
   CHECK(forward.wide_peak_bytes == 4 * 10 + 50'040);
   profkit::scope_memory_summary const attention = memory_in(summary, "step/forward/attention");
   CHECK(attention.peak_bytes == 3000);
@@ -157,10 +157,10 @@ TEST_CASE("without a session nothing is recorded, and a session does not see wha
 
 TEST_CASE("allocations past the bound of a log are dropped and counted, and scopes still end", "[memory]") {
   profkit::options options = plain_options(0, 1);
-  options.log_slots_per_thread = 33;  // no other test has such a log
+  options.log_slots_per_thread = 33;  // a size that no other test uses
   profkit::session session{options};
   for (profkit::step step : session) {
-    // A thread of its own: its log is of the size that was asked for.
+    // A new thread, so that its log has the requested size.
     std::thread{[] {
       PROF_SCOPE("scope");
       for (std::uint64_t i = 0; i < 100; ++i) profkit::record_allocation(pool, piece(i), 1);

@@ -11,7 +11,7 @@
 
 namespace {
 
-/// What was open at each call, as the name of the innermost scope; "-": nothing.
+/// The name of the innermost open scope at each call; "-": none.
 std::vector<std::string>& seen() {
   static thread_local std::vector<std::string> names;
   return names;
@@ -78,7 +78,7 @@ TEST_CASE("there is one listener at a time, for all threads", "[scope_listener]"
     { PROF_SCOPE("elsewhere"); }
     calls = seen().size();
   }}.join();
-  CHECK(calls == 2);  // without a session, too
+  CHECK(calls == 2);  // also without a session
 }
 
 TEST_CASE("what a thread launches outside scopes belongs where it was said, from there on", "[default_scope]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program of its own: it fills the table of places, which the whole process shares.
+// A separate program, because it fills the table of nodes, which the whole process shares.
 #include <profkit/scope.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_table_full() {
   return std::all_of(std::begin(nodes), std::end(nodes), [](auto const& each) { return each.state == profkit::detail::node_made; });
 }
 
-/// With what tokens of as many indexed scopes would take.
+/// Fills the table like tokens of this many indexed scopes.
 void fill_table() {
   static profkit::site many{"many", __FILE__, __LINE__};
   std::uint64_t const what = profkit::detail::tagged(many, profkit::detail::event_kind::enter_indexed);
@@ -46,10 +46,10 @@ TEST_CASE("when the table of places is full, tokens are of none and adopting sco
   std::thread{[known] { profkit::adopting_scope const adopted{backward, known, known}; }}.join();
   fill_table();
 
-  // What has its place keeps it.
+  // Existing nodes stay.
   CHECK(token_of_known().node() == known.node());
   std::thread{[known] { profkit::adopting_scope const adopted{backward, known, known}; }}.join();
-  // What has none does not take another's.
+  // Further scopes do not get the node of another scope.
   std::thread{[known] {
     { PROF_ADOPT_SCOPE("no room", known); }
     PROF_SCOPE("new");

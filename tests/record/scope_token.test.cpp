@@ -278,7 +278,7 @@ TEST_CASE("what is opened in an adopting scope can be adopted in turn", "[token]
 
 TEST_CASE("tasks that hand their token on forever make paths of bounded length, and of bounded number", "[token]") {
   constexpr std::uint64_t tasks = 5000;
-  // Each way of handing on doubles, or lengthens, what came before it.
+  // Each way of passing tokens on doubles or lengthens the previous path.
   for (int const way : {0, 1, 2}) {
     profkit::profile const profile = record_tokens([way] {
       scope_token token = token_of_attention();
@@ -395,7 +395,7 @@ TEST_CASE("threads that take and adopt tokens at once, while the session drains,
           PROF_SCOPE_INDEXED("layer", i % layers);
           last_of[i % layers] = scope_token::current();
         }
-        // Whoever came there last.
+        // The latest token of this layer, taken by any thread.
         scope_token const token = last_of[(i + thread) % layers];
         if (!token) continue;
         PROF_ADOPT_SCOPE("backward", token);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scopes before and after main, and a session that ends after it.
+// Scopes before and after main, and a session that ends after main.
 #include <profkit/profkit.hpp>
 
 #include <cstdio>

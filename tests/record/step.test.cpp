@@ -97,11 +97,11 @@ TEST_CASE("a step that an exception leaves is counted and not measured", "[step]
   try {
     for (profkit::step step : session) {
       PROF_SCOPE("work");
-      std::this_thread::sleep_for(std::chrono::microseconds{10});  // a step without a length has no scopes
+      std::this_thread::sleep_for(std::chrono::microseconds{10});  // a step without duration has no scopes
       if (step.index() == 2) throw std::runtime_error{"out of memory"};
     }
   } catch (std::runtime_error const&) {
-    profkit::step const after{session};  // within the handler no exception is on its way
+    profkit::step const after{session};  // inside the handler no exception is active
   }
   profkit::summary const summary = session.report().summary();
   CHECK(summary.steps.host.count == 3);
@@ -115,7 +115,7 @@ TEST_CASE("a step that the program excludes is counted, and it and its scopes ar
   for (profkit::step step : session) {
     ++made;
     PROF_SCOPE("work");
-    std::this_thread::sleep_for(std::chrono::microseconds{10});  // a step without a length has no scopes
+    std::this_thread::sleep_for(std::chrono::microseconds{10});  // a step without duration has no scopes
     if (step.index() >= 3) step.exclude();
   }
   CHECK(made == 5);  // an excluded step is one of `steps=N`
@@ -159,7 +159,7 @@ TEST_CASE("an excluded step that an exception leaves counts as abandoned alone",
 TEST_CASE("a scope that the program named step is not the session's step, on no thread", "[step]") {
   profkit::session session{plain_options(0, 3)};
   {
-    PROF_SCOPE("step");  // its path comes first
+    PROF_SCOPE("step");  // its path is the first
   }
   std::thread{[] { PROF_SCOPE("step"); }}.join();
   for (profkit::step const step : session) {
@@ -177,7 +177,7 @@ TEST_CASE("a scope that the program named step is not the session's step, on no 
   REQUIRE(summary.scopes.size() == 5);
   CHECK(summary.scopes[0].path == "step");
   CHECK(summary.scopes[0].host.count == 3);
-  // Both add up the same nanoseconds, as fractions of a millisecond and in different ways: they may differ in the last bit.
+  // Both add the same nanoseconds as fractions of a millisecond in a different order, so the last bit may differ.
   CHECK(std::chrono::round<std::chrono::nanoseconds>(summary.scopes[0].host.total) ==
         std::chrono::round<std::chrono::nanoseconds>(summary.steps.host.total));
   CHECK(summary.scopes[1].path == "step/work");

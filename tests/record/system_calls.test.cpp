@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// After a thread's first scope, scopes, tokens, counters, work and allocations make no system call while the thread's log has memory: in
-// the child every one but exit kills it. (Where the log has none it asks the system for twice as much.)
+// After the first scope of a thread, scopes, tokens, counters, work and allocations make no system call while its log has memory: in the
+// child, seccomp kills the process at any call except exit. (A log without memory requests twice as much from the system.)
 #include <profkit/record/memory_events.hpp>
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
@@ -31,7 +31,7 @@ constexpr bool is_sanitized = false;
 
 void some_scopes() {
   static profkit::site pool{"pool", __FILE__, __LINE__};
-  for (int i = 0; i < 3000; ++i) {  // some 800 KiB, of which a session takes 1 MiB at its beginning
+  for (int i = 0; i < 3000; ++i) {  // about 800 KiB; a session maps 1 MiB at its beginning
     PROF_SCOPE("scope");
     PROF_SCOPE_INDEXED("indexed", i);
     PROF_COUNTER("counter", i);
@@ -42,7 +42,8 @@ void some_scopes() {
   }
 }
 
-/// From here on any system call but exit ends the process. (The strict mode of seccomp would forbid reading the time-stamp counter, too.)
+/// From here on any system call except exit ends the process. (The strict mode of seccomp would also forbid reading the time-stamp
+/// counter.)
 bool lock_in() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -54,7 +55,7 @@ bool lock_in() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-/// @return the status of a child that locks itself in, does `work` and exits with 0; `skipped` if it cannot lock itself in.
+/// @return the status of a child that installs the filter, does `work` and exits with 0; `skipped` if it cannot install the filter.
 template <class Work>
 int in_locked_child(Work&& work) {
   ::pid_t const child = ::fork();

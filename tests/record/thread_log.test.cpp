@@ -48,7 +48,7 @@ TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
       --running;
     });
   }
-  while (running > 0) {  // each step drains the logs that the others are writing
+  while (running > 0) {  // each step drains the logs that other threads write
     profkit::step const step{session};
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
   }
@@ -64,7 +64,7 @@ TEST_CASE("eight threads lose nothing while the session drains", "[log]") {
   CHECK(profile.counters.size() == threads * rounds);
 }
 
-// In these tests no two bounds are the same, so that each makes a new log.
+// Each of these tests has a different bound, so that each creates a new log.
 
 TEST_CASE("past the bound of the profile every record is counted and in the figures, and the steps are kept", "[log]") {
   profkit::options options = plain_options(0, 1000);
@@ -80,7 +80,7 @@ TEST_CASE("past the bound of the profile every record is counted and in the figu
       static profkit::site allocator{"allocator", __FILE__, __LINE__};
       profkit::record_allocation(allocator, &session, 1);
     }
-    if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{11});  // some steps drain, others leave it to them
+    if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::milliseconds{11});  // some steps drain, others do not
   }
   profkit::report const report = session.report();
   profkit::profile const& profile = report.profile();
@@ -99,7 +99,7 @@ TEST_CASE("past the bound of a log every dropped event is counted and the rest i
   options.log_slots_per_thread = 1024;
   constexpr std::uint64_t opened = 5000;
   profkit::session session{options};
-  // A thread of its own: the log of this one may exist already, with another bound.
+  // A new thread, because the log of this one may exist with another bound.
   std::thread{[] {
     for (std::uint64_t i = 0; i < opened / 2; ++i) {
       PROF_SCOPE("outer");
@@ -181,13 +181,13 @@ TEST_CASE("a log that is drained in time keeps to its beginning", "[log]") {
       for (int i = 0; i < rounds; ++i) PROF_SCOPE("scope");
       profkit::detail::thread_log const& log = *profkit::detail::this_thread_log();
       furthest = std::max(furthest, log.mapped_slots);
-      std::this_thread::sleep_for(std::chrono::milliseconds{60});  // the session's thread looks every 25 ms, where it gets a processor
+      std::this_thread::sleep_for(std::chrono::milliseconds{60});  // the session's thread drains every 25 ms if it gets a processor
     }
   }}.join();
   profkit::profile const profile = session.report().profile();
   CHECK(profile.quality.dropped_events == 0);
   CHECK(count_scopes(profile, "step/scope") == steps * rounds);
-  // Three slots a scope; a session that comes late lets the log grow, but not by every step.
+  // Three slots per scope. If the session drains late, the log grows, but not in every step.
   CHECK(furthest < steps * rounds * 3 * 3 / 4);
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("threads that come and go use the same memory again", "[log]") {
     std::this_thread::sleep_for(std::chrono::milliseconds{11});
     if (step.index() == 1) after_first = count_logs();
   }
-  CHECK(count_logs() <= after_first + 4);  // the session may not have read the last ones yet, and makes four in advance
+  CHECK(count_logs() <= after_first + 4);  // the session may not have read the last logs yet, and creates four in advance
   profkit::profile const profile = session.report().profile();
   CHECK(count_scopes(profile, "short") == joined);
   CHECK(profile.threads.size() == joined + 1);
@@ -275,7 +275,7 @@ TEST_CASE("threads past the bound of logs are counted, and recorded again when l
   profkit::profile const profile = session.report().profile();
   std::size_t const recorded = count_scopes(profile, "short");
   CHECK(recorded + profile.quality.dropped_events == 2 * threads);
-  CHECK(recorded >= 2 * (5 + 4));  // four logs are made in advance; more if the session reads some meanwhile
+  CHECK(recorded >= 2 * (5 + 4));  // four logs are created in advance; more if the session reads some in the meantime
 }
 
 TEST_CASE("a scope in the destructor of a thread-local object is counted, even after the log is gone", "[log]") {

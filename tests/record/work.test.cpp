@@ -116,7 +116,7 @@ TEST_CASE("work on another thread belongs to the scopes there", "[work]") {
 
 TEST_CASE("work past the bound of a log is dropped and counted, and its scope is kept", "[work]") {
   profkit::options options = plain_options();
-  options.log_slots_per_thread = 34;  // no other test has such a log
+  options.log_slots_per_thread = 34;  // a size that no other test uses
   profkit::session session{options};
   std::thread{[] {
     PROF_SCOPE("scope");
