@@ -33,16 +33,16 @@ struct kept_steps {
 struct options {
   bool enabled = true;        ///< `off`: records nothing; steps still run
   bool print_report = false;  ///< `report`: print when the session ends
-  /// `report=every:60s`: period of snapshots while the session runs. A snapshot replaces the files in `output_directory`; without a
+  /// @brief `report=every:60s`: period of snapshots while the session runs. A snapshot replaces the files in `output_directory`; without a
   /// directory it prints one line on stderr. 0: no snapshots.
   std::chrono::milliseconds report_every{0};
 
   std::uint64_t warmup_steps = 5;  ///< `warmup=N`: steps that are recorded but excluded from statistics
-  /// `steps=N`: number of measured steps in `for (profkit::step step : session)`. `steps=forever`: the loop ends only by `break`, an
+  /// @brief `steps=N`: number of measured steps in `for (profkit::step step : session)`. `steps=forever`: the loop ends only by `break`, an
   /// exception or the end of the program.
   std::uint64_t measured_steps = 30;
-  /// `steps=auto`, `steps=auto:0.5%`: measures until half of the 95 % interval of the mean step time is at most this share of the mean
-  /// (0.005 for 0.5 %). Replaces `measured_steps`.
+  /// @brief `steps=auto`, `steps=auto:0.5%`: measures until half of the 95 % interval of the mean step time is at most this share of the
+  /// mean (0.005 for 0.5 %). Replaces `measured_steps`.
   std::optional<double> wanted_interval;
   std::uint64_t max_steps = 1000;     ///< maximum number of measured steps with `steps=auto`
   std::uint64_t items_per_step = 0;   ///< tokens, images, ... in a step; 0: not counted
@@ -53,30 +53,31 @@ struct options {
   bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or the current directory
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the trace contains the last N measured steps
   std::string output_directory;   ///< `out=DIR`: directory of the reports, written at the end; "%p" stands for the process id
-  /// `journal=FILE`: file to which records are written while the session runs, so that a kill loses at most the last 100 ms. "%p" as in
-  /// `out=DIR`.
+  /// @brief `journal=FILE`: file to which records are written while the session runs, so that a kill loses at most the last 100 ms. "%p" as
+  /// in `out=DIR`.
   std::string journal;
-  /// `journal_size=1GiB`: maximum size of the journal, at least 1 MiB. When FILE reaches half of it, FILE is renamed to FILE.1, replacing
-  /// an older one, and the journal continues in a new FILE that begins with the figures of everything before.
+  /// @brief `journal_size=1GiB`: maximum size of the journal, at least 1 MiB. When FILE reaches half of it, FILE is renamed to FILE.1,
+  /// replacing an older one, and the journal continues in a new FILE that begins with the figures of everything before.
   std::uint64_t journal_bytes = std::uint64_t{1} << 30U;
-  /// `signals=report`: on SIGINT and SIGTERM the session ends and reports as with `exit` before the signal ends the program. No effect if
-  /// the program handles or ignores the signal.
+  /// @brief `signals=report`: on SIGINT and SIGTERM the session ends and reports as with `exit` before the signal ends the program. No
+  /// effect if the program handles or ignores the signal.
   bool report_on_signals = false;
   bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment variable has an effect
   bool kernels = true;  ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
-  /// `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
+  /// @brief `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
-  /// `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most 65,536 steps
-  /// are kept. Later records count in the figures, but are not in the profile and in traces.
+  /// @brief `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most
+  /// 65,536 steps are kept. Later records count in the figures, but are not in the profile and in traces.
   std::uint64_t max_records = 1'000'000;
-  /// `keep=all`, `keep=last:N`, `keep=slowest:K`: the steps whose records are kept. Records from before the first step are always kept.
+  /// @brief `keep=all`, `keep=last:N`, `keep=slowest:K`: the steps whose records are kept. Records from before the first step are always
+  /// kept.
   kept_steps keep{};
-  /// `log=64MiB`: maximum size of a thread's log between two drains, in slots of 8 bytes. A scope takes 3 slots, a launch 4. Memory is
-  /// mapped as needed.
+  /// @brief `log=64MiB`: maximum size of a thread's log between two drains, in slots of 8 bytes. A scope takes 3 slots, a launch 4. Memory
+  /// is mapped as needed.
   std::uint64_t log_slots_per_thread = std::uint64_t{1} << 24U;
 
-  /// `drain=25%`: maximum share of one core that the session's thread uses to drain the logs; above 0, at most 1. If logs fill up, it uses
-  /// more, so that nothing is dropped.
+  /// @brief `drain=25%`: maximum share of one core that the session's thread uses to drain the logs; above 0, at most 1. If logs fill up,
+  /// it uses more, so that nothing is dropped.
   double drain_share = 0.25;
 
   /// @brief Maximum number of measured steps: `measured_steps`, or with `steps=auto` `max_steps`.

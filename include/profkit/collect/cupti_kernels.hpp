@@ -21,7 +21,7 @@ namespace profkit {
 
 /// @brief Options of `cupti_kernels`.
 struct kernel_options {
-  /// Records every call of the CUDA runtime and driver instead of launching and waiting calls only: needed for `cuda_api_sum.csv`. A
+  /// @brief Records every call of the CUDA runtime and driver instead of launching and waiting calls only: needed for `cuda_api_sum.csv`. A
   /// training step makes about 12 calls per kernel, so this takes much more time and memory.
   bool all_api_calls = false;
 };

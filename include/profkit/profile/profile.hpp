@@ -42,8 +42,8 @@ struct path_record {
   std::string file;                   ///< file of the first site that opened it
   std::uint32_t line = 0;             ///< line of that site
 
-  /// For adopting scopes: position of the adopted path, smaller than the node's own. `name` then combines the adopted path and the role,
-  /// such as "forward/layer_3/attention (backward)".
+  /// @brief For adopting scopes: position of the adopted path, smaller than the node's own. `name` then combines the adopted path and the
+  /// role, such as "forward/layer_3/attention (backward)".
   std::uint32_t adopted_from = no_parent;
   std::string role{};  ///< for adopting scopes: the role of the work, such as "backward"
 
@@ -55,8 +55,8 @@ struct thread_record {
   std::uint64_t system_id = 0;  ///< `gettid`
   std::string name;             ///< name in the kernel at the thread's first scope
 
-  /// Path of the default scope (`set_default_scope`), to which launches outside any scope are charged; `no_parent` if none. A thread whose
-  /// default scope changed has several entries.
+  /// @brief Path of the default scope (`set_default_scope`), to which launches outside any scope are charged; `no_parent` if none. A thread
+  /// whose default scope changed has several entries.
   std::uint32_t default_path = path_record::no_parent;
 };
 

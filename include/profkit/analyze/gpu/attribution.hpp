@@ -21,7 +21,7 @@ struct attribution {
 
   std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the launching API call; `none` if it was not recorded
   std::vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
-  /// By GPU operation: the path that it is charged to. For operations of a CUDA graph, the path of the scope in which the node was
+  /// @brief By GPU operation: the path that it is charged to. For operations of a CUDA graph, the path of the scope in which the node was
   /// captured, if known; otherwise the path of `scope_of`, or the default scope of the launching thread. `none` if all are unknown.
   std::vector<std::uint32_t> path_of;
   std::vector<std::uint32_t> parent_of;  ///< by scope: the scope around it on its thread; `none` for the roots of the tree
@@ -125,35 +125,35 @@ inline void find_paths(attribution& result, profile const& of) {
 /// @brief Charges each GPU operation to the innermost scope that was open on the launching thread during the launching call; for an
 /// operation of a CUDA graph, during the capture of its node. Takes time proportional to the records (n log n if they are out of order).
 /// Thread-safe.
-/// @param of a profile.
-/// @return the attribution; positions refer to the lists of `of`.
-[[nodiscard]] inline attribution attribute(profile const& of) {
+/// @param profile the profile.
+/// @return the attribution; positions refer to the lists of the profile.
+[[nodiscard]] inline attribution attribute(profile const& profile) {
   attribution result;
-  result.launch_of.assign(of.gpu_operations.size(), attribution::none);
-  result.scope_of.assign(of.gpu_operations.size(), attribution::none);
+  result.launch_of.assign(profile.gpu_operations.size(), attribution::none);
+  result.scope_of.assign(profile.gpu_operations.size(), attribution::none);
 
-  detail::correlation_index const index{of.api_calls};
-  result.has_operation.resize(of.api_calls.size());
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    std::uint32_t const launch = index.find(of.gpu_operations[i].correlation);
+  detail::correlation_index const index{profile.api_calls};
+  result.has_operation.resize(profile.api_calls.size());
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    std::uint32_t const launch = index.find(profile.gpu_operations[i].correlation);
     result.launch_of[i] = launch;
     if (launch != attribution::none) result.has_operation[launch] = true;
   }
 
-  result.lanes = detail::thread_lanes{of};
+  result.lanes = detail::thread_lanes{profile};
   std::vector<std::uint32_t> const scope_of_call = detail::innermost_scopes(
-      of, result.lanes, of.api_calls, [&](std::uint32_t call) { return result.has_operation[call]; },
-      [&](std::uint32_t call) { return detail::middle_of(of.api_calls[call].time); }, result.parent_of);
+      profile, result.lanes, profile.api_calls, [&](std::uint32_t call) { return result.has_operation[call]; },
+      [&](std::uint32_t call) { return detail::middle_of(profile.api_calls[call].time); }, result.parent_of);
   for (std::size_t i = 0; i < result.launch_of.size(); ++i) {
     if (result.launch_of[i] != attribution::none) result.scope_of[i] = scope_of_call[result.launch_of[i]];
   }
-  detail::find_paths(result, of);
+  detail::find_paths(result, profile);
   return result;
 }
 
 /// @brief Whether a kernel collector was active, so that a profile without GPU operations means no GPU work.
-[[nodiscard]] inline bool has_kernels(profile const& of) {
-  return std::any_of(of.collectors.begin(), of.collectors.end(),
+[[nodiscard]] inline bool has_kernels(profile const& profile) {
+  return std::any_of(profile.collectors.begin(), profile.collectors.end(),
                      [](collector_record const& each) { return each.kind == collector_kind::kernels && each.status == "collected"; });
 }
 

@@ -22,7 +22,7 @@ struct scope_memory_summary {
   std::optional<std::uint64_t> own_allocated_bytes;  ///< the same for the scopes themselves
   std::optional<std::uint64_t> allocations;          ///< number of allocations
   std::uint64_t wide_peak_bytes = 0;                 ///< maximum usage of the allocator, by all threads, during one of the scopes
-  /// Allocated by the scopes themselves in the measured steps, minus releases of such memory in the measured steps.
+  /// @brief Allocated by the scopes themselves in the measured steps, minus releases of such memory in the measured steps.
   std::int64_t own_change_bytes = 0;
 };
 

@@ -47,11 +47,11 @@ class running_statistics {
   /// @brief Sum of the samples.
   [[nodiscard]] double total() const noexcept { return total_; }
 
-  /// n/a without samples.
+  /// @brief n/a without samples.
   [[nodiscard]] std::optional<double> mean() const noexcept { return if_any(mean_); }
-  /// n/a without samples.
+  /// @brief n/a without samples.
   [[nodiscard]] std::optional<double> min() const noexcept { return if_any(min_); }
-  /// n/a without samples.
+  /// @brief n/a without samples.
   [[nodiscard]] std::optional<double> max() const noexcept { return if_any(max_); }
 
   /// @brief Sample standard deviation (n - 1); n/a with fewer than two samples.

@@ -25,7 +25,7 @@ struct trend_window {
   std::chrono::nanoseconds gpu_busy{};                     ///< GPU busy time of these steps
   std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity; n/a if it was not read
 
-  /// Describes the members for an archive.
+  /// @brief Describes the members for an archive.
   template <class Archive>
   friend void fields(Archive& archive, trend_window& state) {
     archive(state.first_step), archive(state.time), archive.amount(state.steps), archive.amount(state.total), archive(state.host);

@@ -8,8 +8,8 @@
 
 namespace profkit {
 
-/// Means of blocks of neighbouring values, at most `most` of them; the values themselves if there are no more. An incomplete last block is
-/// omitted.
+/// @brief Means of blocks of neighbouring values, at most `most` of them; the values themselves if there are no more. An incomplete last
+/// block is omitted.
 [[nodiscard]] inline std::vector<double> at_most_points(std::vector<double> const& values, std::size_t most) {
   std::size_t const block = (values.size() + most - 1) / most;
   if (block <= 1) return values;

@@ -31,8 +31,8 @@ struct timed_steps {
   std::vector<double> ms;            ///< in milliseconds
   std::vector<std::uint64_t> steps;  ///< `step_record::index` of each
   std::size_t warmup = 0;            ///< number of warm-up steps among them
-  /// n/a: each value is one step. Otherwise each value is the mean of a group of neighbouring steps, and `steps` has the first step of each
-  /// group.
+  /// @brief n/a: each value is one step. Otherwise each value is the mean of a group of neighbouring steps, and `steps` has the first step
+  /// of each group.
   std::optional<grouped_steps> groups{};
 
   /// @brief Appends a step.
@@ -49,7 +49,7 @@ struct timed_steps {
 /// @brief The limits of the verdicts. Reasons: docs/statistics.md.
 struct verdict_bounds {
   static constexpr std::uint64_t min_steps = 10;  ///< the minimum of NVBench
-  /// With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
+  /// @brief With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
   static constexpr std::uint64_t min_stable_steps = 29;
   static constexpr double max_half_width = 0.01;  ///< half-width relative to the mean
   static constexpr double max_outliers = 0.1;     ///< share of the measured steps
