@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills a program that records in bursts at full speed, 200 times at random moments, and reads what its journal holds: nothing that the
-// program did not do, and all that it had done 100 ms before. In every third run the journal goes on in new files all the time; then its
-// figures have all that was done.
+// Kills a program that records in bursts at full speed, 200 times at random moments, and reads its journal: it must contain nothing that
+// the program did not do, and everything that was done 100 ms before. In every third run the journal continues in new files all the time;
+// then its figures must contain everything.
 //
 // usage: profkit_journal_kills [KILLS]
 #include <profkit/profile/save_load.hpp>
@@ -64,7 +64,7 @@ std::int64_t now_ns() {
   return static_cast<std::int64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
-/// When something had been done, and how much. One thread writes it; the program that kills reads it when that is over.
+/// The amount of work done over time. One thread writes it; the killing program reads it afterwards.
 class diary {
  public:
   void put(std::uint64_t done) {
@@ -73,7 +73,7 @@ class diary {
     written_.store(at + 1, std::memory_order_release);
   }
 
-  /// How much had been done at a moment.
+  /// The amount done at a moment.
   [[nodiscard]] std::uint64_t done_by(std::int64_t ns) const {
     std::uint64_t result = 0;
     for_each([&](entry const& each) {
@@ -109,11 +109,11 @@ class diary {
   std::array<entry, 16384> entries_{};
 };
 
-/// In memory that both programs see.
+/// In shared memory of both programs.
 struct progress {
   std::atomic<bool> is_recording{false};
   std::array<diary, threads> blocks;
-  diary wakes;  ///< of a thread that sleeps as long as the journal's
+  diary wakes;  ///< wake-ups of a thread that sleeps as long as that of the journal
 };
 
 void record_block() {
@@ -123,7 +123,7 @@ void record_block() {
   }
 }
 
-/// In bursts at full speed. Without a pause two threads record more than one thread can write, whoever does it.
+/// Bursts at full speed, with pauses, because two threads record more than one thread can write.
 template <class Block>
 [[noreturn]] void record_for_ever(diary& into, Block&& block) {
   for (std::uint64_t done = 1;; ++done) {
@@ -181,10 +181,10 @@ void require(bool condition, std::string const& what) {
   if (!condition) throw std::runtime_error{what};
 }
 
-/// Reads the scopes of one thread, in the order in which they ended.
+/// Reads the scopes of one thread, in the order of their ends.
 class thread_check {
  public:
-  /// @param root the scope that ends with each block; empty: none does.
+  /// @param root the scope that ends with each block; empty if there is none.
   thread_check(std::string root, std::string around) : root_{std::move(root)}, around_{std::move(around)} {}
 
   void add(profkit::profile const& in, profkit::scope_record const& scope) {
@@ -241,7 +241,7 @@ class thread_check {
   std::vector<std::pair<std::uint32_t, std::string>> paths_;
 };
 
-/// @return how many blocks of each thread are whole.
+/// @return the number of complete blocks of each thread.
 std::array<std::uint64_t, threads> check(profkit::journal_content const& found, std::uint64_t process, bool in_one_step) {
   profkit::profile const& content = found.content;
   require(!found.is_complete, "the journal says that the session ended");
@@ -287,7 +287,7 @@ std::array<std::uint64_t, threads> check_figures(fs::path const& journal, progre
 }
 
 struct killed {
-  bool is_judged = false;      ///< whether the machine let a thread wake in time
+  bool is_judged = false;      ///< whether a thread could wake in time on this machine
   std::uint64_t left_out = 0;  ///< bytes of a frame that was cut off
   bool has_files = false;      ///< the journal had gone on in a new file
 };
@@ -330,7 +330,7 @@ killed kill_once(progress& shown, fs::path const& journal, milliseconds after, h
   return result;
 }
 
-/// In memory where there is such a folder: how fast a disk takes the file is not the question.
+/// In a folder in memory if there is one, because the speed of the disk is not tested.
 fs::path folder() {
   fs::path const memory = "/dev/shm";
   return ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();

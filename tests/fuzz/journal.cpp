@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are a journal: as they are, and with the checksums that its frames should have, which no fuzzer guesses.
+// The input is a journal: as is, and with correct checksums, which no fuzzer guesses.
 #include <profkit/profile/checksum.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/journal_format.hpp>

@@ -16,7 +16,7 @@
 #include "require.hpp"
 #include "written.hpp"
 
-/// A file that is in memory alone and has a path all the same.
+/// A file in memory with a path.
 class memory_file {
  public:
   memory_file() : descriptor_{::memfd_create("profkit-fuzz", MFD_CLOEXEC)}, path_{"/proc/self/fd/" + std::to_string(descriptor_)} {
@@ -39,7 +39,7 @@ class memory_file {
   std::string path_;
 };
 
-/// While it lives, an allocation that a file of this size cannot need is a finding: a length in it was believed.
+/// During its lifetime, an allocation that a file of this size cannot need is a finding: a length in the file was trusted.
 class allocation_limit {
  public:
   /// @param for_a_byte empty texts take 32 bytes, 8 in the file; lists double as they grow.
@@ -74,7 +74,7 @@ inline std::string saved(profkit::profile const& of) {
   return result;
 }
 
-/// What has loaded can be saved, loads again as the same, and can be analysed and printed.
+/// A loaded profile can be saved, loads again with equal content, and can be analysed and printed.
 inline void require_sound(profkit::profile const& loaded) {
   static memory_file const again;
   std::string const bytes = saved(loaded);

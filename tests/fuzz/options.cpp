@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are the environment variable PROFKIT.
+// The input is the environment variable PROFKIT.
 #include <profkit/options.hpp>
 #include <profkit/profile/error.hpp>
 
@@ -35,7 +35,7 @@ bool is_good(std::string_view item) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  // A copy of its own size, so that reading behind its end is seen.
+  // A copy of exact size, so that reading beyond its end is detected.
   std::string const copy{reinterpret_cast<char const*>(data), size};
   std::string_view const text = copy;
   std::string message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are a saved profile.
+// The input is a saved profile.
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/save_load.hpp>
 

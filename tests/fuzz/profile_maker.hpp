@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-/// Makes a profile of bytes: names and numbers may be any, positions lie in their lists, nothing ends before it begins.
+/// Creates a profile from the input: names and numbers are arbitrary, positions lie in their lists, nothing ends before it begins.
 class profile_maker {
  public:
   explicit profile_maker(FuzzedDataProvider& from) : from_{from} {}
@@ -79,7 +79,7 @@ class profile_maker {
   double share() { return from_.ConsumeFloatingPointInRange(0.0, 1.0); }
   double amount() { return from_.ConsumeFloatingPointInRange(0.0, std::numeric_limits<double>::max()); }
 
-  /// Mostly small ones, which meet each other.
+  /// Mostly small numbers, so that equal ones occur.
   std::uint64_t number() { return from_.ConsumeBool() ? from_.ConsumeIntegral<std::uint8_t>() : from_.ConsumeIntegral<std::uint64_t>(); }
   std::int32_t device() { return from_.ConsumeBool() ? from_.ConsumeIntegralInRange(0, 1) : from_.ConsumeIntegral<std::int32_t>(); }
   profkit::precision arithmetic() { return static_cast<profkit::precision>(from_.ConsumeIntegralInRange(0, 6)); }

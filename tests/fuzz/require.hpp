@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// Ends the program, which is how a fuzz target says that an input is a finding.
+/// Ends the program, which reports the input as a finding.
 /// @param where such as the name of a file.
 inline void require(bool is_true, char const* what, char const* where = "") {
   if (is_true) return;

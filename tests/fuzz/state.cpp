@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are the state of an analysis, without the number of its layout.
+// The input is the state of an analysis, without the checksum of its layout.
 #include <profkit/analyze/analysis.hpp>
 #include <profkit/analyze/analysis_state.hpp>
 #include <profkit/profile/archive_reader.hpp>

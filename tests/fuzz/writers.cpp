@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes are a profile that a session could have recorded, with names of any bytes and any numbers: all that is written of it is
-// well-formed.
+// The input is a profile that a session could have recorded, with arbitrary names and numbers. All outputs must be well-formed.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/save_load.hpp>
@@ -36,7 +35,7 @@ bool is_rectangle(std::string const& csv) {
   }
 }
 
-/// Whether it can be loaded, too: times that no session has are refused there.
+/// Whether it can also be loaded: impossible times are rejected.
 bool is_loadable(profkit::profile const& made) {
   static memory_file const file;
   file.write(saved(made));

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// The code behind these is compiled once, with coverage, for all fuzz targets.
+// These functions are compiled once, with coverage, for all fuzz targets.
 
 /// What `profkit report` prints.
 std::string printed(profkit::profile const& of);
@@ -17,8 +17,8 @@ std::string printed(profkit::profile const& of);
 /// The same of a journal.
 std::string printed_journal(std::filesystem::path const& file);
 
-/// All that is made of a summary alone, one text behind the other.
+/// All outputs of a summary, concatenated.
 std::string printed(profkit::summary const& of);
 
-/// Everything else that is written of a profile, by the names of the files.
+/// All other outputs of a profile, by file name.
 std::vector<profkit::named_csv> written(profkit::profile const& of);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA graphs in the collection of kernels, on a real device. Every operation carries the number of the place that captured it: kernels in
-// their grid, copies and memsets in their size.
+// Kernel collection with CUDA graphs on a real device. Every operation has the number of its capturing place: kernels as grid size, copies
+// and memsets as size.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
@@ -52,7 +52,7 @@ struct runnable_graph {
   cudaGraphExec_t handle = nullptr;
 };
 
-/// What the tests need, once there is a device. Nothing is loaded for the first time under capture.
+/// The resources of the tests, created once. Modules are loaded before any capture.
 struct fixture {
   fixture() {
     nothing<<<1, 1, 0, on.handle>>>();
@@ -125,7 +125,7 @@ counts charged(profkit::profile const& of) {
   return result;
 }
 
-/// That a kernel, a copy and a memset of this number are charged to a path, so many times each.
+/// Checks that a kernel, a copy and a memset with this number are charged to a path this many times each.
 void expect(counts& into, unsigned number, std::string const& path, std::size_t times) {
   for (char const* const kind : {"kernel ", "copy ", "memset "}) into[kind + std::to_string(number) + " in " + path] += times;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Why the GPU idles, on a real device: a host that computes is told apart from one that launches.
+// Causes of GPU idle time on a real device: distinguishes a host that computes from one that launches.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/scope.hpp>
@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Computes on the host for so long.
+/// Computes on the host for a duration.
 void compute(microseconds duration) {
   auto const end = std::chrono::steady_clock::now() + duration;
   while (std::chrono::steady_clock::now() < end) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels in some of the steps only (`kernels=every:N`), on a real device. Every operation carries the number of its step: kernels in their
-// grid.
+// Kernels in some steps only (`kernels=every:N`), on a real device. Every kernel has the number of its step as grid size.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kills programs that keep a GPU busy, and looks how much their journals lack: from the end of the newest kernel that is in one to the
-// kill. A loop of short kernels, and one of long ones, each with the queue full all the time and with a wait now and then.
+// Kills programs that keep a GPU busy, and measures what their journals lack: the time from the end of the newest recorded kernel to the
+// kill. A loop of short kernels and one of long ones, each with a full queue and with occasional waits.
 //
 // usage: kernels_in_journal [KILLS [FILE]]     of each kind, 5 by default. Exits with 4 where there is no GPU.
 #include <profkit/cupti.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of eight scopes with kernels of different kinds: bound by memory or by arithmetic, few long ones or many short ones. One of them
-// can be made to do more work, so that `profkit compare` has something to find. Writes report.json.
+// Steps of eight scopes with kernels of different kinds: memory-bound or compute-bound, few long ones or many short ones. One scope can do
+// more work, so that `profkit compare` finds a difference. Writes report.json.
 //
 // usage: slower_scope --out DIR [--slower NAME --percent P]     NAME: one of those that --list prints
 #include <profkit/cuda.hpp>

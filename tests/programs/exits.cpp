@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends in the way that its argument names, while a session records. exits.py looks at what is left of it. A line on stderr says when the
-// program is ready for a signal.
+// Ends in the way that its argument names, while a session records. exits.py checks the result. A line on stderr says when the program is
+// ready for a signal.
 //
 // usage: profkit_exits WAY
 #include <profkit/profkit.hpp>

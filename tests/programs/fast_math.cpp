@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that are none, where the compiler (-ffast-math) believes that there are no such numbers.
+// NaN and infinities with -ffast-math, for which the compiler assumes that they do not exist.
 #include <profkit/profkit.hpp>
 
 #include <cstdint>

@@ -39,9 +39,9 @@ void run_helper(char* program) {
   ::waitpid(child, nullptr, 0);
 }
 
-/// As programs do that do not know what they inherited; then opens a file of their own, which gets the journal's number.
+/// Closes all inherited descriptors, as some programs do; then opens a file, which gets the descriptor number of the journal.
 void close_all() {
-  for (int each = 3; each < 64; ++each) ::syscall(SYS_close, each);  // which ThreadSanitizer does not hold against the program
+  for (int each = 3; each < 64; ++each) ::syscall(SYS_close, each);  // by system call, which ThreadSanitizer does not report
   for (int each = 3; each < 64; ++each) static_cast<void>(::open("own file", O_RDWR | O_CREAT, 0600));
 }
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the logs of threads take of the address space, and what happens where there is none.
-//   usage: log_growth CASE
-//   limited   80 threads record under ulimit -v 600000
-//   locked    under mlockall(MCL_FUTURE) a session with some threads takes little memory; "skipped" (4) without the right to it
-//   refused   no address space is left: scopes are dropped, with the right reason, and errno is untouched
-//   bounded   PROFKIT=log=SIZE is the bound of a log
+// The address space of thread logs, and the behaviour without any left.
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
@@ -40,7 +35,7 @@ profkit::options plain_options() {
   return result;
 }
 
-/// Of this process, in bytes. @param field of /proc/self/statm: 0 address space, 1 resident.
+/// Memory of this process in bytes.
 std::uint64_t memory(int field) {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   unsigned long values[2] = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session in a process that gets no thread, as with `ulimit -u` or in a sandbox: steps drain instead, and the report says so.
+// A session in a process that cannot create threads, as with `ulimit -u` or in a sandbox: the steps drain, and the report says so.
 //
 // usage: profkit_no_thread steps | journal | exit
 #include <profkit/profile/save_load.hpp>
@@ -17,7 +17,7 @@
 #include <string>
 #include <thread>
 
-/// Stands before that of the C library.
+/// Replaces the function of the C library.
 extern "C" int pthread_create(pthread_t*, pthread_attr_t const*, void* (*)(void*), void*) noexcept { return EAGAIN; }
 
 namespace {

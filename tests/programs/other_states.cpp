@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions that record nothing, or no measured step: what their reports say. usage: other_states CASE
+// The reports of sessions that record nothing, or no measured step.
 #include <profkit/profkit.hpp>
 
 #include <sys/wait.h>
@@ -45,7 +45,7 @@ bool off() {
          does_not_say("overhead: ");
 }
 
-/// As `daemon` does it: the program goes on in the child of a fork.
+/// Like `daemon`: the program continues in the child of a fork.
 bool child() {
   profkit::session session{wanted(0, 2)};
   { PROF_SCOPE("before"); }

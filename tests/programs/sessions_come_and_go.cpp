@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads open scopes, sample counters and say what they allocate while sessions begin and end. For ThreadSanitizer: a thread may see that
-// a session records before it has seen anything else that the session did.
+// Threads open scopes, sample counters and record allocations while sessions begin and end. For ThreadSanitizer: a thread may see that a
+// session records before it sees other writes of the session.
 #include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 

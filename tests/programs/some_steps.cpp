@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program as anybody has it, with what PROFKIT says, but for the numbers of steps: 1 of warm-up and 3, unless PROFKIT asks for very many;
-// then it ends the loop itself. Its last words on stderr are that it came to its end.
+// An ordinary program that uses PROFKIT, except for the numbers of steps: 1 warm-up and 3 measured steps, unless PROFKIT requests very
+// many; then it ends the loop itself. Its last output on stderr says that it reached its end.
 #include <profkit/profkit.hpp>
 
 #include <cstdint>

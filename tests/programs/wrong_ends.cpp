@@ -52,7 +52,8 @@ profkit::options steps(std::uint64_t count) {
   return result;
 }
 
-/// What holds whatever the program did. @return the quality.
+/// Checks the invariants of every case.
+/// @return the quality record.
 profkit::quality_record check(profkit::report const& report, std::uint64_t opened) {
   profkit::profile const& profile = report.profile();
   profkit::quality_record const& quality = profile.quality;
@@ -67,7 +68,7 @@ profkit::quality_record check(profkit::report const& report, std::uint64_t opene
   return quality;
 }
 
-/// Whether the report says which scope it was, and what became of it.
+/// Whether the report names the scope and what happened to it.
 void require_named(profkit::quality_record const& quality, char const* where, char const* what) {
   bool found = false;
   for (profkit::wrong_end_record const& each : quality.wrong_ends) {

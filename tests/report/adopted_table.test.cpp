@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-/// In each step a thread works for the outer `attention` for 2 ms, in which it launches a kernel of 4 ms.
+/// In each step another thread works 2 ms for the outer `attention` and launches a kernel of 4 ms.
 profkit::profile profile_with_backward(bool has_kernels = true) {
   profkit::profile result = made_gpu_profile();
   auto const path = static_cast<std::uint32_t>(result.paths.size());
@@ -47,7 +47,7 @@ profkit::report report_of(profkit::profile profile) {
 
 TEST_CASE("the report puts what was done for a scope beside what it did itself", "[adopted]") {
   profkit::report const report = report_of(profile_with_backward());
-  // Two measured steps. The outer attention and the one in it: a softmax of 1 ms and an addition of 1.5 ms.
+  // Two measured steps. The outer attention and the inner one: a softmax of 1 ms and an addition of 1.5 ms.
   std::string const row = "    attention  backward        2.000          5.000      2    4.000      8.000    8.000          1.60";
   CHECK_THAT(report.text(), ContainsSubstring("Work done for scopes elsewhere\n") && ContainsSubstring(row));
   CHECK_THAT(report.markdown(), ContainsSubstring("## Work done for scopes elsewhere\n") &&

@@ -39,7 +39,7 @@ json const& find(json const& list, char const* key, std::string_view value) {
   return *found;
 }
 
-/// The part of a text from a heading to the empty line behind its table.
+/// The part of a text from a heading to the empty line after its table.
 std::string section(std::string const& text, std::string const& heading) {
   std::size_t const begin = text.find(heading + "\n\n");
   REQUIRE(begin != std::string::npos);

@@ -30,8 +30,8 @@ namespace {
 
 constexpr std::uint64_t mib = 1U << 20U;
 
-/// In each of the two measured steps `layer_0` has 3 MiB and keeps 1, `forward` has 2 MiB of its own between its layers and gives it back,
-/// and the step releases what the layer kept. `layer_1` allocates nothing. The warm-up left 10 MiB.
+/// In each of the two measured steps `layer_0` has 3 MiB and retains 1; `forward` has 2 MiB of its own between its layers and releases
+/// them; and the step releases what the layer retained. `layer_1` allocates nothing. 10 MiB remain from the warm-up.
 profkit::profile profile_with_memory() {
   profkit::profile result = made_profile();
   result.allocators = {{"libtorch", 4 * mib, false}};
@@ -51,7 +51,7 @@ profkit::profile profile_with_memory() {
   return result;
 }
 
-/// And the host, read four times: it rises by 2 MiB in `layer_1` and falls by 1 MiB in `forward` behind it.
+/// Also the host, read four times: its usage rises by 2 MiB in `layer_1` and then falls by 1 MiB in `forward`.
 profkit::profile profile_with_two_allocators() {
   profkit::profile result = profile_with_memory();
   result.allocators.push_back({"host", 100 * mib, true});
@@ -96,7 +96,7 @@ TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/
   profkit::report const report = memory_report_of(profile_with_two_allocators());
   std::string const csv = profkit::scope_memory_table(report.summary()).to_csv();
   CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2.0,17.0\n"));
-  // A mean over the scopes of two steps, of which only one was read.
+  // A mean over the scopes of two steps; only one of them was read.
   CHECK_THAT(csv, ContainsSubstring("  forward,host (polled),2.0,0.0,0.5,-0.5,n/a,n/a,102.0\n"));
   CHECK_THAT(csv, ContainsSubstring("    layer_1,host (polled),2.0,2.0,1.0,1.0,n/a,n/a,102.0\n"));
   CHECK_THAT(csv, !ContainsSubstring("layer_0,host"));
@@ -106,7 +106,7 @@ TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/
 TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]") {
   json const report = json::parse(profkit::report_json(memory_report_of(profile_with_two_allocators()).summary()));
   json const layer = scope_named(report, "step/forward/layer_1");
-  CHECK(layer.at("peak_bytes") == 0);  // of libtorch, which was not polled
+  CHECK(layer.at("peak_bytes") == 0);  // libtorch was not polled
   REQUIRE(layer.at("memory").size() == 2);
   json const& torch = layer["memory"][0];
   CHECK(torch.at("source") == "libtorch");
@@ -202,7 +202,7 @@ TEST_CASE("the changes of a total are told apart whatever an allocator said", "[
   allocator.last_bytes = most;
   allocator.outside_change_bytes = most;
   allocator.between_steps_change_bytes = most;
-  // As sums modulo 2^64 are: the changes elsewhere are all of it.
+  // Sums modulo 2^64: all changes happened elsewhere.
   CHECK_THAT(profkit::allocator_table(summary).to_csv(),
              ContainsSubstring("\narena,-8796093022208.0,8796093022208.0,0.0,0.0,8796093022208.0,8796093022208.0\n"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of any bytes, from the program into all that is written of it.
+// Names with arbitrary bytes in all outputs.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/shown_text.hpp>
@@ -50,7 +50,7 @@ std::vector<std::string> const& hostile_names() {
   return names;
 }
 
-/// What a site is in a program, for a name that is no literal.
+/// A site with a name that is not a literal.
 std::vector<profkit::site>& hostile_sites() {
   static std::vector<profkit::site> sites = [] {
     std::vector<profkit::site> made;
@@ -148,11 +148,11 @@ TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 w
         std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20U && c != '\n') || c == '\x7f'; }));
     std::vector<std::string> const lines = lines_of(text);
     for (std::string const& line : lines) CHECK(line.size() < 2000);
-    // A row begins with the name or its indent; nothing of a name stands at the begin of a line of its own.
+    // A row begins with the name or its indent; no part of a name begins a new line.
     CHECK(std::none_of(lines.begin(), lines.end(), [](std::string const& line) { return line.compare(0, 5, "lines") == 0; }));
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring("it broke"));
   }
-  // As many rows as there are scopes, each with its figures.
+  // One row per scope, with its figures.
   auto const& scopes = report.summary().scopes;
   CHECK(lines_of(profkit::detail::report_code<void>::text(report.summary(), false)).size() > scopes.size());
   CHECK(scopes.size() == 1 + 1 + 3 * hostile_names().size());

@@ -14,12 +14,12 @@
 
 namespace {
 
-/// Nanoseconds after some moment in 2026.
+/// Nanoseconds after a fixed moment in 2026.
 profkit::interval between(std::int64_t begin, std::int64_t end) {
   return {at_ms(0) + std::chrono::nanoseconds{begin}, at_ms(0) + std::chrono::nanoseconds{end}};
 }
 
-/// Fills a profile with what Nsight Systems was given for the texts below.
+/// Fills a profile with the data that Nsight Systems received for the texts below.
 class nsys_case {
  public:
   nsys_case() {
@@ -67,7 +67,7 @@ class nsys_case {
     kernel(3, 5000, 5100);
     call(0, 2, 1600, 1700);
     kernel(4, 6000, 6100);
-    ++correlation_;  // of a call that was not recorded
+    ++correlation_;  // the correlation of a call that was not recorded
     memory(profkit::gpu_operation_kind::copy, 6, 8500, 8600, 500);
     call(4, 0, 9000, 9999);
   }

@@ -100,7 +100,7 @@ TEST_CASE("every slice ends, and none outlasts the one around it", "[pftrace]") 
   profile.threads.push_back({1, "train"});
   profile.paths = {{profkit::path_record::no_parent, "a", {}, "made.cpp", 1}, {profkit::path_record::no_parent, "b", {}, "made.cpp", 1}};
   auto const at = [](int ns) { return profkit::timestamp{std::chrono::nanoseconds{ns}}; };
-  profile.scopes = {{{at(0), at(10)}, 0, 0}, {{at(5), at(20)}, 1, 0}, {{at(20), at(20)}, 0, 0}};  // as no session records them
+  profile.scopes = {{{at(0), at(10)}, 0, 0}, {{at(5), at(20)}, 1, 0}, {{at(20), at(20)}, 0, 0}};  // impossible in a recorded session
   CHECK(begins_and_ends(plain(profile)) == std::vector<int>{1, 1, -1, -1, 1, -1});
 }
 

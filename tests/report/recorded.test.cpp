@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Profiles of the trainer, recorded on an H200, against what Nsight Systems counted in another run with the same arguments.
+// Compares profiles of the trainer, recorded on an H200, with the counts of Nsight Systems in another run with the same arguments.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/counted_operations.hpp>
@@ -46,7 +46,7 @@ struct recorded_run {
 
   profkit::profile profile;
   json nsys;
-  std::map<std::string, std::string> names;  ///< as Nsight Systems spells them, by mangled name
+  std::map<std::string, std::string> names;  ///< names as Nsight Systems prints them, by mangled name
 };
 
 std::string any_run() { return GENERATE("small-512-fwd-fp32", "small-128-train-fp32"); }
@@ -157,7 +157,7 @@ TEST_CASE("in a recorded run the time in which the GPU did nothing is charged to
   double const idle = summary.gpu->idle->inclusive.count();
   CHECK(idle > 0.0);
   CHECK(idle < summary.budget->wall.count());
-  // The host runs ahead: some of it lies after the last step on the host.
+  // The host runs ahead, so part of the work is after the last host step.
   CHECK(summary.gpu->idle->self.count() > 0.0);
   CHECK(summary.gpu->idle->self.count() < 0.03 * summary.budget->wall.count());
   REQUIRE(find_row(summary, "step")->gpu_idle);
@@ -202,7 +202,7 @@ TEST_CASE("the parts of a recorded step add up to its wall time, and the GPU is 
   double total = 0.0;
   for (profkit::budget_row const& row : summary.budget->rows) total += row.total.count();
   CHECK(total == Approx(summary.budget->wall.count()).epsilon(1e-9));
-  CHECK(summary.budget->is_of_gpu);  // this loop does not wait for the GPU
+  CHECK(summary.budget->is_of_gpu);  // the loop does not wait for the GPU
   CHECK(summary.budget->wall.count() == Approx(summary.steps.gpu_period->time.total.count()));
   CHECK(summary.budget->busy.count() == Approx(summary.gpu->all.busy.count()));
   double starving = 0.0;

@@ -235,7 +235,7 @@ TEST_CASE("write makes the directory and its files", "[report]") {
 
 TEST_CASE("a report removes what an earlier one has left in its folder, and nothing else", "[report]") {
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-again-" + std::to_string(::getpid()));
-  // With kernels and memory by scope; all API calls and the compact trace are of other programs.
+  // With kernels and memory by scope. Other programs test all API calls and the compact trace.
   profkit::report{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))}.write(directory);
   REQUIRE(std::filesystem::exists(directory / "scope_memory.csv"));
   REQUIRE(std::filesystem::exists(directory / "nvtx_kern_sum.csv"));

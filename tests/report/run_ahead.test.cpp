@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a report says of a host that runs ahead of the GPU.
+// The report of a host that runs ahead of the GPU.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/report/budget_table.hpp>
 #include <profkit/report/report.hpp>

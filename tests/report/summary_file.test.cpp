@@ -29,7 +29,7 @@ using Catch::Matchers::MessageMatches;
 
 namespace {
 
-/// A file that is gone at the end of the test.
+/// A file that is removed at the end of the test.
 struct summary_file {
   std::filesystem::path path = std::filesystem::temp_directory_path() / ("profkit-summary-" + std::to_string(::getpid()));
   ~summary_file() {
@@ -58,7 +58,7 @@ TEST_CASE("each value of a summary comes back from its file", "[summary]") {
   summary_file const file;
   profkit::save_summary(saved, file.path);
   CHECK(values_of(profkit::load_summary(file.path)) == values);
-  // What is n/a, empty or false stays so.
+  // Values that are n/a, empty or false stay so.
   profkit::save_summary({}, file.path);
   CHECK(values_of(profkit::load_summary(file.path)) == values_of({}));
 }

@@ -170,7 +170,7 @@ TEST_CASE("tracks of a trace tell the thread, the device and the stream", "[trac
   CHECK(of_one_device.count("stream 7") == 1);
   CHECK(of_one_device.count("GPU idle: no operation runs on any GPU") == 1);
   for (profkit::thread_record const& thread : profile.threads) CHECK(of_one_device.count(thread.name) == 1);
-  profile.gpu_operations.back().device = 1;  // of several devices, the name of one is known, but not which
+  profile.gpu_operations.back().device = 1;  // several devices, and only one name is known, but not for which device
   CHECK(names().count("GPU 0") == 1);
   CHECK(names().count("GPU 1") == 1);
 }

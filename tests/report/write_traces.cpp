@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For compare_traces.py: writes DIR/trace.json, DIR/trace.pftrace and DIR/plain.pftrace of a saved profile, or of one that is made here and
-// has what recorded ones lack; or compresses what it reads.
+// For compare_traces.py: writes DIR/trace.json, DIR/trace.pftrace and DIR/plain.pftrace of a saved profile, or of a generated one with data
+// that recorded profiles lack; or compresses its input.
 //
 // usage: profkit_write_traces PROFILE|made DIR STEPS
 //        profkit_write_traces deflate <IN >OUT
@@ -21,8 +21,8 @@
 
 namespace {
 
-/// Two devices, two threads, names of any bytes, operations of a stream that overlap, calls over the edges of scopes, slices without
-/// duration, counters of any value and memory that comes and goes.
+/// Two devices, two threads, names with arbitrary bytes, overlapping operations on one stream, calls that cross the borders of scopes,
+/// slices without duration, counters with any value, allocations and releases.
 profkit::profile made_for_traces() {
   profkit::profile made = made_gpu_profile(true);
   std::string const hostile = "quote \" backslash \\ newline \n control \x01 {} %s broken \xff\xc3";
@@ -51,7 +51,7 @@ profkit::profile made_for_traces() {
   made.counter_names.push_back("any value");
   auto const counter = static_cast<std::uint32_t>(made.counter_names.size() - 1);
   for (double const value : {1e300, -0.125, 0.0}) made.counters.push_back({begin + std::chrono::microseconds{1}, value, counter, 0});
-  made.counters.push_back({begin, 2.5, counter, 1});  // of another thread, and earlier
+  made.counters.push_back({begin, 2.5, counter, 1});  // from another thread, and earlier
   made.allocators.push_back({"pool", 1000, false});
   auto const allocator = static_cast<std::uint16_t>(made.allocators.size() - 1);
   for (int i = 0; i < 20; ++i) {
@@ -67,7 +67,7 @@ void compress() {
   std::string compressed = "before";
   profkit::detail::deflater deflater;
   deflater.compress(bytes, compressed);
-  deflater.compress(bytes, compressed);  // the first one leaves nothing behind
+  deflater.compress(bytes, compressed);  // without state of the first one
   std::cout << compressed;
 }
 

@@ -32,7 +32,7 @@ void keep(std::vector<Record>& records, IsWanted const& is_wanted) {
   records.erase(std::remove_if(records.begin(), records.end(), [&](Record const& each) { return !is_wanted(each); }), records.end());
 }
 
-/// Those of the steps that begin in a stretch of time.
+/// The records of the steps that begin in a stretch of time.
 /// @param position_of by step: its position in the window.
 inline std::vector<profkit::detail::gpu_step_window> own_windows(profkit::profile const& whole,
                                                                  std::vector<profkit::detail::gpu_step_window> const& windows,
@@ -47,7 +47,7 @@ inline std::vector<profkit::detail::gpu_step_window> own_windows(profkit::profil
   return result;
 }
 
-/// The launching calls of each thread that come directly before and after a stretch of time.
+/// The launching calls of each thread directly before and after a stretch of time.
 class neighbouring_calls {
  public:
   neighbouring_calls(profkit::profile const& of, profkit::attribution const& launched) : of_{of}, lanes_{launched.lanes} {
@@ -62,7 +62,7 @@ class neighbouring_calls {
     }
   }
 
-  /// Sets what is a neighbour.
+  /// Marks the neighbours.
   void mark(interval const& stretch, std::vector<bool>& calls) const {
     constexpr std::uint32_t none = profkit::attribution::none;
     std::vector<std::uint32_t> before(lanes_.count(), none);
@@ -136,8 +136,8 @@ class memory_at_borders {
 }  // namespace cut
 
 /// Cuts a profile into windows. Each window has a copy of its records, and of the tables.
-/// @param whole what was recorded.
-/// @param borders in ascending order, in no step; between them lie the windows. The first and the last window are open to the outside.
+/// @param whole the recorded profile.
+/// @param borders in ascending order, outside steps; windows lie between them. The first and the last window are unbounded on the outside.
 [[nodiscard]] inline std::vector<profkit::window> cut_windows(profkit::profile const& whole,
                                                               std::vector<profkit::timestamp> const& borders) {
   using profkit::interval;
@@ -155,7 +155,7 @@ class memory_at_borders {
   for (std::size_t i = 0; i <= borders.size(); ++i) {
     interval const own{i == 0 ? timestamp::min() : borders[i - 1], i == borders.size() ? timestamp::max() : borders[i]};
     auto const is_own = [&](timestamp moment) { return own.begin <= moment && moment < own.end; };
-    timestamp first_start = own.end;  // of its own operations
+    timestamp first_start = own.end;  // first start of its own operations
     std::optional<std::size_t> next;  // the operation that begins next after the stretch
     for (std::size_t k = 0; k < whole.gpu_operations.size(); ++k) {
       timestamp const begin = whole.gpu_operations[k].time.begin;
@@ -164,7 +164,7 @@ class memory_at_borders {
     }
     std::vector<bool> is_needed(whole.api_calls.size());
     neighbours.mark(own, is_needed);
-    interval calls = own;  // in which what is needed of the records was launched; the end is in it
+    interval calls = own;  // the stretch in which the needed records were launched, including its end
     profkit::window each{whole, {own, has_steps, steps_thread, {}, {}, {}}};
     each.records.gpu_operations.clear();
     for (std::size_t k = 0; k < whole.gpu_operations.size(); ++k) {
@@ -172,7 +172,7 @@ class memory_at_borders {
       std::uint32_t const call = launched.launch_of[k];
       bool const runs_with_own = launched_at[k] < own.begin && first_start < time.end;
       bool const is_in = runs_with_own || (own.begin <= time.end && time.begin < own.end);
-      bool const is_neighbour = call != profkit::attribution::none && is_needed[call];  // it tells that its call launches
+      bool const is_neighbour = call != profkit::attribution::none && is_needed[call];  // it identifies its call as launching
       if (!is_own(launched_at[k]) && !is_in && !is_neighbour && k != next) continue;
       each.records.gpu_operations.push_back(whole.gpu_operations[k]);
       if (is_in) calls = {std::min(calls.begin, launched_at[k]), std::max(calls.end, launched_at[k])};
@@ -185,7 +185,7 @@ class memory_at_borders {
     for (std::uint32_t scope = 0; scope < whole.scopes.size(); ++scope) {
       if (touches(whole.scopes[scope].time)) scopes.push_back(scope);
     }
-    // Where no step was made, a window may be added before all its scopes have ended.
+    // Without steps, a window may be added before all its scopes have ended.
     auto const is_open = [&](std::uint32_t scope) { return !has_steps && own.end <= whole.scopes[scope].time.end; };
     std::stable_sort(scopes.begin(), scopes.end(), [&](std::uint32_t a, std::uint32_t b) {
       if (!is_open(a) || !is_open(b)) return !is_open(a) && is_open(b);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-/// Gives each number and text of a summary a value of its own, and each list two elements.
+/// Gives each number and text of a summary a unique value, and each list two elements.
 class summary_filler {
  public:
   template <class T>
@@ -53,7 +53,7 @@ class summary_filler {
   int made_ = 0;
 };
 
-/// A summary in which each member has a value of its own, and positions fit.
+/// A summary with a unique value for each member and valid positions.
 inline profkit::summary filled_summary() {
   profkit::summary result;
   summary_filler fill;
@@ -66,7 +66,7 @@ inline profkit::summary filled_summary() {
   return result;
 }
 
-/// All values of a summary, one after the other, as texts.
+/// All values of a summary as texts, in order.
 class summary_values {
  public:
   template <class T>

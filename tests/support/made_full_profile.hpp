@@ -5,7 +5,7 @@
 
 #include "made_profile.hpp"
 
-/// With a scope that was adopted, and an operation that a graph ran.
+/// With an adopted scope and an operation of a graph.
 inline profkit::profile profile_with_adopted_scope() {
   profkit::profile result = made_profile();
   result.paths.push_back({0, "forward/layer_0 (backward)", {}, "engine.cpp", 70, 2, "backward"});
@@ -16,7 +16,7 @@ inline profkit::profile profile_with_adopted_scope() {
   return result;
 }
 
-/// And with memory, work, clocks of devices and roofs.
+/// Also with memory, work, device clocks and measured roofs.
 inline profkit::profile profile_with_everything() {
   profkit::profile result = profile_with_adopted_scope();
   result.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'000}, std::chrono::nanoseconds{105'500}, 0.125};

@@ -8,8 +8,8 @@
 #include "made_path.hpp"
 #include "made_profile.hpp"
 
-/// A profile with kernels whose summary can be worked out by hand. Three steps of 10 ms that begin at 0, 20 and 40 ms; the first is
-/// warm-up. In each, in ms from its beginning:
+/// A profile with kernels whose summary can be computed by hand. Three steps of 10 ms that begin at 0, 20 and 40 ms; the first is warm-up.
+/// In each, in ms from its beginning:
 ///
 ///     thread 0: step [0, 10], forward [1, 4], attention [2, 3] with another attention [2.2, 2.8] inside, backward [5, 7]
 ///     thread 1: load [1, 2]
@@ -23,7 +23,7 @@
 ///     backward             0, [5.5, 5.6]    matmul            7       [5.8, 6.8]
 ///     nothing              1, [3.0, 3.1]    addition          13      [3.2, 3.4]
 ///
-/// The last step has a kernel [8.0, 8.5] whose launch was not recorded; the first one a kernel that no other step has.
+/// The last step has a kernel [8.0, 8.5] without a recorded launch; the first one has a kernel that no other step has.
 /// @param has_all_api_calls adds a synchronisation [9.0, 9.5] to each step.
 inline profkit::profile made_gpu_profile(bool has_all_api_calls = false) {
   profkit::profile result;

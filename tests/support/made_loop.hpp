@@ -27,8 +27,8 @@ class made_loop {
     profile.quality.clock = "time-stamp counter";
   }
 
-  /// A kernel that is launched at `at`, and starts when the stream has done what was launched before, 0.01 ms later at the earliest.
-  /// @return when it ends.
+  /// A kernel that is launched at `at` and starts when the stream is free, at least 0.01 ms later.
+  /// @return its end.
   double launch(double at, double length, std::uint32_t stream = 0, std::int32_t device = 0) {
     double& free_from = free_from_[stream];
     double const begin = std::max(free_from, at + 0.01);
@@ -43,7 +43,7 @@ class made_loop {
     return free_from;
   }
 
-  /// With the scope `work` in it.
+  /// Each step contains the scope `work`.
   void step(double from, double to, bool is_warmup = false) {
     profile.scopes.push_back({{at_ms(from), at_ms(to)}, work_path, 0});
     profile.scopes.push_back({{at_ms(from), at_ms(to)}, step_path, 0});
@@ -58,8 +58,8 @@ class made_loop {
   std::uint64_t correlation_ = 0;
 };
 
-/// 5 warm-up steps and 30 measured ones that take the host 1.99 ms each, 0.01 ms apart, and the GPU 10 ms: two kernels of 4.9 ms, each
-/// followed by 0.1 ms in which nothing runs.
+/// 5 warm-up steps and 30 measured steps of 1.99 ms on the host, 0.01 ms apart, and 10 ms on the GPU: two kernels of 4.9 ms, each followed
+/// by an idle time of 0.1 ms.
 inline made_loop loop_that_runs_ahead() {
   made_loop made;
   for (int i = 0; i < 35; ++i) {
@@ -74,7 +74,7 @@ inline made_loop loop_that_runs_ahead() {
   return made;
 }
 
-/// 12 measured steps whose host takes 10 ms each and waits for 9 ms of work on the GPU.
+/// 12 measured steps of 10 ms on the host, which wait for 9 ms of work on the GPU.
 inline made_loop loop_that_waits() {
   made_loop made;
   for (int i = 0; i < 12; ++i) {

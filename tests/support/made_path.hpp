@@ -17,7 +17,7 @@ inline profkit::path_record step_path() {
   return result;
 }
 
-/// The position of a path in a made profile, which gets it if need be; the root `step` is the session's.
+/// Finds or adds a path in a made profile; the root `step` is the path of the session's steps.
 inline std::uint32_t made_path(profkit::profile& into, std::uint32_t parent, std::string const& name) {
   auto& paths = into.paths;
   auto const found = std::find_if(paths.begin(), paths.end(), [&](auto const& each) { return each.parent == parent && each.name == name; });

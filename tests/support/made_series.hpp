@@ -7,9 +7,7 @@
 #include <random>
 #include <vector>
 
-/// Numbers of a normal distribution, the same on every platform: `std::normal_distribution` is not.
-/// Source: G. E. P. Box and M. E. Muller, "A note on the generation of random normal deviates", Annals of Mathematical Statistics 29
-/// (1958).
+/// Normally distributed numbers, equal on every platform, unlike `std::normal_distribution`.
 class normal_numbers {
  public:
   explicit normal_numbers(std::uint64_t seed) : bits_{seed} {}
@@ -27,8 +25,7 @@ class normal_numbers {
   std::mt19937_64 bits_;
 };
 
-/// Step times around 100 with a spread of `deviation`, each of which resembles the one before: an autoregressive process of the first
-/// order.
+/// Step times around 100 with a standard deviation of `deviation`: an autoregressive process of first order.
 /// @param autocorrelation 0: independent.
 inline std::vector<double> made_series(normal_numbers& numbers, std::size_t count, double deviation, double autocorrelation = 0.0) {
   std::vector<double> result;

@@ -8,8 +8,8 @@
 #include "made_path.hpp"
 #include "made_profile.hpp"
 
-/// A profile whose scopes say what they have to do. Three steps of 40 ms that begin at 0, 100 and 200 ms; the first is warm-up. In each, in
-/// ms from its beginning, with the kernel of the scope and what it says (T: 10^12, G: 10^9):
+/// A profile whose scopes declare work. Three steps of 40 ms that begin at 0, 100 and 200 ms; the first is warm-up. In each, in ms from its
+/// beginning, with the kernel of the scope and its declared work (T: 10^12, G: 10^9):
 ///
 ///     thread 0: step [0, 40]
 ///                 forward [0, 10]
@@ -20,7 +20,7 @@
 ///     thread 1: scores (backward) [20, 28]        kernel [20, 28]
 ///               norm (backward) [28.5, 29.5]      kernel [28.5, 29.5]
 ///
-/// In the warm-up step scores has ten times as much to do. The session's precision is bf16, which scores leaves to it.
+/// In the warm-up step, scores declares ten times as much. The precision of the session is bf16, which applies to scores.
 struct made_work_profile {
   enum path : std::uint32_t { step, forward, scores, norm, other, backward, scores_backward, norm_backward };
 
@@ -59,10 +59,10 @@ struct made_work_profile {
     }
   }
 
-  /// In the scope of the path that began `at`.
+  /// In the scope with the path that began at `at`.
   void say(path where, double at, profkit::work const& what) { profile.work.push_back({at_ms(begin_ + at), where, what}); }
 
-  /// Without the collector of kernels.
+  /// Without a kernel collector.
   void forget_kernels() {
     profile.collectors.clear();
     profile.gpu_operations.clear();

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-/// Options that do not depend on the environment of whoever runs the tests.
+/// Options that do not depend on the environment variables.
 inline profkit::options plain_options(std::uint64_t warmup = 0, std::uint64_t measured = 1) {
   profkit::options result;
   result.warmup_steps = warmup;
@@ -26,7 +26,7 @@ inline std::string path_name(profkit::profile const& of, std::uint32_t path) {
   return record.parent == profkit::path_record::no_parent ? name : path_name(of, record.parent) + "/" + name;
 }
 
-/// The paths of all scopes, in the order in which they ended.
+/// The paths of all scopes, in the order of their ends.
 inline std::vector<std::string> scope_names(profkit::profile const& of) {
   std::vector<std::string> result;
   for (profkit::scope_record const& scope : of.scopes) result.push_back(path_name(of, scope.path));

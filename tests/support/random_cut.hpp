@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-/// With all API calls, work of some scopes (all amounts are whole numbers), adopted paths, and levels that are read at the ends of steps.
+/// With all API calls, work of some scopes (whole numbers), adopted paths, and readings of usage at the ends of steps.
 inline profkit::profile with_more(profkit::profile of, std::mt19937_64& random) {
   of.has_all_api_calls = true;
   for (std::uint16_t allocator = 0; allocator < of.allocators.size(); ++allocator) {
@@ -30,7 +30,7 @@ inline profkit::profile with_more(profkit::profile of, std::mt19937_64& random) 
     if (random() % 3 != 0) done.backward = 2.0F;
     of.work.push_back({each.time.begin, each.path, done});
   }
-  // What some scopes do is work for others.
+  // Some scopes adopt others.
   for (std::uint32_t path = 2; path < of.paths.size(); ++path) {
     profkit::path_record& record = of.paths[path];
     if (random() % 2 != 0 || record.is_step || record.adopted_from != profkit::path_record::no_parent) continue;
@@ -40,7 +40,7 @@ inline profkit::profile with_more(profkit::profile of, std::mt19937_64& random) 
   return of;
 }
 
-/// Borders between windows, in no step.
+/// Borders between windows, outside steps.
 inline std::vector<profkit::timestamp> random_borders(profkit::profile const& of, std::mt19937_64& random) {
   std::vector<profkit::timestamp> possible;
   if (of.steps.empty()) {

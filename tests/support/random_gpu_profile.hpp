@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-/// A profile of random nests on several threads, with launches in and outside them, and what is known of it by construction.
+/// A profile of randomly nested scopes on several threads, with launches inside and outside of them, and their attribution, known by
+/// construction.
 struct random_gpu_profile {
   profkit::profile profile;
   std::vector<std::uint32_t> scope_of;   ///< by operation, as in `attribution`
@@ -30,7 +31,7 @@ class random_walk {
     for (int i = 0; i < events; ++i) {
       std::uint64_t const choice = random_() % 8;
       if (choice < 3 && open_.size() < 7) {
-        bool const is_root = open_.empty() || random_() % 20 == 0;  // a step begins a tree of its own
+        bool const is_root = open_.empty() || random_() % 20 == 0;  // a step is the root of a new tree
         open_.push_back({path_in(is_root ? profkit::path_record::no_parent : open_.back().path), tick(), {}, {}, is_root});
       } else if (choice < 6 && !open_.empty()) {
         close(thread);
@@ -77,7 +78,7 @@ class random_walk {
     profkit::interval call{tick(), {}};
     call.end = tick();
     into_.profile.api_calls.push_back({call, ++correlation_, 0, thread});
-    for (std::uint64_t operations = random_() % 10 == 0 ? 3 : 1; operations > 0; --operations) {  // three of a graph
+    for (std::uint64_t operations = random_() % 10 == 0 ? 3 : 1; operations > 0; --operations) {  // three for a graph
       profkit::gpu_operation_record operation;
       operation.time.begin = call.begin + std::chrono::nanoseconds{random_() % 3000};
       operation.time.end = operation.time.begin + std::chrono::nanoseconds{random_() % 400};
@@ -99,8 +100,8 @@ class random_walk {
 
 }  // namespace made
 
-/// @param seed the same makes the same profile.
-/// @param events of each of three threads.
+/// @param seed equal seeds create equal profiles.
+/// @param events number of events of each of three threads.
 inline random_gpu_profile make_random_gpu_profile(std::uint64_t seed, int events) {
   random_gpu_profile result;
   result.profile.threads = {{100, "a"}, {101, "b"}, {102, "c"}};

@@ -15,7 +15,7 @@
 
 namespace made {
 
-/// Steps whose host runs ahead of the devices by any number of steps, waits for them, or is what limits them.
+/// Steps whose host runs ahead of the devices by any number of steps, waits for them, or is the limit.
 class random_loop {
  public:
   explicit random_loop(std::uint64_t seed) : random_{seed} {
@@ -67,20 +67,20 @@ class random_loop {
     if (!has_kernels) made_.gpu_operations.resize(before);
     made_.scopes.push_back({{begin, now_}, 1, 0});
     made_.scopes.push_back({{begin, now_}, 0, 0});
-    if (!one_in(12)) {  // else an exception left it
+    if (!one_in(12)) {  // otherwise it was abandoned
       made_.steps.push_back({{begin, now_}, index, is_warmup, up_to(9), 0.0, has_kernels, !is_warmup && one_in(8)});
     }
     if (one_in(2)) now_ += nanoseconds{up_to(60)};
   }
 
-  /// Between now and then.
+  /// A moment between now and then.
   void launches(std::uint64_t count, profkit::timestamp until) {
     for (; count > 0 && now_ + nanoseconds{4} < until; --count) {
       now_ += nanoseconds{1 + up_to(static_cast<std::uint64_t>((until - now_).count()) / 2)};
       made_.api_calls.push_back({{now_, now_ + nanoseconds{2}}, made_.api_calls.size() + 1, 0, one_in(5) ? 1U : 0U});
       profkit::timestamp& free_from = free_from_[up_to(streams_ - 1)];
       profkit::gpu_operation_record operation;
-      // A device's clock may be a little before the host's.
+      // The clock of a device may be slightly behind that of the host.
       operation.time.begin = std::max(free_from, now_ + nanoseconds{up_to(20)} - nanoseconds{3});
       operation.time.end = operation.time.begin + nanoseconds{up_to(one_in(15) ? 6 * max_operation_ : max_operation_)};
       free_from = operation.time.end + nanoseconds{up_to(5)};
@@ -104,5 +104,5 @@ class random_loop {
 
 }  // namespace made
 
-/// @param seed the same makes the same profile.
+/// @param seed equal seeds create equal profiles.
 inline profkit::profile make_random_loop_profile(std::uint64_t seed) { return made::random_loop{seed}.made(); }

@@ -15,11 +15,11 @@
 
 namespace made {
 
-/// Lets threads take turns: at every moment one of them opens or closes a scope, or has a piece of memory given or released.
+/// Threads take turns: at every moment one of them opens or closes a scope, allocates or releases.
 class random_memory {
  public:
   explicit random_memory(std::uint64_t seed) : random_{seed} {
-    made_.threads = {{100, "train"}, {101, "loader"}, {100, "train"}};  // the first and the last are one thread of the system
+    made_.threads = {{100, "train"}, {101, "loader"}, {100, "train"}};  // the first and the last are one system thread
     made_.allocators = {{"pool", random_() % 1000, false}, {"level", 500, true}};
     made_.time.begin = now_;
     for (int i = 0; i < 400; ++i) {
@@ -42,7 +42,7 @@ class random_memory {
   [[nodiscard]] profkit::profile made() && { return std::move(made_); }
 
  private:
-  /// What is read where a step ends may have a time some nanoseconds behind it; nothing else here has.
+  /// A reading at the end of a step may be some nanoseconds later; nothing else is in this profile.
   static constexpr std::chrono::nanoseconds moment{20};
 
   struct open_scope {
@@ -71,7 +71,7 @@ class random_memory {
     }
   }
 
-  /// A thread may be known as several from time to time.
+  /// A system thread may have several entries.
   std::uint32_t record_of(std::size_t thread) { return thread == 1 ? 1 : (random_() % 2 == 0 ? 0 : 2); }
 
   [[nodiscard]] bool is_in_step() const {
@@ -88,25 +88,25 @@ class random_memory {
   }
 
   void allocate(std::size_t thread) {
-    std::uint64_t const address = 1 + random_() % 1000;  // now and then one that is live
+    std::uint64_t const address = 1 + random_() % 1000;  // sometimes a live one
     live_.push_back(address);
     made_.allocations.push_back({now_, address, 1 + random_() % 64, record_of(thread), 0, profkit::allocation_kind::allocated});
   }
 
   void release(std::size_t thread) {
-    std::uint64_t address = 5000;  // never given
+    std::uint64_t address = 5000;  // never allocated
     if (!live_.empty() && random_() % 20 != 0) {
       auto const piece = live_.begin() + static_cast<std::ptrdiff_t>(random_() % live_.size());
       address = *piece;
       live_.erase(piece);
     }
-    std::uint64_t const bytes = random_() % 3 == 0 ? 0 : 7;  // what the allocator says here counts for unknown pieces only
+    std::uint64_t const bytes = random_() % 3 == 0 ? 0 : 7;  // the given size counts only for unknown blocks
     made_.allocations.push_back({now_, address, bytes, record_of(thread), 0, profkit::allocation_kind::released});
   }
 
   std::mt19937_64 random_;
   profkit::timestamp now_{std::chrono::seconds{1'790'000'000}};
-  std::vector<open_scope> open_[2];  ///< by thread of the system
+  std::vector<open_scope> open_[2];  ///< by system thread
   std::vector<std::uint64_t> live_;
   std::uint64_t level_ = 500;
   profkit::profile made_;
@@ -114,7 +114,7 @@ class random_memory {
 
 }  // namespace made
 
-/// Nests of scopes on two threads, in steps and around them, with allocations, releases on either thread, during the scope that allocated
-/// and long after it, of pieces never given and of addresses given twice; and readings of a level. No two things happen at the same time.
-/// @param seed the same makes the same profile.
+/// Nested scopes on two threads, in steps and around them, with allocations; releases on either thread, during the allocating scope and
+/// long after it, of blocks never allocated and of addresses allocated twice; and readings of usage. No two events have the same time.
+/// @param seed equal seeds create equal profiles.
 inline profkit::profile make_random_memory_profile(std::uint64_t seed) { return made::random_memory{seed}.made(); }

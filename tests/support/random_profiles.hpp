@@ -12,8 +12,8 @@
 #include "random_memory_profile.hpp"
 #include "random_step_profile.hpp"
 
-/// Calls `check(profile, seed)` for the made profiles and for random ones with and without steps.
-/// @param seeds how many random profiles of each kind.
+/// Calls `check(profile, seed)` for the hand-made profiles and for random ones with and without steps.
+/// @param seeds number of random profiles of each kind.
 template <class Check>
 void for_each_made_profile(std::uint64_t seeds, Check const& check) {
   check(made_profile(), 1);

@@ -22,7 +22,7 @@ using std::chrono::nanoseconds;
 class random_steps {
  public:
   explicit random_steps(std::uint64_t seed) : random_{seed} {
-    made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one thread of the system
+    made_.threads = {{100, "train"}, {101, "other"}, {100, "train"}};  // the first and the last are one system thread
     made_.gpu_names = {{"kernel", {}}, {"ncclKernel", {}}};
     made_.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
     made_path(made_, profkit::path_record::no_parent, "step");
@@ -37,7 +37,7 @@ class random_steps {
     }
     profkit::timestamp const end = now_;
     now_ = begin;
-    // Some of what the other thread does lies in a scope of the steps' thread, as work for it does.
+    // Some scopes of the other thread lie in a scope of the step thread, like adopting scopes.
     auto const known = static_cast<std::uint64_t>(made_.paths.size());
     while (now_ < end) nest(one_in(2) ? profkit::path_record::no_parent : static_cast<std::uint32_t>(random_() % known), 1, 4);
     made_.time = {begin, std::max(end, now_)};
@@ -48,7 +48,7 @@ class random_steps {
     for (std::uint64_t i = random_() % 150; i > 0; --i) {
       profkit::gpu_operation_record each;
       each.time.begin = begin + nanoseconds{random_() % length} - nanoseconds{20};
-      if (!begins.insert(each.time.begin).second) continue;  // which of two begins first must be plain
+      if (!begins.insert(each.time.begin).second) continue;  // the order of beginnings must be unique
       each.time.end = each.time.begin + up_to(one_in(20) ? 200 : 15);
       each.kind = static_cast<profkit::gpu_operation_kind>(random_() % 3);
       each.name = static_cast<std::uint32_t>(random_() % made_.gpu_names.size());
@@ -77,7 +77,7 @@ class random_steps {
     made_.steps.push_back({{begin, now_}, index, index == 0 || one_in(5), 1});
   }
 
-  // Moments of one thread differ, so that its scopes lie in each other in one way only.
+  // Times of one thread differ, so the nesting of its scopes is unique.
   void nest(std::uint32_t parent, std::uint32_t thread, std::uint64_t deepest) {
     profkit::timestamp const begin = now_ += nanoseconds{1} + up_to(10);
     std::uint32_t const path = made_path(made_, parent, std::string(1, static_cast<char>((thread == 1 ? 'x' : 'a') + random_() % 3)));
@@ -87,7 +87,7 @@ class random_steps {
     now_ += nanoseconds{1};
   }
 
-  /// Between the beginnings and ends of a thread's scopes: a call cannot contain one.
+  /// Between the beginnings and ends of the scopes of a thread, because a call cannot contain one.
   void add_calls(std::uint64_t system_id, profkit::timestamp begin, profkit::timestamp end) {
     std::vector<profkit::timestamp> moments{begin, end};
     for (profkit::scope_record const& scope : made_.scopes) {
@@ -118,7 +118,7 @@ class random_steps {
 
 }  // namespace made
 
-/// Steps of a few hundred nanoseconds whose every moment can be looked at: nests on the thread of the steps and on another, scopes around
-/// the steps and between them, calls that launch, copy and wait, and operations of two devices that begin and end anywhere.
-/// @param seed the same makes the same profile. The thread of the steps is 100, the other one 101.
+/// Steps of a few hundred nanoseconds, short enough to check every nanosecond: nested scopes on the step thread and on another, scopes
+/// around and between the steps, calls that launch, copy and wait, and operations of two devices at random times.
+/// @param seed equal seeds create equal profiles. The step thread is 100, the other one 101.
 inline profkit::profile make_random_step_profile(std::uint64_t seed) { return made::random_steps{seed}.made(); }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-/// Reads CSV as RFC 4180 says, and throws where it is none.
+/// Reads CSV (RFC 4180); throws if the text is invalid.
 inline std::vector<std::vector<std::string>> read_csv(std::string const& text) {
   std::vector<std::vector<std::string>> records;
   for (std::size_t at = 0; at < text.size();) {

@@ -10,7 +10,7 @@
 
 // The fields of a report.json, and those that docs/report.md names, as paths such as "scopes[].per_step.steps".
 
-/// What stands in the code spans of a line of Markdown.
+/// The contents of the code spans of a line of Markdown.
 inline std::vector<std::string> code_spans(std::string const& line) {
   std::vector<std::string> result;
   for (std::size_t begin = line.find('`'); begin != std::string::npos;) {
@@ -48,7 +48,7 @@ inline void add_fields(nlohmann::json const& of, std::string const& path, std::s
   }
   if (!of.is_object()) return;
   for (auto const& [key, value] : of.items()) {
-    // Here the keys are names that programs gave.
+    // The keys of these objects are names chosen by programs.
     std::string const name = path == "memory" ? "<source>" : path == "memory.<source>" ? "<quantity>" : key;
     std::string const inner = path.empty() ? name : path + "." + name;
     to.insert(inner);
@@ -56,7 +56,7 @@ inline void add_fields(nlohmann::json const& of, std::string const& path, std::s
   }
 }
 
-/// Those that are not in the other set, a line each.
+/// The elements that are not in the other set, one per line.
 inline std::string lines_without(std::set<std::string> const& from, std::set<std::string> const& without) {
   std::string text;
   for (std::string const& each : from) {

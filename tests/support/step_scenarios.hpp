@@ -24,8 +24,8 @@ inline std::vector<double> autoregressive(normal_numbers& numbers, std::size_t c
   return result;
 }
 
-/// Steps of 100 with a noise of `noise`, of the kinds that programs have.
-/// @param noise standard deviation of a step; of the steps within a level where there are several.
+/// Step times around 100 with a noise of `noise`, with the patterns of real programs.
+/// @param noise standard deviation of a step; with several levels, within a level.
 inline std::vector<step_scenario> step_scenarios(double noise = 1.0) {
   std::vector<step_scenario> result;
   auto const add = [&](std::string name, double mean, auto const& value) {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <string>
 
-/// A folder that goes away.
+/// A folder that is removed at the end of its scope.
 struct temporary_folder {
   std::filesystem::path path;
 
-  /// @param name of the test, so that folders of tests that run beside each other differ.
+  /// @param name the name of the test, so that parallel tests have different folders.
   explicit temporary_folder(std::string const& name)
       : path{std::filesystem::temp_directory_path() / ("profkit-" + name + "-" + std::to_string(::getpid()))} {
     std::filesystem::create_directories(path);

@@ -5,7 +5,8 @@
 #define __has_feature(feature) 0
 #endif
 
-/// ThreadSanitizer remembers a parent's threads in the child of a fork. It ends a child that starts a thread at the address of one of them.
+/// In the child of a fork, ThreadSanitizer still knows the threads of the parent. It ends a child that starts a thread at the address of
+/// one of them.
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
 inline constexpr bool under_thread_sanitizer = true;
 #else

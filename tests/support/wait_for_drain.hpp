@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-/// Whether the session has read all that is in the logs. (It looks at what the reader writes, which ThreadSanitizer would call a race.)
+/// Whether the session has read all logs. (Reads data that the reader writes, which ThreadSanitizer reports as a race.)
 __attribute__((no_sanitize("thread"))) inline bool is_drained() {
   using namespace profkit::detail;
   for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
@@ -18,7 +18,7 @@ __attribute__((no_sanitize("thread"))) inline bool is_drained() {
   return true;
 }
 
-/// The thread of a session drains when it gets a processor; at the latest after 10 seconds the test goes on, and fails.
+/// The session's thread drains when it gets a processor. After 10 seconds the test continues, and fails.
 inline void wait_for_drain() {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
   while (!is_drained() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds{1});

@@ -22,7 +22,7 @@ using namespace profkit_program;
 
 namespace {
 
-/// One run with one scope and its kernel, all of whose steps take the same.
+/// One run with one scope and its kernel; all steps take the same time.
 run_figures plain_run(double scope_ms, double std_ms = 0.0) {
   figures const gpu{30, scope_ms, std_ms, 0.0};
   run_figures run;
@@ -39,7 +39,7 @@ comparison_row const& find(comparison const& in, std::string_view name) {
   return *found;
 }
 
-/// As if the noise of GPU times were known to be small.
+/// Assumes that the noise of GPU times is small.
 compare_options quiet() {
   compare_options options;
   options.gpu_noise = 0.002;
@@ -57,7 +57,7 @@ TEST_CASE("with one run a side the interval is of the steps within and of the no
   CHECK(b.within() == Approx(0.01 / effective));
   run_noise noise;
   noise.assumed = 0.0001;
-  // The normal distribution's 1.96 where nothing is estimated.
+  // 1.96 of the normal distribution if nothing is estimated.
   CHECK(half_width(noise, 0.05) == Approx(1.95996 * std::sqrt(0.0002)).epsilon(1e-4));
   noise.within = a.within() + b.within();
   CHECK(half_width(noise, 0.05) == Approx(1.95996 * std::sqrt(0.0002 + noise.within)).epsilon(1e-4));
@@ -138,7 +138,7 @@ TEST_CASE("a row's variance is drawn towards the prior, by their degrees of free
   variance_prior const own = moderate(0.4, 2.0, {0.1, 4.0}, 100.0);
   CHECK(own.variance == Approx((4.0 * 0.1 + 2.0 * 0.4) / 6.0));
   CHECK(own.freedom == Approx(6.0));
-  CHECK(moderate(0.4, 2.0, {0.1, 4.0}, 5.0).freedom == Approx(5.0));  // all rows together know no more than that
+  CHECK(moderate(0.4, 2.0, {0.1, 4.0}, 5.0).freedom == Approx(5.0));  // limited by the degrees of freedom of all rows together
   CHECK(moderate(0.4, 2.0, {}, 100.0).variance == Approx(0.4));
   CHECK(moderate(0.4, 2.0, {0.1, std::numeric_limits<double>::infinity()}, 100.0).variance == Approx(0.1));
 }
@@ -172,7 +172,7 @@ TEST_CASE("what is surely near 0 is SAME, what may be large is UNSURE", "[compar
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}, options), "step/work").says == verdict::same);
   options.gpu_noise = 0.05;
   CHECK(find(compare({plain_run(1.0)}, {plain_run(1.001)}, options), "step/work").says == verdict::unsure);
-  // Surely not 0, but surely too little to matter.
+  // Significantly different from 0, but irrelevant.
   options.gpu_noise = 0.0005;
   comparison const small = compare({plain_run(1.0)}, {plain_run(1.01)}, options);
   CHECK(find(small, "step/work").range->first > 0.0);
@@ -288,7 +288,7 @@ TEST_CASE("what the machine's speed explains is no change of the program", "[com
   CHECK(says(run(20.0, 100.0, 0.0)) == verdict::slower);
   CHECK(says(run(20.0, 200.0, 0.0)) == verdict::unsure);
   CHECK(says(run(20.0, 100.0, 0.5)) == verdict::unsure);  // it waited for a processor for half of the time
-  CHECK(says(run(10.0, 200.0, 0.0)) == verdict::unsure);  // it need not follow the machine: it may wait for a GPU
+  CHECK(says(run(10.0, 200.0, 0.0)) == verdict::unsure);  // it may wait for a GPU and thus not depend on the machine
   CHECK(says(run(40.0, 200.0, 0.0)) == verdict::slower);
   CHECK(says(run(10.0, 50.0, 0.0)) == verdict::unsure);
   CHECK(says(run(20.0, 50.0, 0.0)) == verdict::slower);
@@ -298,7 +298,7 @@ TEST_CASE("what the machine's speed explains is no change of the program", "[com
   unknown_machine.step.mean_ms = 30.0;
   CHECK(says(unknown_machine) == verdict::slower);
   CHECK_FALSE(compare({run(10.0, 100.0, 0.0)}, {unknown_machine}).machine);
-  // Unless one knows what the machine does.
+  // Unless the noise of the machine is known.
   compare_options known_machine;
   known_machine.host_noise = 0.02;
   known_machine.is_host_noise_known = true;
@@ -331,12 +331,12 @@ TEST_CASE("the machine's change is that of the probe and of waiting together", "
   CHECK(find_machine_change(a, b)->log_ratio() == Approx(std::log(1.5)));  // the geometric mean of A is 200
   CHECK(find_machine_change(a, b)->probe_deviations[1] == Approx(std::log(2.0)));
   a[0].waiting = a[1].waiting = 0.0;
-  CHECK(find_machine_change(a, b)->waiting == 0.0);  // not all runs know it
+  CHECK(find_machine_change(a, b)->waiting == 0.0);  // not known for all runs
   b[0].waiting = 0.5;
   CHECK(find_machine_change(a, b)->waiting == Approx(std::log(2.0)));
   CHECK(find_machine_change(a, b)->log_ratio() == Approx(std::log(3.0)));
   CHECK(find_machine_change(a, b)->max_waiting == 0.5);
-  // Without a GPU a step that waits for a processor takes that much longer; with one it may hide it.
+  // Without a GPU, waiting for a processor makes the step longer by as much; with a GPU it may be hidden.
   CHECK(find_machine_change(a, b)->effect().low == Approx(std::log(2.0)));
   CHECK(find_machine_change(a, b)->effect().high == Approx(std::log(3.0)));
   b[0].kernels.emplace();

@@ -41,10 +41,10 @@ std::string made_report(double factor = 1.0) {
   return profkit::report_json(profkit::analyze(profile));
 }
 
-/// The noise between runs is known to be small.
+/// Assumes that the noise between runs is small.
 constexpr char const* quiet_options = " --gpu-noise 0.3% --host-noise 1%";
 
-/// A real session whose steps work for a while.
+/// A real session whose steps compute for some time.
 void record(fs::path const& directory) {
   profkit::session session{plain_options(1, 5)};
   for (profkit::step step : session) {
@@ -125,7 +125,7 @@ TEST_CASE("what the runs cannot decide ends with exit code 3, and says which row
       undecided.err,
       ContainsSubstring("undecided: these runs do not show whether B is slower by 3 % or more\n  step time: +0.0 %, 90 % interval ") &&
           ContainsSubstring("estimate: more than 1000 runs a side would decide"));
-  // Both what all rows share and what each has alone differ by 2.5 %.
+  // The shared part and the individual parts differ by 2.5 %.
   std::string const with_known_noise = "compare --fail-if-slower 3% --scope step/forward --gpu-noise 2.5%" + sides;
   auto const needed = profkit_program::runs_to_decide(0.025 * std::sqrt(2.0), 0.03);
   REQUIRE(needed);
@@ -252,7 +252,7 @@ TEST_CASE("a summary.profkit is compared as the report.json beside it is", "[pro
 
 TEST_CASE("programs without steps are compared by the mean time of a scope", "[program]") {
   temporary_folder const folder;
-  // A server: three kinds of scopes, of which B has one twice as long, and another more often.
+  // A server with three kinds of scopes. In B one takes twice as long, and another occurs more often.
   auto const report = [](std::int64_t slow_us, int parses) {
     profkit::profile profile;
     profile.paths = {{profkit::path_record::no_parent, "request", {}, "server.cpp", 1},
@@ -316,7 +316,7 @@ TEST_CASE("programs without steps are compared by the mean time of a scope", "[p
   CHECK(row_of(json::parse(failed.out), "request/answer", "p50")["verdict"] == "SLOWER");
   CHECK(row_of(json::parse(failed.out), "request/log", "p99")["verdict"] != "SLOWER");
   CHECK_THAT(folder.run("compare" + sides).out, ContainsSubstring("host p95"));
-  // With steps on one side only there is nothing that both measured.
+  // With steps on one side only, the sides have no figure in common.
   auto const mixed = folder.run("compare" + a + quoted(folder.write("steps", made_report())));
   CHECK(mixed.code == 2);
   CHECK_THAT(mixed.err, ContainsSubstring("steps/report.json: has steps, unlike "));

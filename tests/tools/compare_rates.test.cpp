@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often `profkit compare` is right, on runs of made programs. bench/compare_power.cpp does the same with many more trials and prints
-// the table of docs/compare.md. Seeds are fixed, so a test that passes passes again.
+// The error rates of `profkit compare` on simulated runs. bench/compare_power.cpp runs many more trials and prints the table of
+// docs/compare.md. Seeds are fixed, so results are reproducible.
 #include "compare.hpp"
 
 #include <algorithm>

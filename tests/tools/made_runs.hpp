@@ -11,21 +11,21 @@
 
 #include "run_figures.hpp"
 
-/// Runs of a made program: `groups` scopes under the step with `parts` scopes in each, a kernel for each part. All noise is a standard
-/// deviation between runs, as a share of a time.
+/// Runs of a simulated program: `groups` scopes under the step with `parts` scopes in each, and one kernel per part. Noise is the standard
+/// deviation between runs as a share of a time.
 struct made_program {
   std::size_t groups = 4;
   std::size_t parts = 10;
   bool has_gpu = true;
   bool has_steps = true;            ///< false: times are of single scopes, and there is no probe
-  double gpu_own_noise = 0.002;     ///< of each part and its kernel
-  double gpu_common_noise = 0.0;    ///< of all GPU times of a run
-  double host_own_noise = 0.02;     ///< of the host time of each part
-  double host_common_noise = 0.02;  ///< of all host times of a run, which the probe follows
-  double probe_error = 0.02;        ///< of what the probe says about that
+  double gpu_own_noise = 0.002;     ///< noise of each part and its kernel
+  double gpu_common_noise = 0.0;    ///< noise of all GPU times of a run
+  double host_own_noise = 0.02;     ///< noise of the host time of each part
+  double host_common_noise = 0.02;  ///< noise of all host times of a run, which the probe follows
+  double probe_error = 0.02;        ///< error of the probe
   bool has_probe = true;
-  double machine_factor = 1.0;        ///< of all host times, which the probe follows
-  double host_factor = 1.0;           ///< of all host times, which the probe does not know: the program
+  double machine_factor = 1.0;        ///< factor of all host times, which the probe follows
+  double host_factor = 1.0;           ///< factor of all host times caused by the program, which the probe does not see
   std::optional<std::size_t> slow{};  ///< this part takes `slow_factor` times as long
   double slow_factor = 1.0;
 
@@ -45,7 +45,7 @@ struct made_program {
     return {30, ms * (1.0 + of_steps / std::sqrt(30.0) * normal(random)), of_steps * ms, 0.0};
   }
 
-  /// A quantile varies from run to run as the mean does, and beside it the more, the higher it is.
+  /// A quantile varies between runs like the mean, and more for higher quantiles.
   void make_stepless(profkit_program::run_figures& run, std::mt19937_64& random) const {
     std::normal_distribution<double> normal;
     auto const noise = [&](double level) { return std::exp(level * normal(random)); };

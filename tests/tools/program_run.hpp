@@ -17,7 +17,7 @@ inline std::string content_of(fs::path const& file) {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
-/// A folder that goes away.
+/// A folder that is removed at the end of its scope.
 class temporary_folder {
  public:
   temporary_folder() : path_{fs::temp_directory_path() / ("profkit-tools-" + std::to_string(::getpid()))} {

@@ -40,12 +40,12 @@ using nlohmann::json;
 
 namespace {
 
-/// The values of a summary by their places: the names of `summary_fields.hpp`, without positions in lists.
+/// The values of a summary by place: the names of `summary_fields.hpp`, without positions in lists.
 class placed_values {
  public:
   explicit placed_values(profkit::summary what) {
     auto const by_name = [](auto const& a, auto const& b) { return std::tie(a.source, a.quantity) < std::tie(b.source, b.quantity); };
-    std::sort(what.memory.begin(), what.memory.end(), by_name);  // report.json has them by their names
+    std::sort(what.memory.begin(), what.memory.end(), by_name);  // report.json sorts them by name
     add("", what);
   }
 
@@ -105,7 +105,7 @@ class placed_values {
   std::map<std::string, std::vector<value>> values_;
 };
 
-/// The places of a summary that are not what they were in the summary which is read from its report.
+/// The places at which a summary differs from the one that is read from its report.
 std::set<std::string> places_lost(profkit::summary const& what) {
   json const written = json::parse(profkit::report_json(what));
   profkit::summary const read = profkit_program::detail::summary_json_reader{{&written, "report.json: "}}.read();
@@ -141,7 +141,7 @@ std::set<std::string> not_written() {
   return result;
 }
 
-/// Those places where a summary loses something that report.json has.
+/// The places at which a summary loses data that report.json has.
 std::string wrongly_lost(profkit::summary const& what) {
   std::set<std::string> const expected = not_written();
   std::string result;

@@ -47,11 +47,11 @@ class running_statistics {
   /// @brief Sum of the samples.
   [[nodiscard]] double total() const noexcept { return total_; }
 
-  /// @brief n/a without samples.
+  /// @brief Mean of the samples; n/a without samples.
   [[nodiscard]] std::optional<double> mean() const noexcept { return if_any(mean_); }
-  /// @brief n/a without samples.
+  /// @brief Minimum; n/a without samples.
   [[nodiscard]] std::optional<double> min() const noexcept { return if_any(min_); }
-  /// @brief n/a without samples.
+  /// @brief Maximum; n/a without samples.
   [[nodiscard]] std::optional<double> max() const noexcept { return if_any(max_); }
 
   /// @brief Sample standard deviation (n - 1); n/a with fewer than two samples.
