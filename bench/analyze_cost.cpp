@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to drain, analyse, save and load N kernels launched in N scopes on 4 threads, up to 6 scopes deep: processor time on one
-// core, the highest resident memory for each kernel (the profile included), and how analyze() grows with N: 2 from line to line is linear.
-// Then draining the logs of as many scopes and launches, with and without keeping their records, and a last line with the figures of the
-// largest N as JSON.
+// The cost of draining, analysing, saving and loading N kernels launched in N scopes on 4 threads, up to 6 scopes deep: processor time on
+// one core, the peak resident memory per kernel (including the profile), and the growth of analyze() with N: 2 from line to line is linear.
+// Then the cost of draining the logs of as many scopes and launches, with and without keeping their records, and a last line with the
+// figures of the largest N as JSON.
 //
 // usage: profkit_analyze_cost [N] [FOLDER]        10 million without it, at least 20 thousand; FOLDER is for the saved profile, which
 //                                                 goes where temporary files go without it
@@ -33,7 +33,7 @@ double peak_bytes() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-/// Of the processor, in the program and in the kernel: other programs beside this one change it little.
+/// Processor time of the process, in user and kernel mode, which other programs influence little.
 template <class Function>
 double seconds_of(Function const& function) {
   std::clock_t const begin = std::clock();
@@ -90,15 +90,15 @@ struct drain_costs {
   std::uint64_t dropped = 0;
 };
 
-/// Of the calling thread.
+/// Processor time of the calling thread.
 double thread_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// What it takes to turn the logs of scopes, each with a launch in it, into records, as the session's thread does it.
-/// @param max_records that are kept. Memory for them has to come from the system; what is not kept shows what draining itself takes.
+/// The cost of converting logs of scopes, each with a launch, to records, as the session's thread does.
+/// @param max_records number of kept records. Memory for them comes from the system; 0 shows the cost of draining itself.
 drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   constexpr std::size_t scopes_per_round = 100'000;
   profkit::profile_builder builder;
@@ -134,7 +134,7 @@ drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   return result;
 }
 
-constexpr std::size_t least = 20'000;  // with some steps that are not warm-up
+constexpr std::size_t least = 20'000;  // enough for some measured steps
 
 void run(std::size_t largest, std::filesystem::path const& folder) {
   fmt::print("{:>10}  {:>10}  {:>8}  {:>9}  {:>8}  {:>6}  {:>14}  {:>11}  {:>12}  {:>12}\n", "kernels", "attribute", "ns each", "analyze",

@@ -11,8 +11,8 @@
 
 namespace bench {
 
-/// What CUPTI itself costs, as in its own samples: a fresh buffer when one is asked for, its records looked at and its memory given back
-/// when it is full. From the constructor to the destructor.
+/// The cost of CUPTI itself, used as in its samples: a new buffer on request; its records are read and its memory is freed when it is full.
+/// Active from construction to destruction.
 class bare_cupti {
  public:
   /// @throws profkit::error
@@ -24,7 +24,7 @@ class bare_cupti {
     for (CUpti_ActivityKind const kind : kinds_) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   }
 
-  /// Records nothing from here on. What CUPTI still does at each call goes on: it does until `cuptiFinalize`.
+  /// Stops recording. CUPTI still does work at each call until `cuptiFinalize`.
   void switch_off() {
     for (CUpti_ActivityKind const kind : kinds_) cupti_.disable(kind);
   }

@@ -17,7 +17,7 @@ namespace {
 
 profkit::options options_of(std::uint64_t log_bytes, std::uint64_t records = 0) {
   profkit::options result;
-  result.max_records = records != 0 ? records : 1'000'000'000;  // what is kept is counted at the end
+  result.max_records = records != 0 ? records : 1'000'000'000;  // kept records are counted at the end
   if (log_bytes != 0) result.log_slots_per_thread = log_bytes / sizeof(std::uint64_t);
   return result;
 }
@@ -37,8 +37,8 @@ undrained::~undrained() {
 }
 
 recording::recording(std::uint64_t log_bytes, std::uint64_t records) : state_{new state{profkit::session{options_of(log_bytes, records)}}} {
-  // Where the processor does not say that its counter ticks evenly (valgrind's), times are wrong from here on: they are not looked at, and
-  // what is measured is the path with a counter.
+  // If the processor does not report an invariant counter (valgrind does not), times are wrong from here on. They are not used; the
+  // measured path is the one with a counter.
   __atomic_fetch_and(&profkit::detail::recorder.flags, ~profkit::detail::use_monotonic_clock, __ATOMIC_RELAXED);
 }
 

@@ -6,12 +6,12 @@
 
 namespace bench {
 
-/// A session of profkit, from its construction to `end()` or its end, compiled once for all programs that measure scopes: these include
-/// `scope.hpp` alone, as the measured files of a program do.
+/// A session from construction to `end()`, compiled once for all programs that measure scopes. These include `scope.hpp` alone, like the
+/// files of a real program.
 class recording {
  public:
-  /// @param log_bytes address space of a thread's log, a power of two; 0: as profkit has it.
-  /// @param records bound of the records in the profile; 0: as profkit has it.
+  /// @param log_bytes address space of a thread's log, a power of two; 0: the default.
+  /// @param records record budget of the profile; 0: the default.
   explicit recording(std::uint64_t log_bytes = 0, std::uint64_t records = 0);
   ~recording();
   recording(recording const&) = delete;
@@ -21,11 +21,11 @@ class recording {
   void step();
 
   struct result {
-    std::uint64_t scopes;   ///< in the profile, steps left out
-    std::uint64_t dropped;  ///< events that found no room
-    std::uint64_t unkept;   ///< records past the bound of the profile
+    std::uint64_t scopes;   ///< scopes in the profile, without steps
+    std::uint64_t dropped;  ///< dropped events
+    std::uint64_t unkept;   ///< records beyond the record budget
   };
-  /// Stops and drains. Once.
+  /// Stops and drains. To be called once.
   [[nodiscard]] result end();
 
  private:
@@ -33,21 +33,21 @@ class recording {
   std::unique_ptr<state> state_;
 };
 
-/// Scopes are recorded as in a session, and nobody drains them but `forget_recorded`: for what has to be the same in each run.
+/// Records scopes as in a session, drained only by `forget_recorded`, so that each run does the same.
 class undrained {
  public:
-  /// @param log_bytes as of `recording`.
+  /// @param log_bytes as for `recording`.
   explicit undrained(std::uint64_t log_bytes = 0);
   ~undrained();
   undrained(undrained const&) = delete;
   undrained& operator=(undrained const&) = delete;
 };
 
-/// Bytes that this thread's log holds from its beginning on. What two of them differ by was written in between, if the log was not
-/// continued at its beginning.
+/// Bytes in this thread's log since its beginning. The difference of two values was written in between, unless the log was continued at its
+/// beginning.
 [[nodiscard]] std::uint64_t log_position();
 
-/// Takes what all threads have recorded as read, as a session that drains the logs does. Only while there is no session.
+/// Marks the records of all threads as read, like a session that drains the logs. Only without a session.
 void forget_recorded();
 
 }  // namespace bench

@@ -8,15 +8,15 @@
 
 namespace bench {
 
-/// The compiler may assume nothing of memory across this. Costs no instruction.
+/// A compiler barrier for memory. Costs no instruction.
 inline void touch_memory() { asm volatile("" ::: "memory"); }
 
-/// A record as the cheapest recorder there could be writes it: 24 bytes.
+/// The record of a minimal recorder: 24 bytes.
 struct floor_record {
   std::uint64_t begin, end, what;
 };
 
-/// What a scope cannot be cheaper than: two readings of the counter, and one store of 24 bytes to a ring of the thread.
+/// The minimum cost of a scope: two readings of the counter, and one store of 24 bytes to a per-thread ring.
 class floor_recorder {
  public:
   static constexpr std::uint64_t records = 32768;  // 768 KiB
@@ -33,7 +33,7 @@ class floor_recorder {
   std::uint64_t written_ = 0;
 };
 
-/// Nanoseconds of a clock since some moment.
+/// The time of a clock in nanoseconds.
 inline double now_ns(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often `profkit compare` is right: the tables of docs/compare.md, as Markdown, from runs of made programs. Seeds are fixed.
+// The error rates of `profkit compare` on simulated runs: the tables of docs/compare.md, as Markdown. Seeds are fixed.
 //
 // usage: profkit_compare_power [trials of each cell, 1000 unless given]
 #include <algorithm>
@@ -42,7 +42,7 @@ bool fails(comparison const& of) { return outcome_of(of) == decision::outcome::f
 
 bool passes(comparison const& of) { return outcome_of(of) == decision::outcome::passes; }
 
-/// A column: what B is, and what is counted of the comparison with A.
+/// A column: the properties of B, and the counted result of its comparison with A.
 struct column {
   std::string title;
   std::function<void(made_program&)> change;
@@ -138,7 +138,7 @@ void print_host(int trials) {
   }
 }
 
-/// Programs without steps: the rows are scopes, and nothing says how fast the machine was.
+/// Programs without steps: the rows are scopes, and the speed of the machine is unknown.
 void print_stepless(int trials) {
   std::printf("\nWithout steps: 11 scopes, host times. \"Fails\" and \"passes\": --fail-if-slower 20%%. Percent of %d comparisons.\n\n",
               trials);

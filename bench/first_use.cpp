@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the first scope of a thread takes, and the first of a site, beside the second. Prints a line of JSON: nanoseconds of each.
+// The time of the first scope of a thread and of the first scope of a site, compared with the second. Prints a line of JSON with
+// nanoseconds.
 //
 // usage: profkit_first_use [--calls]      --calls: only one new thread, with calls of getppid() around its first scope, to find it in
 // what strace prints
@@ -29,14 +30,14 @@ __attribute__((noinline)) void scope() {
   bench::touch_memory();
 }
 
-/// A site of its own for each number.
+/// A separate site for each number.
 template <int Number>
 __attribute__((noinline)) void scope_of_site() {
   PROF_SCOPE("site");
   bench::touch_memory();
 }
 
-/// Of the first call, and of the second.
+/// The times of the first and the second call.
 struct times {
   std::vector<double> first;
   std::vector<double> second;
@@ -59,7 +60,7 @@ times of_sites(std::integer_sequence<int, Numbers...>) {
   return result;
 }
 
-/// Of threads that all live until the last has begun: each makes a log.
+/// For threads that live at the same time, so that each creates a log.
 times of_new_logs() {
   bench::recording session;
   times result;
@@ -81,13 +82,13 @@ times of_new_logs() {
   return result;
 }
 
-/// Of threads one after the other: each has the log of the one before, which the session has drained.
+/// For consecutive threads: each reuses the log of the previous one, which the session has drained.
 times of_old_logs() {
   bench::recording session;
   times result;
   for (int i = 0; i < threads; ++i) {
     std::thread{[&] { result.add(scope); }}.join();
-    std::this_thread::sleep_for(std::chrono::milliseconds{40});  // the session's thread looks every 25 ms
+    std::this_thread::sleep_for(std::chrono::milliseconds{40});  // the session's thread drains every 25 ms
   }
   return result;
 }
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
   print("reused_log_second", old.second, ", ");
   print("new_site", site.first, ", ");
   print("new_site_second", site.second, ", ");
-  // What reading the clock adds to each of them.
+  // The time of a clock reading, which each of them includes.
   std::vector<double> clock;
   for (int i = 0; i < sites; ++i) {
     double const begin = bench::now_ns(CLOCK_MONOTONIC);

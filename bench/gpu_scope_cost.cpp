@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a PROF_GPU_SCOPE costs the host, beside the two CUDA events that it cannot do without. The variants take turns in one process.
-// Prints a JSON object for each round, with ns for each of them; and first what the first GPU scope of the process takes.
+// The host time of a PROF_GPU_SCOPE, compared with the two CUDA events that it needs. The variants alternate in one process. Prints a JSON
+// object per round with the nanoseconds of each variant, and first the time of the first GPU scope of the process.
 //
 // usage: gpu_scope_cost [ROUNDS]
 #include <profkit/cuda.hpp>
@@ -25,7 +25,7 @@ using time_source = std::chrono::steady_clock;
 using nanoseconds = std::chrono::duration<double, std::nano>;
 
 constexpr std::size_t scopes_a_round = 400;
-constexpr int discarded_rounds = 5;  // in which the events are made that later rounds use again
+constexpr int discarded_rounds = 5;  // these rounds create the events that later rounds reuse
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -48,7 +48,7 @@ struct bench {
   std::array<cudaEvent_t, 2 * scopes_a_round> events{};
 };
 
-/// Runs in a step of its own, with a device that has nothing left to do; long enough after the one before that its logs are drained.
+/// Runs in a separate step with an idle device, long enough after the previous one that its logs are drained.
 template <class Body>
 double ns_each(profkit::session& session, bench const& with, Body&& body) {
   check(cudaStreamSynchronize(with.stream));

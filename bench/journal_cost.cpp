@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a journal costs: the thread that records, the session between steps, and the process in all, with and without one. Bursts of
-// scopes, one to a step, with pauses that let the journal's thread come after.
+// The cost of a journal with and without one: for the recording thread, for the session between steps, and for the process. One burst of
+// scopes per step, with pauses that let the journal thread keep up.
 //
 // usage: profkit_journal_cost [FILE]
 #include <profkit/profkit.hpp>
@@ -22,12 +22,12 @@ namespace {
 constexpr std::uint64_t bursts = 40;
 constexpr std::uint64_t scopes_per_burst = 50'000;
 
-/// Nanoseconds, the median of the bursts but for `process`.
+/// Nanoseconds: the median of the bursts, except `process`.
 struct figures {
-  double scope = 0.0;          ///< of the recording thread, for each scope
-  double between_steps = 0.0;  ///< of the session's thread, for each scope that it may have to drain
-  double process = 0.0;        ///< of all threads, for each scope, until everything is drained
-  double bytes = 0.0;          ///< of the journal, for each scope
+  double scope = 0.0;          ///< time of the recording thread per scope
+  double between_steps = 0.0;  ///< time of the session's thread per scope
+  double process = 0.0;        ///< time of all threads per scope, until everything is drained
+  double bytes = 0.0;          ///< bytes of the journal per scope
 };
 
 double median(std::vector<double> of) {

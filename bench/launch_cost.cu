@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the collection of kernels adds to a launch and to a node of a CUDA graph, beside what CUPTI alone adds; and what it costs to begin,
-// and to switch between steps with kernels and without (`kernels=every:N`). Each figure comes from a process of its own, in turns, as what
-// watches a process cannot be taken away again.
+// The time that kernel collection adds to a launch and to a node of a CUDA graph, compared with CUPTI alone; the time to start it, and to
+// switch between steps with and without kernels (`kernels=every:N`). Each figure comes from a separate process, in turns, because CUPTI
+// cannot be removed from a process.
 //
 // usage: launch_cost [ROUNDS]       a table of medians, in ns per launch
 //        launch_cost --list         what can be measured
@@ -63,7 +63,7 @@ void scoped() {
   nothing<<<1, 32>>>();
 }
 
-/// From the first launch of the graph until the device has run all nodes: what watches may slow down either.
+/// From the first launch of the graph until the device has run all nodes, because collection may slow down both.
 double ns_per_node() {
   constexpr int nodes = 1000;
   constexpr int replays = 20;
@@ -131,7 +131,7 @@ double with_profkit(bool has_kernels, bool has_all_api_calls, double (*measure)(
 
 double scoped_launches() { return ns_per_launch(scoped); }
 
-/// In the second step after the session began, neither of which is collected.
+/// In the second step of the session; neither step is collected.
 double launches_in_a_step_without_kernels() {
   profkit::session session{plain_options(1000)};
   collect_kernels(session);
@@ -143,7 +143,7 @@ double launches_in_a_step_without_kernels() {
   return ns_per_launch(plain);
 }
 
-/// What the beginnings of steps take, of which every third is collected: to the collected one, or back.
+/// The time to begin steps if every third is collected: to the collected step, or back.
 double switching(bool is_on) {
   constexpr int launches_a_step = 200;
   constexpr std::uint64_t cycles = 30;
@@ -164,7 +164,7 @@ double switching(bool is_on) {
   return median(ns);
 }
 
-/// Once a session.
+/// Once per session.
 double starting() {
   profkit::session session{plain_options()};
   auto const begin = time_source::now();

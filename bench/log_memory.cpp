@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of a recorded scope, what becomes of the scopes of a thread whose log is drained while it writes, and how much memory a process
-// takes in which a thread opens millions of scopes without a step. Prints a line of JSON; exits with 1 if some scopes are neither in the
-// profile nor counted.
+// The memory of a recorded scope, the fate of scopes of a thread whose log is drained while it writes, and the memory of a process with a
+// thread that opens millions of scopes without a step. Prints a line of JSON; exits with 1 if a scope is neither in the profile nor
+// counted.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ constexpr std::uint64_t burst = 10'000;
 constexpr std::uint64_t many_scopes = 8'000'000;
 constexpr std::uint64_t max_records = 1'000'000;
 
-/// Of this process, resident now.
+/// Resident memory of this process.
 double resident_bytes() {
   std::FILE* const file = std::fopen("/proc/self/statm", "re");
   if (file == nullptr) return 0.0;
@@ -54,7 +54,7 @@ struct whole_run {
   bool is_complete;       ///< each scope is in the profile or counted
 };
 
-/// Of a thread that opens scopes as fast as it can. To be measured first: the peak is that of the whole process.
+/// For a thread that opens scopes as fast as possible. To be measured first, because the peak is that of the whole process.
 whole_run of_many_scopes() {
   bench::recording session{0, max_records};
   std::thread{[] { scopes(many_scopes); }}.join();
@@ -70,7 +70,7 @@ struct memory {
   double resident_bytes;  ///< by which the process grew for each
 };
 
-/// Of scopes that no one drains.
+/// For scopes that are not drained.
 memory of_kept_scopes() {
   bench::undrained const recorder;
   memory result{};
@@ -96,7 +96,7 @@ struct drained {
   double scopes_per_s;    ///< that the writer wrote
 };
 
-/// Of a thread that opens scopes, with a pause after each `burst`, while the session drains its log.
+/// For a thread that opens scopes, with a pause after each `burst`, while the session drains its log.
 drained of_drained_scopes(std::chrono::microseconds pause) {
   bench::recording session;
   double const process_begin = bench::now_ns(CLOCK_PROCESS_CPUTIME_ID);

@@ -17,9 +17,9 @@
 
 namespace bench {
 
-/// A profile of as many kernels as scopes: walks of several threads that open, close and launch at random, step by step. Records lie as a
-/// session keeps them: scopes and launches thread by thread, in the order in which they ended; kernels as they ended on any stream, which
-/// is not the order in which they began.
+/// A profile with as many kernels as scopes: several threads open, close and launch at random, step by step. Records have the order of a
+/// session: scopes and launches by thread, in the order of their ends; kernels in the order of their ends on any stream, which is not the
+/// order of their beginnings.
 class made_profile {
  public:
   explicit made_profile(std::size_t size) {
@@ -106,7 +106,7 @@ class made_profile {
     return known->second;
   }
 
-  /// The correlation is the position of the call among those of its step, until all of these are known.
+  /// The correlation is the position of the call in its step until all calls of the step are known.
   void launch(std::uint32_t thread) {
     profkit::interval const call{now_, now_ + std::chrono::nanoseconds{2000 + random_() % 1000}};
     now_ = call.end;
@@ -120,7 +120,7 @@ class made_profile {
         {{begin, free_at_[stream]}, correlation, 0, name, 0, stream, {1, 1, 1}, {32, 1, 1}, profkit::gpu_operation_kind::kernel});
   }
 
-  /// In the order in which they began, on whatever thread, as CUPTI does.
+  /// In the order of their beginnings on any thread, as CUPTI assigns them.
   void number_launches(std::size_t first_call, std::size_t first_operation) {
     std::vector<std::size_t> by_begin;
     for (std::size_t call = first_call; call < made_.api_calls.size(); ++call) by_begin.push_back(call);

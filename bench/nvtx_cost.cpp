@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a scope costs where a tool listens to NVTX, beside a range of NVTX itself with a registered name, in turns. To be run under Nsight
-// Systems (scripts/bench.sh). Writes a line of JSON: nanoseconds for each range, of each round.
+// The time of a scope while a tool listens to NVTX, compared with an NVTX range with a registered name; the variants alternate. To be run
+// under Nsight Systems (scripts/bench.sh). Writes a line of JSON with nanoseconds per range for each round.
 //
 // usage: profkit_nvtx_cost FILE [ROUNDS]      200 rounds without it, short ones: the tool's own work changes from one moment to the next
 #include <array>
@@ -32,7 +32,7 @@ __attribute__((noinline)) void nvtx_function_ranges() {
   }
 }
 
-/// The same range, made as C does: name and domain at hand, and a payload, as a scope has the number of its step.
+/// The same range through the C interface: name and domain prepared, and a payload, as a scope has the number of its step.
 __attribute__((noinline)) void nvtx_ranges_with_payload() {
   static nvtxDomainHandle_t const domain = nvtxDomainCreateA("bench_c");
   static nvtxStringHandle_t const name = nvtxDomainRegisterStringA(domain, "range");
@@ -63,11 +63,11 @@ struct variant {
   std::vector<double> ns;
 };
 
-/// In turns; the first round registers the names and is left out.
+/// Alternating; the first round registers the names and is discarded.
 void measure(std::array<variant, 3>& variants, int rounds) {
   for (int round = -1; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < variants.size(); ++turn) {
-      variant& each = variants[(turn + static_cast<std::size_t>(round + 1)) % variants.size()];  // none is always first
+      variant& each = variants[(turn + static_cast<std::size_t>(round + 1)) % variants.size()];  // so that no variant is always first
       double const begin = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
       each.run();
       double const taken = bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;

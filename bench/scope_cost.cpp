@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a scope costs on this machine, beside what it cannot be cheaper than. One iteration is `batch` scopes; the counter `ns` is processor
-// time for one. scripts/bench.sh runs it many times, each a round of all, and compares within rounds.
+// The time of a scope on this machine, compared with the minimum. One iteration is `batch` scopes; the counter `ns` is processor time per
+// scope. scripts/bench.sh runs it many times, each a round of all variants, and compares within rounds.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <profkit/profkit.hpp>
@@ -34,7 +34,7 @@ void begin_session(benchmark::State const&) { session.emplace(); }
 
 void begin_drained_session(benchmark::State const&) { drained_session.emplace(); }
 
-/// Of another size than the logs that there are: a thread gets a new one.
+/// Differs from the size of existing logs, so that a thread gets a new one.
 void begin_session_with_new_logs(benchmark::State const&) { session.emplace(std::uint64_t{1} << 26U); }
 
 void end_session(benchmark::State const&) {
@@ -125,10 +125,10 @@ void measure_beside(benchmark::State& state) {
   set_ns(state, (bench::now_ns(CLOCK_THREAD_CPUTIME_ID) - begin) / many);
 }
 
-/// What is recorded is drained after each batch, as in a program whose session drains its logs in time; only the batches are timed.
+/// Records are drained after each batch, as in a program whose session drains its logs in time; only the batches are timed.
 template <void (*Run)()>
 void measure_drained(benchmark::State& state) {
-  Run();  // the thread's first scope, and the first touch of what it writes to
+  Run();  // the thread's first scope, and the first access to its memory
   bench::forget_recorded();
   double taken = 0.0;
   for (auto _ : state) {
@@ -153,7 +153,7 @@ double in_new_thread(benchmark::State& state, Run const& run) {
   return ns / static_cast<double>(state.iterations());
 }
 
-/// 24 bytes to memory that the system gives page by page.
+/// 24 bytes to untouched memory.
 void floor_first_written(benchmark::State& state) {
   constexpr std::size_t count = std::size_t{batch} * (batches + 1);
   void* const memory = ::mmap(nullptr, count * sizeof(bench::floor_record), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -171,7 +171,7 @@ void floor_first_written(benchmark::State& state) {
   ::munmap(memory, count * sizeof(bench::floor_record));
 }
 
-/// In a log that no thread has had and no one drains.
+/// In a new log that is not drained.
 void scopes_first_written(benchmark::State& state) { state.counters["ns"] = in_new_thread(state, scopes) / batch; }
 
 void add(char const* name, benchmark::internal::Function* run, int threads = 1, void (*set_up)(benchmark::State const&) = nullptr) {
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   add("nvtx_no_tool", measure<nvtx_ranges>);
 #endif
   add("two_readings", measure_drained<two_readings>);
-  // Those that are compared stand beside each other.
+  // Compared variants are adjacent.
   add("floor", measure_drained<floor_records>);
   add("on", measure_drained<scopes>, 1, begin_session);
   add("on_nested", measure_drained<nested_scopes>, 1, begin_session);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What callgrind counts instructions of (bench/bench_instructions.py): each function runs 1000 rounds, then 3000, and the difference
-// leaves out what is not of the rounds. Each count is a dump with a name.
+// The functions whose instructions callgrind counts (bench/bench_instructions.py). Each runs 1000 rounds, then 3000; the difference
+// excludes everything outside the rounds. Each count is a named dump.
 #include <cstdio>
 #include <initializer_list>
 #include <profkit/scope.hpp>
@@ -18,7 +18,7 @@
 #define BENCH_HAS_CALLGRIND 0
 #endif
 
-// The check has to fail where a scope becomes dearer: one program is built with a few instructions more.
+// The check must fail if a scope becomes more expensive: one program is built with a few more instructions.
 #ifdef BENCH_DEARER_SCOPE
 #define BENCH_SCOPE(...)   \
   PROF_SCOPE(__VA_ARGS__); \
@@ -66,7 +66,7 @@ __attribute__((noinline)) void on_indexed(int rounds) {
   }
 }
 
-/// Four scopes a round.
+/// Four scopes per round.
 __attribute__((noinline)) void on_nested(int rounds) {
   for (int i = 0; i < rounds; ++i) {
     BENCH_SCOPE("a");
@@ -80,7 +80,7 @@ __attribute__((noinline)) void on_nested(int rounds) {
   }
 }
 
-/// Four sites that no session has seen.
+/// Four new sites.
 __attribute__((noinline)) void new_sites() {
   BENCH_SCOPE("new a");
   PROF_SCOPE("new b");
@@ -96,7 +96,7 @@ __attribute__((noinline)) void first_scope() {
 
 void count(char const* name, void (*function)(int)) {
   for (int const rounds : {1000, 3000}) {
-    CALLGRIND_DUMP_STATS_AT("between");  // a dump begins to count anew, for all threads
+    CALLGRIND_DUMP_STATS_AT("between");  // a dump resets the counts of all threads
     function(rounds);
     CALLGRIND_DUMP_STATS_AT(name);
   }
@@ -110,7 +110,7 @@ void count_once(char const* name, void (*function)()) {
 
 }  // namespace
 
-/// @return 4 if there is nothing that counts.
+/// @return 4 without callgrind.
 int main() {
   if (BENCH_HAS_CALLGRIND == 0) {
     std::puts("skipped: built without valgrind/callgrind.h");
@@ -126,8 +126,7 @@ int main() {
   count("on_indexed", on_indexed);
   count("on_nested", on_nested);
   count_once("four_new_sites", new_sites);
-  std::thread{[] {
-  }}.join();  // so that the linker knows what follows: instructions of all threads are counted, and this one may go on first
+  std::thread{[] {}}.join();  // joined, because instructions of all threads are counted and this thread may start first
   std::thread{[] { count_once("new_thread", first_scope); }}.join();
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a snapshot costs the thread of the steps: how long the end of a step takes while another thread copies and analyses what was
-// recorded, beside the same without. A collector that can only be drained between steps has each step's end ask for the profile that is
+// The effect of a snapshot on the step thread: the time of the end of a step while another thread copies and analyses the recording,
+// compared with the time without. A collector that can be drained only between steps makes each end of a step request the profile that is
 // being copied.
 //
 // usage: profkit_snapshot_cost [SCOPES]     default: 10 million
@@ -29,10 +29,10 @@ class between_steps final : public profkit::collector {
   [[nodiscard]] std::string_view name() const noexcept override { return "between steps"; }
 };
 
-/// How long the ends of steps took, in microseconds.
+/// The times of the ends of steps, in microseconds.
 struct times {
-  std::vector<double> alone;      ///< where the thread kept its processor
-  std::vector<double> preempted;  ///< where other threads had it for a while: what the scheduler did is in these
+  std::vector<double> alone;      ///< steps in which the thread kept its processor
+  std::vector<double> preempted;  ///< steps in which it was preempted; they include the effect of the scheduler
 };
 
 void print(char const* what, std::vector<double> of) {
@@ -49,7 +49,7 @@ long context_switches() {
   return used.ru_nvcsw + used.ru_nivcsw;
 }
 
-/// How long the end of each step takes.
+/// The time of the end of each step.
 template <class GoesOn>
 times make_steps(profkit::session& session, GoesOn&& goes_on) {
   times result;
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
     profkit::step const step{session};
     for (std::uint64_t i = 0; i < scopes; ++i) {
       PROF_SCOPE("scope");
-      if (i % burst == 0) std::this_thread::sleep_for(std::chrono::milliseconds{200});  // until it is drained
+      if (i % burst == 0) std::this_thread::sleep_for(std::chrono::milliseconds{200});  // until the logs are drained
     }
   }
   std::uint64_t left = 3000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A long session under load: threads that open scopes, in bursts. At the end no scope may be missing in the figures, and memory may never
-// have been more than the bound.
+// A long session under load: threads open scopes in bursts. At the end no scope may be missing in the figures, and memory must never have
+// exceeded the limit.
 //
 // usage: profkit_soak [SECONDS [THREADS [RECORDS [MIB]]]]     default: 600 s, 8 threads, records=1000000, 128 MiB
 #include <profkit/profkit.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often the verdicts on step times are right: simulated series whose true mean is known. Prints the Markdown tables of
-// docs/statistics.md. The seeds are fixed, so the same number of series gives the same tables.
+// The error rates of the verdicts on step times: simulated series with a known mean. Prints the Markdown tables of docs/statistics.md. The
+// seeds are fixed, so the same number of series gives the same tables.
 //
 // usage: profkit_step_scenarios [SERIES]   series per row, 1000 if nothing is given
 #include <profkit/analyze/verdict/step_verdict.hpp>
@@ -32,7 +32,7 @@ profkit::verdict_summary judged(std::vector<double> const& ms, std::size_t warmu
 
 double percent(std::size_t part, std::size_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); }
 
-/// What became of the series of one row.
+/// The results of the series of one row.
 struct tally {
   std::size_t series = 0;
   std::size_t covered = 0;
@@ -90,7 +90,7 @@ void print_warmups(std::size_t series) {
     char const* name;
     std::size_t count;
     std::size_t given;
-    std::size_t longer;  ///< steps at the beginning
+    std::size_t longer;  ///< number of longer steps at the beginning
     double factor;
     double noise;
   };
@@ -160,7 +160,7 @@ void print_stops(std::size_t series) {
   std::vector<step_scenario> const quiet = step_scenarios(1.0);
   std::vector<step_scenario> const loud = step_scenarios(3.0);
   for (std::size_t i = 0; i < quiet.size(); ++i) {
-    if (quiet[i].name == "drift of 5 %") continue;  // of as many steps as are taken
+    if (quiet[i].name == "drift of 5 %") continue;  // depends on the number of steps taken
     std::printf("| %s |", quiet[i].name.c_str());
     for (step_scenario const* const scenario : {&quiet[i], &loud[i]}) {
       normal_numbers numbers{seed++};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What writing a trace takes: processor time for each event and bytes for each scope, of trace.json and of trace.pftrace, for N scopes on
-// one thread, and for N scopes with N kernels launched in them. An event is a slice: a scope, a call or a kernel. Files are written, too,
-// and removed again. The last line is the same as JSON.
+// The cost of writing traces: processor time per event and bytes per scope, of trace.json and trace.pftrace, for N scopes on one thread,
+// and for N scopes with N kernels. An event is a slice: a scope, a call or a kernel. Files are written and removed. The last line is the
+// same as JSON.
 //
 // usage: profkit_trace_cost [N] [DIR]        1 million without it; files go to DIR, or where temporary files go
 #include <fmt/format.h>
@@ -109,7 +109,7 @@ class maker {
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> paths_;
 };
 
-/// Of the processor, in the program and in the system.
+/// Processor time in user and kernel mode.
 double seconds_of(std::function<void()> const& function) {
   auto const spent = [] {
     rusage usage{};
@@ -150,7 +150,7 @@ struct result {
 };
 
 #ifdef PROFKIT_WITH_ZLIB
-/// As `gzip -1` makes it.
+/// Compresses like `gzip -1`.
 void gzip(std::filesystem::path const& from, std::filesystem::path const& to) {
   std::FILE* const in = std::fopen(from.c_str(), "rb");
   gzFile const out = gzopen(to.c_str(), "wb1");
@@ -178,7 +178,7 @@ void measure(std::string const& name, profkit::profile const& of, std::filesyste
   add("trace.json", json, [&] { profkit::write_trace_json(of, launched, all_steps, json); });
 #ifdef PROFKIT_WITH_ZLIB
   std::filesystem::path const zipped = directory / "trace.json.gz";
-  add("trace.json.gz", zipped, [&] { gzip(json, zipped); });  // of the file before; the time is that of gzip alone
+  add("trace.json.gz", zipped, [&] { gzip(json, zipped); });  // compresses the previous file; the time is that of gzip alone
 #endif
 #ifdef PROFKIT_WITH_PERFETTO
   std::filesystem::path const compact = directory / "trace.pftrace";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph is captured once and launched in every step; its kernels are charged to the scopes in which they were captured.
+// Captures a graph once and launches it in every step; its kernels are charged to the scopes of their capture.
 #include <profkit/cupti.hpp>
 #include <profkit/profkit.hpp>
 

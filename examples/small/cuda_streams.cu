@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two streams at once: each scope has the time of its own stream, and no one waits for the GPU.
+// Two concurrent streams: each scope has the GPU time of its own stream, and nothing waits for the GPU.
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/profkit.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An allocator of the program's own has a row in the memory table.
+// Gives an allocator of the program a row in the memory table.
 #include <profkit/profkit.hpp>
 
 #include <algorithm>

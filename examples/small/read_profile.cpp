@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A profile that profkit::save wrote, anywhere and at any time, is analysed here: no GPU and no session is needed.
-//   usage: read_profile FILE
+// Analyses a profile written by profkit::save, without a GPU or a session.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/save_load.hpp>
 

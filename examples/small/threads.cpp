@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Work that a scope hands to other threads is shown beside what the scope did itself.
+// Shows the work that a scope passes to other threads beside its own work.
 #include <profkit/profkit.hpp>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains a network of two layers on two spirals, and shows where its steps went. Try PROFKIT=steps=200 or PROFKIT=report,out=profile,trace.
+// Trains a small network on two spirals and prints where its steps spend time. Try PROFKIT=steps=200 or PROFKIT=report,out=profile,trace.
 #include <profkit/profkit.hpp>
 
 #include <cmath>

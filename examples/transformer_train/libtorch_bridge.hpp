@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Charges what autograd does in a backward pass to the scopes of the forward pass. Complete in this file: copy it into a program that
-// uses LibTorch and profkit. It needs C++17, and nothing of CUDA.
+// Charges the work of autograd in a backward pass to the scopes of the forward pass. Self-contained: copy this file into a program that
+// uses LibTorch and profkit. Needs C++17 and no CUDA.
 #pragma once
 
 #include <ATen/SequenceNumber.h>
@@ -21,44 +21,45 @@
 
 namespace profkit_torch {
 
-/// While there is one, each node that autograd runs is in a scope such as `forward/layer_3/attention (backward)`: the innermost scope that
-/// was open on the forward thread when the node was made, adopted by the thread that runs it.
+/// During its lifetime, each node that autograd runs is in a scope such as `forward/layer_3/attention (backward)`: it adopts the innermost
+/// scope that was open on the forward thread when the node was created.
 ///
 ///     profkit_torch::libtorch_bridge const bridge;      // once, before the first forward pass
 ///     ...
 ///     profkit_torch::libtorch_bridge::backward_call const call;
 ///     loss.backward();
 ///
-/// LibTorch numbers the nodes that a thread makes. Those with numbers that are new when a scope begins or ends were made in the scope that
-/// was open until then; so operations of the forward pass cost nothing. A node is looked up by the thread that made it and its number when
-/// it runs. What is no forward scope's has a name of its own, and is never charged to one:
+/// LibTorch numbers the nodes that a thread creates. When a scope begins or ends, all new numbers belong to the scope that was open until
+/// then, so operations of the forward pass cost nothing. When a node runs, its scope is found by the creating thread and the number. Work
+/// without a forward scope has its own name and is never charged to a forward scope:
 ///
-/// * `gradient accumulation`: adding to the gradients of the parameters. On autograd's own threads also what the engine does between two
-///   nodes: it sums gradients that flow together, fits them to the shape and type of what they are for, and calls hooks.
-/// * `backward of unknown forward`: the node was made outside any scope, before the bridge or the session, or so long ago that its thread
-///   has made nodes in 16,383 scopes since.
-/// * `... (double backward or recomputed)`: the node was made while a backward pass ran, by a gradient that has a gradient, or by a
-///   checkpoint that runs its forward pass again.
+/// * `gradient accumulation`: adding to the gradients of the parameters. On autograd's threads also the work of the engine between two
+///   nodes: it sums gradients, converts their shapes and types, and calls hooks.
+/// * `backward of unknown forward`: the node was created outside any scope, before the bridge or the session, or so long ago that its
+///   thread has created nodes in 16,383 scopes since.
+/// * `... (double backward or recomputed)`: the node was created during a backward pass, by a gradient of a gradient or by a checkpoint
+///   that repeats its forward pass.
 ///
-/// Neither locks nor allocates for a scope or a node, but for the first ones of a thread. Waits for no device and asks for no inputs.
+/// Neither locks nor allocates for a scope or a node, except the first ones of a thread. Does not synchronise the device.
 class libtorch_bridge {
  public:
-  /// Of all threads.
+  /// Counts over all threads.
   struct node_counts {
-    std::uint64_t matched = 0;       ///< charged to a forward scope
+    std::uint64_t matched = 0;       ///< nodes charged to a forward scope
     std::uint64_t higher_order = 0;  ///< double backward or recomputed
     std::uint64_t accumulation = 0;
     std::uint64_t unknown = 0;
   };
 
-  /// Where nodes lie that other threads run: in the scope that is open here, from construction to destruction. To be put around each call
-  /// that starts a backward pass. Of two at once on different threads it is not known which one a node belongs to: it lies in neither then.
+  /// From construction to destruction, nodes that other threads run are inside the scope that is open here. To be created around each call
+  /// that starts a backward pass. With two at the same time on different threads, nodes are in neither, because their backward pass is
+  /// unknown.
   class backward_call {
    public:
     backward_call() : around_{profkit::scope_token::current()}, is_listed_{state().depth == 0} {
-      note_nodes();  // of operations in the scope that is open still
+      note_nodes();  // nodes of operations in the scope that is still open
       ++state().calls;
-      if (!is_listed_) return;  // what it starts lies inside a node
+      if (!is_listed_) return;  // the backward pass starts inside a node
       std::lock_guard const lock{calls_};
       next_ = first_call_;
       first_call_ = this;
@@ -94,7 +95,7 @@ class libtorch_bridge {
     backward_call* next_ = nullptr;
   };
 
-  /// @throws std::logic_error if there is a bridge, or another listener to scopes, already.
+  /// @throws std::logic_error if a bridge or another scope listener exists.
   libtorch_bridge() : listener_{note_nodes} {
     if (!listener_.is_attached()) throw std::logic_error{"there is a libtorch_bridge, or another profkit::scope_listener, already"};
     bridges_.fetch_add(1, std::memory_order_relaxed);
@@ -103,20 +104,20 @@ class libtorch_bridge {
     nodes_ = at::addGlobalCallback(at::RecordFunctionCallback{begin_node, end_node}.scopes({at::RecordScope::BACKWARD_FUNCTION}));
   }
 
-  /// No backward pass may run meanwhile.
+  /// Must not be destroyed during a backward pass.
   ~libtorch_bridge() { at::removeCallback(nodes_); }
 
   libtorch_bridge(libtorch_bridge const&) = delete;
   libtorch_bridge& operator=(libtorch_bridge const&) = delete;
 
-  /// The nodes that ran since the bridge was made. To be read when no backward pass runs.
+  /// The nodes that ran since the construction of the bridge. To be called when no backward pass runs.
   [[nodiscard]] node_counts counts() const noexcept {
     auto const of = [](std::atomic<std::uint64_t> const& count) { return count.load(std::memory_order_relaxed); };
     return {of(matched_), of(higher_order_), of(accumulation_), of(unknown_)};
   }
 
  private:
-  /// In which scopes a thread made its last nodes: a ring, written by that thread and read by those that run the nodes.
+  /// The scopes in which a thread created its last nodes: a ring, written by that thread and read by the threads that run the nodes.
   class node_scopes {
    public:
     struct found {
@@ -136,10 +137,10 @@ class libtorch_bridge {
 
     [[nodiscard]] std::optional<found> find(std::uint64_t number) const noexcept {
       std::uint64_t const written = written_.load(std::memory_order_acquire);
-      std::uint64_t low = written > size - 1 ? written - (size - 1) : 0;  // the one before may be overwritten just now
+      std::uint64_t low = written > size - 1 ? written - (size - 1) : 0;  // the previous one may be overwritten at this moment
       std::uint64_t const oldest = low;
       std::uint64_t high = written;
-      while (low < high) {  // to behind the last one that begins with the number or before
+      while (low < high) {  // finds the end of the entries that begin at or before the number
         std::uint64_t const middle = low + (high - low) / 2;
         if (entries_[middle % size].first.load(std::memory_order_relaxed) >> 1U <= number) {
           low = middle + 1;
@@ -153,7 +154,7 @@ class libtorch_bridge {
       std::uint64_t const end = at.end.load(std::memory_order_relaxed);
       profkit::scope_token const scope = at.scope.load(std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_acquire);
-      // The thread may have come round meanwhile: then this is not the entry that it was.
+      // The writer may have reused the entry in the meantime.
       bool const is_whole = written_.load(std::memory_order_relaxed) < low - 1 + size;
       if (!is_whole || number < first >> 1U || number >= end || !scope) return std::nullopt;
       return found{scope, (first & 1U) != 0};
@@ -172,7 +173,7 @@ class libtorch_bridge {
     std::atomic<std::uint64_t> written_{0};
   };
 
-  /// What the scope of a node is called, and whose it is.
+  /// The name of the scope of a node, and the scope that it adopts.
   struct charge {
     profkit::site* role = nullptr;  ///< null: no scope
     profkit::scope_token of;
@@ -184,18 +185,18 @@ class libtorch_bridge {
     std::optional<profkit::adopting_scope> scope;
   };
 
-  /// LibTorch nests 60 backward passes on a thread; and functions of nodes call those of others.
+  /// LibTorch nests up to 60 backward passes on a thread, and functions of nodes call other functions.
   using level_stack = std::array<level, 192>;
 
-  /// Of a thread. All zeros at first, so that getting at it costs no call.
+  /// The state of a thread. Zero-initialised, so that access needs no call.
   struct thread_state {
-    std::uint64_t bridge;     ///< which of all bridges `next` is about
+    std::uint64_t bridge;     ///< the bridge to which `next` belongs
     std::uint64_t next;       ///< the first node that may not have been noted
-    node_scopes* made;        ///< kept for as long as the process runs: nodes live on when their thread has ended
+    node_scopes* made;        ///< never freed, because nodes outlive their thread
     level_stack* levels;      ///< null: no node ran here yet, or the thread is ending
-    std::size_t depth;        ///< nodes that run, one inside the other
-    std::size_t calls;        ///< of `backward_call`, one inside the other
-    std::uint64_t rest_call;  ///< the last call of which it was said where to charge what is done between nodes
+    std::size_t depth;        ///< number of nested running nodes
+    std::size_t calls;        ///< number of nested `backward_call` objects
+    std::uint64_t rest_call;  ///< the last call for which work between nodes was charged
   };
 
   static thread_state& state() noexcept {
@@ -203,7 +204,7 @@ class libtorch_bridge {
     return value;
   }
 
-  /// Before a scope of this thread begins or ends: the nodes that it has made since the last time are those of the scope that is open now.
+  /// Called before a scope of this thread begins or ends: nodes created since the last call belong to the scope that is open now.
   static void note_nodes() noexcept {
     thread_state& thread = state();
     std::uint64_t const end = at::sequence_number::peek();
@@ -248,7 +249,7 @@ class libtorch_bridge {
       if (depth == 0) charge_rest(thread, under);
       level& in = (*levels)[depth];
       in.of = of;
-      // The function of a copy into a view calls that of what wrote there: one scope for both.
+      // The function of a copy into a view calls the function of the previous writer: one scope for both.
       bool const is_part = depth > 0 && is_same((*levels)[depth - 1].of, of);
       if (of.role != nullptr && !is_part) in.scope.emplace(*of.role, of.of, under);
     }
@@ -265,7 +266,7 @@ class libtorch_bridge {
     --thread.depth;
   }
 
-  /// A thread on which nothing is open is one of autograd's.
+  /// A thread without open scopes belongs to autograd.
   static void charge_rest(thread_state& thread, profkit::scope_token under) noexcept {
     std::uint64_t const call = calls_begun_.load(std::memory_order_relaxed);
     if (!under || thread.rest_call == call || profkit::scope_token::current()) return;
@@ -280,7 +281,7 @@ class libtorch_bridge {
     auto const found = made != nullptr ? made->find(static_cast<std::uint64_t>(node.seqNr())) : std::nullopt;
     if (found && found->is_higher_order) return counted(higher_order_, higher_order_role_, found->scope);
     if (found) return counted(matched_, backward_role_, found->scope);
-    if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // hands on the first gradients
+    if (std::string_view{node.name()}.find("GraphRoot") != std::string_view::npos) return {};  // passes on the first gradients
     return counted(unknown_, unknown_role_);
   }
 
