@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares results with what bench/recorded.json says, with an allowance for each quantity."""
+"""Compares results with bench/recorded.json, with an allowance for each quantity."""
 import bench_instructions
 import bench_quantities
 
-# Measured by a check that names no sections: these take about a minute.
+# The sections of a check without arguments: they take about a minute.
 SECTIONS = ("scopes", "instructions", "memory")
 
-# Instructions more than recorded that are no failure: of what the C library does, too.
+# Allowed additional instructions, including those of the C library.
 DEFAULT_ALLOWANCES = {"four_new_sites": 5, "new_thread": 2000}
 
 
 def failures_of(results, recorded):
-    """What is worse than recorded and allowed. A quantity whose section was not measured is not looked at."""
+    """The quantities that are worse than recorded plus allowance. Quantities of unmeasured sections are skipped."""
     failures = []
     for name, (value, allowance) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
@@ -45,7 +45,7 @@ def report(results, recorded):
 
 
 def renewed(results, recorded):
-    """What was recorded, with the values that were measured now. Allowances stay."""
+    """The recorded values, updated with the new measurements. Allowances stay."""
     quantities = {}
     for name, (value, allowance) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)

@@ -15,7 +15,7 @@ RECORDED = json.loads((pathlib.Path(__file__).resolve().parent / "recorded.json"
 
 
 def made_results():
-    """Results that are as recorded."""
+    """Results equal to the recorded ones."""
     ns = {name: [0.5, 0.6, 0.4] for name in ("empty", "off", "off_indexed")}
     ns.update({name: [20.0, 30.0, 25.0] for name in ("floor", "on", "on_indexed", "on_nested", "on_two_threads")})
     counts = {name: instructions for name, (instructions, _) in RECORDED["instructions"]["GNU 12"].items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What including a header costs: processor time of the compiler at -O2 -c, in turns, and the size of the object."""
+"""The cost of including a header: processor time of the compiler at -O2 -c, alternating, and the size of the object."""
 import os
 import pathlib
 import subprocess
@@ -18,7 +18,7 @@ FILES = {
 
 
 def processor_ms(command):
-    """User and system time of the command and its children, in ms. Other programs on the machine change it less than the wall time."""
+    """User and system time of the command and its children, in ms. Other programs influence it less than wall time."""
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

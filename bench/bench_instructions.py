@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions of a scope with callgrind and compares them with the recorded ones.
 
-Exits with 1 if a scope takes more than recorded, with 4 where nothing can be counted or nothing is recorded for the compiler.
-With --must-fail it is the other way round: 0 if the check finds the program dearer than recorded.
+Exits with 1 if a scope takes more than recorded, with 4 if counting is impossible or nothing is recorded for the compiler.
+With --must-fail inverted: exits with 0 if the program takes more than recorded.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ class CannotCount(Exception):
 
 
 def dumps_of(program):
-    """The names and counts of all dumps, in their order."""
+    """The names and counts of all dumps, in order."""
     if shutil.which("valgrind") is None:
         raise CannotCount("there is no valgrind")
     with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +47,7 @@ def dumps_of(program):
 
 
 def count(program):
-    """Instructions for each scope by variant, what the empty loop takes left out. Exact for what is counted by rounds."""
+    """Instructions per scope by variant, minus the empty loop. Exact for variants counted by rounds."""
     totals = {}
     for name, instructions in dumps_of(program):
         totals.setdefault(name, []).append(instructions)
@@ -62,7 +62,7 @@ def count(program):
 
 
 def failures_of(counts, recorded):
-    """What takes more than recorded and allowed, or is missing. `recorded`: name to [instructions, allowance]."""
+    """The variants that take more than recorded plus allowance, or are missing. `recorded`: name to [instructions, allowance]."""
     failures = []
     for name, (instructions, allowance) in recorded.items():
         if name not in counts:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sections of the results come down to: one number each, with its target where there is one."""
+"""The quantities of the results: one number per section and quantity, with its target if there is one."""
 import statistics
 
 
 def ratios(found, name, of):
-    """Of each round."""
+    """The ratio in each round."""
     return [a / b for a, b in zip(found["ns"][name], found["ns"][of])]
 
 
@@ -25,11 +25,11 @@ def compile_ratios(found, name, of):
 
 
 def less_clock(found, name):
-    """Median, without what reading the clock takes."""
+    """Median, minus the clock reading."""
     return statistics.median(found["ns"][name]) - statistics.median(found["ns"]["clock"])
 
 
-# Name of the quantity: the section that has it, and how to read it.
+# Name of the quantity: its section, and a function that reads it.
 QUANTITIES = {
     "scope / floor": ("scopes", median_ratio("on", "floor")),
     "indexed scope / floor": ("scopes", median_ratio("on_indexed", "floor")),
@@ -54,7 +54,7 @@ QUANTITIES = {
 
 
 def value_of(name, results):
-    """None where it was not measured."""
+    """None if it was not measured."""
     section, read = QUANTITIES[name]
     if section not in results:
         return None
@@ -64,7 +64,7 @@ def value_of(name, results):
         return None
 
 
-# What, the quantity, the most that it may be, and its format.
+# Description, quantity, maximum and format.
 TARGETS = [
     ("`PROF_SCOPE`, recording: ratio to the floor", "scope / floor", 1.15, "{:.2f}"),
     ("`PROF_SCOPE`, recording: 2 threads / 1 thread, per thread", "scope on 2 threads / on 1", 1.15, "{:.2f}"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what profkit costs on the host and writes it as JSON, section by section; what is not measured now stays as it was."""
+"""Measures the cost of profkit on the host and writes it as JSON, section by section. Sections that are not measured stay unchanged."""
 import argparse
 import datetime
 import json
@@ -35,7 +35,7 @@ def output_of(*command, **keywords):
 
 
 def machine(compiler):
-    """Where it was measured."""
+    """A description of the machine."""
     cpu = re.search(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     clock = pathlib.Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return {
@@ -48,7 +48,7 @@ def machine(compiler):
 
 
 class Place:
-    """What all sections need to know."""
+    """The parameters of all sections."""
 
     def __init__(self, arguments):
         self.build = pathlib.Path(arguments.build)
@@ -68,7 +68,7 @@ class Place:
 
 
 def scopes(place):
-    """Nanoseconds of each variant, by round: a round is a process that measures all of them one after the other."""
+    """Nanoseconds of each variant by round. A round is one process that measures all variants."""
     rounds = place.rounds(151, 31)
     found = {}
     for turn in range(rounds):

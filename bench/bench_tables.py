@@ -17,7 +17,7 @@ FLOOR_OF = {"on_beside": "floor_beside", "floor_two_threads": "floor", "on_two_t
             "on_first_written": "floor_first_written"}
 COUNTS = [("floor", "floor"), ("off", "off"), ("off_indexed", "off, indexed"), ("on", "recording"), ("on_nested", "recording, 4 nested"),
           ("on_indexed", "recording, indexed"), ("four_new_sites", "first scope of a site"), ("new_thread", "first scope of a thread")]
-# What, and over what.
+# Variant, description, and the variant of the ratio.
 NSYS = [("nvtx", "`NVTX3_FUNC_RANGE_IN`", None), ("nvtx_payload", "C interface, registered name, payload", "nvtx"),
         ("scope", "`PROF_SCOPE`, no session", "nvtx"), ("nvtx_in_session", "`NVTX3_FUNC_RANGE_IN`, in a session", None),
         ("nvtx_payload_in_session", "C interface, in a session", "nvtx_in_session"),
@@ -114,7 +114,7 @@ def compile_time(found):
 
 
 def plain(found):
-    """The numbers of a program that says what they are."""
+    """The numbers of a program that names them."""
     rows = [[name.replace("_", " "), f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)]
             for name, value in found.items() if not isinstance(value, (dict, list))]
     return table(["", ""], rows)
@@ -140,7 +140,7 @@ def targets(results):
 
 
 def others(results):
-    """Each over the floor of its own run."""
+    """Ratios to the floor of their own run."""
     rows = [[name, f"{one:.4g}", f"{one / FLOOR_OF_OTHERS:.2f}", f"{two / one:.2f}", "n/a" if off is None else f"{off:.4g}", size]
             for name, one, two, off, size in OTHERS]
     if "scopes" in results:
@@ -152,7 +152,7 @@ def others(results):
 
 
 def machines(results):
-    """Where and when; the same for most sections."""
+    """Machines and dates of the sections."""
     lines = {}
     for name, each in results.items():
         at = each["machine"]
@@ -182,7 +182,7 @@ def all_tables(results):
 
 
 def with_tables(document, tables):
-    """The document with each table in its place."""
+    """The document with its tables replaced."""
     def put(mark):
         text = tables.get(mark[1])
         return mark[0] if text is None else f"<!-- table: {mark[1]} -->\n{text}\n<!-- end -->"
@@ -194,6 +194,6 @@ def renew(file, results):
 
 
 def packed_json(results):
-    """JSON with each list of numbers on a line."""
+    """JSON with each list of numbers on one line."""
     text = json.dumps(results, indent=1)
     return re.sub(r"\[\s*(-?[\d.e+-]+(?:,\s*-?[\d.e+-]+)*)\s*\]", lambda found: "[" + re.sub(r",\s+", ",", found[1]) + "]", text) + "\n"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of README.md, "Overhead", and of docs/kernels.md, "Overhead", from all committed runs: minimum and maximum.
+"""The rows of README.md, "Overhead", and of docs/kernels.md, "Overhead", from all committed runs, with minimum and maximum.
 
-usage: cost_ranges.py [--check PAGE...]     --check: exit with 1 unless each row stands in one of the pages as it is printed
+usage: cost_ranges.py [--check PAGE...]     --check: exit with 1 unless each row appears verbatim in one of the pages
 """
 import json
 import pathlib
@@ -15,7 +15,7 @@ GPU_BENCH = ("h200/gpu_bench.json", "h200/gpu_bench_quieter_host.json")
 
 
 def to_range(values, form):
-    """"1 to 2", or "1" if both are shown alike."""
+    """"1 to 2", or "1" if both are printed alike."""
     ends = [form.format(each) for each in (min(values), max(values))]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the benchmarks that need a GPU, in rounds, and writes what they found after each round: gpu_bench.json and gpu_bench.md.
+"""Runs the benchmarks that need a GPU, in rounds, and writes the results after each round: gpu_bench.json and gpu_bench.md.
 
 What is compared takes turns, so that what else the machine does meets all of it. Figures are medians of the rounds, with the least and the
 most; a ratio is the median of the ratios within each round. What takes more or fewer rounds is how long a part may take."""
@@ -71,7 +71,7 @@ COMPARISONS = {
     "switch": [],
 }
 UNITS = {"launch": "ns a launch", "gpu_scope": "ns a scope", "step": "ms a step", "graph": "ns a node", "switch": "us each"}
-# Shares of the time there is, and the most rounds.
+# Shares of the available time, and maximum numbers of rounds.
 SHARES = {"launch": (0.22, 15), "gpu_scope": (0.06, 60), "step": (0.50, 25), "graph": (0.14, 15), "switch": (0.08, 7)}
 
 
@@ -108,7 +108,7 @@ def order(names, round_number):
 
 
 def rounds_of_processes(executable, names, scale):
-    """A process for each figure."""
+    """One process per figure."""
     def rounds(deadline):
         number = 0
         while True:
@@ -142,7 +142,7 @@ def rounds_of_gpu_scope(executable, most, facts):
 
 
 class Turns:
-    """A program that stays, and measures once for each line that it is given."""
+    """A persistent program that measures once per input line."""
 
     def __init__(self, command):
         self.shown = " ".join(command[-2:])
@@ -219,7 +219,7 @@ def compare(comparison, rounds):
 
 
 class Results:
-    """What was found so far, on disk after each round."""
+    """The results so far, on disk after each round."""
 
     def __init__(self, out):
         self.out = out
@@ -274,7 +274,7 @@ def markdown(content):
 
 
 def measure(name, rounds_of, seconds, results, facts):
-    """Until its time is over, at least one round."""
+    """Measures until its time is over, at least one round."""
     _, most = SHARES[name]
     deadline = Deadline(seconds)
     begin = time.monotonic()
@@ -286,7 +286,7 @@ def measure(name, rounds_of, seconds, results, facts):
         at = time.monotonic()
         for values in generator:
             rounds.append(values)
-            # The first one may load what later ones find loaded.
+            # The first process may load files that later ones find cached.
             longest = time.monotonic() - at if len(rounds) < 3 else max(longest, time.monotonic() - at)
             results.put(name, rounds, facts, False)
             at = time.monotonic()
@@ -331,7 +331,7 @@ def main():
             results.put(name, [], facts, False, str(problem))
             print(f"{name}: {problem}", flush=True)
             continue
-        # What others did not need is for those that are left.
+        # The rest of the time goes to the remaining parts.
         share = SHARES[name][0] / total
         total -= SHARES[name][0]
         measure(name, rounds, max(1.0, deadline.left() * share), results, facts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_bench.py on programs that print made figures: ratios, bars, what is left out, and that a second run goes on where the first one ended."""
+"""Tests gpu_bench.py with programs that print given figures: ratios, bars, omissions, and continuing an earlier run."""
 import json
 import pathlib
 import subprocess

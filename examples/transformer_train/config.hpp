@@ -10,7 +10,7 @@
 
 namespace trainer {
 
-/// A value of the command line and the word for it. Tables of these are the only place where a word is written.
+/// A value of the command line and its word. The tables of these are the only place with the words.
 template <class Value>
 struct named_value {
   std::string_view name;
@@ -83,7 +83,7 @@ inline constexpr name_table<precision_kind, 5> precisions{{{"fp32", precision_ki
 enum class attention_kind { naive, sdpa };
 inline constexpr name_table<attention_kind, 2> attentions{{{"naive", attention_kind::naive}, {"sdpa", attention_kind::sdpa}}};
 
-/// Which kernels `scaled_dot_product_attention` may take; `automatic` leaves it to LibTorch.
+/// The kernels of `scaled_dot_product_attention`; `automatic`: LibTorch chooses.
 enum class sdpa_backend { automatic, flash, efficient, cudnn, math };
 inline constexpr name_table<sdpa_backend, 5> sdpa_backends{{{"auto", sdpa_backend::automatic},
                                                             {"flash", sdpa_backend::flash},
@@ -91,7 +91,7 @@ inline constexpr name_table<sdpa_backend, 5> sdpa_backends{{{"auto", sdpa_backen
                                                             {"cudnn", sdpa_backend::cudnn},
                                                             {"math", sdpa_backend::math}}};
 
-/// `adamw` is LibTorch's, one parameter after the other; `fused_adamw` updates all of them in a few kernels.
+/// `adamw` is that of LibTorch, one parameter at a time; `fused_adamw` updates all of them in a few kernels.
 enum class optimizer_kind { adamw, fused_adamw };
 inline constexpr name_table<optimizer_kind, 2> optimizers{{{"adamw", optimizer_kind::adamw}, {"fused_adamw", optimizer_kind::fused_adamw}}};
 
@@ -101,7 +101,7 @@ inline constexpr name_table<device_kind, 3> devices{
 
 inline constexpr name_table<bool, 2> switches{{{"on", true}, {"off", false}}};
 
-/// One run, as the command line describes it.
+/// The options of one run.
 struct run_config {
   model_size size = model_sizes[1];
   std::int64_t ctx = 256;
@@ -121,12 +121,12 @@ struct run_config {
   bool measure_roof = false;
   bool graph = false;  ///< capture one step as a CUDA graph and replay it
   bool synchronise_phases = false;
-  std::uint32_t head_start_ms = 0;  ///< for which the GPU waits before each forward
+  std::uint32_t head_start_ms = 0;  ///< duration for which the GPU waits before each forward pass
   bool all_api_calls = false;       ///< of CUDA, not only those that launch GPU work
-  bool times_phases = false;        ///< by the loop timer, for runs without profkit
+  bool times_phases = false;        ///< times phases by the trainer's timer, for runs without profkit
   bool memory_snapshot = false;
   bool cuda_profiler_api = false;  ///< mark the measured steps with cudaProfilerStart and cudaProfilerStop
-  bool questions = false;          ///< answer T6's
+  bool questions = false;          ///< answer the questions of table T6
   std::string profile_file;        ///< empty: the recorded profile is not saved
 
   [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }

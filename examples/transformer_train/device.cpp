@@ -27,7 +27,7 @@ namespace trainer {
 
 namespace {
 
-/// Bytes behind "key:" in a file of /proc that lists kibibytes.
+/// The value of "key:" in bytes, from a file of /proc that lists kibibytes.
 std::optional<std::uint64_t> bytes_in(char const* path, std::string_view key) {
   std::ifstream file{path};
   std::string line;
@@ -74,7 +74,7 @@ compute_device::compute_device(device_kind wanted, [[maybe_unused]] bool capture
 void compute_device::delay(std::chrono::milliseconds by) const {
 #if TRAINER_WITH_CUDA
   if (!is_cuda_) return;
-  // A host function holds the stream up, and is no kernel that would be counted.
+  // A host function blocks the stream and is not counted as a kernel.
   auto const wait = [](void* ms) { std::this_thread::sleep_for(std::chrono::milliseconds{reinterpret_cast<std::intptr_t>(ms)}); };
   C10_CUDA_CHECK(cudaLaunchHostFunc(*stream_, wait, reinterpret_cast<void*>(static_cast<std::intptr_t>(by.count()))));
 #else
@@ -91,7 +91,7 @@ void compute_device::synchronize() const {
 void compute_device::release_memory() const {
 #if TRAINER_WITH_CUDA
   if (!is_cuda_) return;
-  // Kept for as long as the process runs, they would make the peak depend on what ran before.
+  // Otherwise they stay until the process ends, and the peak depends on earlier runs.
   at::cuda::clearCublasWorkspaces();
   c10::cuda::CUDACachingAllocator::emptyCache();
 #endif

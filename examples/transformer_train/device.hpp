@@ -10,7 +10,7 @@
 
 #if TRAINER_WITH_CUDA
 #include <profkit/cuda.hpp>
-/// A phase of the step: a host scope, and on a GPU the time between two CUDA events too.
+/// A phase of the step: a host scope, and on a GPU also the time between two CUDA events.
 #define TRAINER_PHASE(name, device) PROF_GPU_SCOPE(name, (device).stream())
 #else
 #include <profkit/scope.hpp>
@@ -19,29 +19,29 @@
 
 namespace trainer {
 
-/// Where the model computes: the processor, or the first GPU.
+/// The device of the model: the processor or the first GPU.
 class compute_device {
  public:
-  /// @param captures its work is to be captured in CUDA graphs, for which LibTorch wants another stream than the default one: from here on
-  /// this thread launches on that.
-  /// @throws input_error if a GPU is asked for and there is none, or if the program was built without CUDA.
+  /// @param captures whether work will be captured in CUDA graphs. LibTorch then needs another stream than the default one, so this thread
+  ///   launches on a new stream from here on.
+  /// @throws input_error if a GPU is requested and there is none, or if the program was built without CUDA.
   explicit compute_device(device_kind wanted, bool captures = false);
 
   [[nodiscard]] bool is_cuda() const noexcept { return is_cuda_; }
-  /// For people, such as "NVIDIA H200 (139.8 GiB)".
+  /// A description, such as "NVIDIA H200 (139.8 GiB)".
   [[nodiscard]] std::string const& description() const noexcept { return description_; }
 
-  /// Waits for the GPU; nothing to wait for on the processor.
+  /// Waits for the GPU; no effect on the processor.
   void synchronize() const;
 
-  /// Lets the GPU wait before it goes on with its work, while this thread goes on; nothing on the processor.
+  /// Blocks the GPU for a duration while this thread continues; no effect on the processor.
   void delay(std::chrono::milliseconds by) const;
 
-  /// Gives the memory that LibTorch keeps for later back to the device, so that what comes next starts from nothing. Waits for the GPU.
+  /// Returns the memory cached by LibTorch to the device, so that the next run starts without it. Waits for the GPU.
   void release_memory() const;
 
 #if TRAINER_WITH_CUDA
-  /// The stream that LibTorch launches on; none on the processor.
+  /// The current stream of LibTorch; none on the processor.
   [[nodiscard]] std::optional<cudaStream_t> stream() const noexcept { return stream_; }
 #endif
 
@@ -53,11 +53,11 @@ class compute_device {
 #endif
 };
 
-/// From here on, an allocation that does not fit this machine's available memory fails, as on a GPU. Without it Linux grants the memory
-/// and kills the process when it uses it.
+/// From here on, an allocation that exceeds the available memory of this machine fails, as on a GPU. Otherwise Linux grants the memory and
+/// kills the process when it is used.
 void limit_host_memory();
 
-/// Bytes that this process may still allocate; none if the system does not say.
+/// Bytes that this process may still allocate; nothing if unknown.
 [[nodiscard]] std::optional<std::uint64_t> available_host_bytes();
 
 }  // namespace trainer

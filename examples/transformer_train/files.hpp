@@ -6,12 +6,12 @@
 
 namespace trainer {
 
-/// Makes the directory, and sees that it can be written: better now than after an hour of training.
-/// @param option the option that named it, for the message.
+/// Creates the directory and checks that it is writable, before the training instead of after it.
+/// @param option the command line option, for the message.
 /// @throws input_error
 void check_output_directory(char const* option, std::filesystem::path const& directory);
 
-/// Writes the content under another name first, so that a reader finds the old file or the new one.
+/// Writes the content to a temporary file first, so that a reader finds the old file or the new one.
 /// @throws profkit::error that names the path.
 void replace_file(std::filesystem::path const& path, std::string const& content);
 

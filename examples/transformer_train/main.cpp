@@ -23,7 +23,7 @@ namespace {
 
 using namespace trainer;
 
-/// CLI11's own check answers with the largest number that a double holds.
+/// The message of CLI11's own check contains the largest double.
 std::string positive(std::string const& text) {
   double value = 0.0;
   bool const is_positive = CLI::detail::lexical_cast(text, value) && value > 0.0 && std::isfinite(value);
@@ -83,7 +83,7 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   app.add_option("--save-profile", config.profile_file, "Write all that was recorded into this file, for profkit::load");
 }
 
-/// Libraries add backtraces and advice to their messages; the first line says what happened.
+/// Libraries add backtraces and advice to their messages; the first line is the error.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 exit_code fail(exit_code code, std::string_view reason) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many lines of include/profkit the tests of a build folder ran, by room, and the headers of which they ran least.
+"""Prints the share of lines of include/profkit that the tests of a build folder ran, by folder, and the least covered headers.
 
 usage: coverage.py BUILD [--least PERCENT]
 
-BUILD was compiled by clang++ with -fprofile-instr-generate -fcoverage-mapping, and its tests left their counts in BUILD/coverage. Lines are added up over all programs: one that any
-of them ran is covered. Exits with 1 if less than PERCENT of all lines are.
+BUILD was compiled by clang++ with -fprofile-instr-generate -fcoverage-mapping, and its tests left their counts in BUILD/coverage. A line that any program ran is
+covered. Exits with 1 if less than PERCENT of all lines are covered.
 """
 import argparse
 import collections
@@ -24,7 +24,7 @@ Lines = collections.namedtuple("Lines", "all covered")
 
 
 def tool(name):
-    """That of the compiler's release: the formats differ between releases."""
+    """The tool of the compiler's release, because the formats differ between releases."""
     path = subprocess.run(["clang++", f"--print-prog-name={name}"], text=True, capture_output=True, check=True).stdout.strip()
     if not shutil.which(path):
         sys.exit(f"no {name} for this clang++ (Debian and Ubuntu: llvm)")
@@ -32,7 +32,7 @@ def tool(name):
 
 
 def programs_of(build):
-    """Programs and libraries of the build: the tests, and what they run."""
+    """The programs and libraries of the build."""
     for path in sorted(build.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.suffix not in (".o", ".a") and "CMakeFiles" not in path.parts and "coverage" not in path.parts:
             with open(path, "rb") as file:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Gathers what scripts/reproduce.sh produced: one page for each table, with the commands, the machine and the versions at its top.
+"""Collects the output of scripts/reproduce.sh: one page per table, with commands, machine and versions at the top.
 
     reproduced_tables.py OUT_DIR      writes OUT_DIR/tables/"""
 
@@ -52,7 +52,7 @@ def commands_of(log, folder):
 
 
 def printed_lines(log):
-    """What a run says of itself beside its tables."""
+    """The text of a run outside its tables."""
     starts = ("scaled_dot_product_attention:", "skipped steps:", "loss, nats", "measured loop:")
     return [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith(starts)] if log.is_file() else []
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the table of docs/architecture.md against the #include lines of include/profkit, and the rules of SECURITY.md against what is called.
+"""Compares the #include lines of include/profkit with the table of docs/architecture.md, and the called functions with the rules of SECURITY.md.
 
 usage: check_architecture.py --source DIR --file-sets FILE
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Code with scopes and PROFKIT_DISABLE compiles to the machine code of the same code without scopes.
+"""Checks that code with scopes and PROFKIT_DISABLE compiles to the same machine code as the code without scopes.
 
 Compares the instructions, relocations, symbols and the sizes of all sections of the two object files, at several levels of optimisation.
 The comparison itself is checked too: without PROFKIT_DISABLE the files must differ.
@@ -25,7 +25,7 @@ def compile_to_text(arguments, source, flags, name):
     listing = run(arguments.objdump, "--wide", "--disassemble", "--reloc", "--no-show-raw-insn", objects)
     symbols = run(arguments.objdump, "--wide", "--syms", objects)
     sections = run(arguments.objdump, "--wide", "--section-headers", objects)
-    # Left out: the name of the file, and where in the file a section lies.
+    # Ignores the name of the file and the positions of sections in it.
     listing = listing.split("\n", 3)[3]
     symbols = [line for line in symbols.split("\n")[3:] if " df " not in line]
     sections = re.findall(r"^ *\d+ (\S+) +([0-9a-f]+) ", sections, flags=re.M)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""doxygen has nothing to say about the public headers: every class, function, macro and enumeration is described, no description names a
-parameter that there is not, and none leaves out some of the parameters. Fields whose name says all need no words.
+"""Checks that doxygen reports nothing for the public headers: every class, function, macro and enumeration is described, and descriptions name
+all parameters or none, and no unknown one. Members with self-explanatory names need no description.
 
 usage: check_api_reference.py ROOT DOXYGEN      exit code 4: there is no doxygen
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prose in Markdown has at most 120 characters a line. Tables, code and pages of results may be wider.
+"""Checks that prose in Markdown has at most 120 characters per line. Tables, code and pages of results may be wider.
 
 usage: check_line_length.py ROOT
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links from page to page lead somewhere: the file is there, and the heading in it. README.md leads to every page of docs/.
+"""Checks that links between pages have a target (file and heading), and that README.md links to every page of docs/.
 
 usage: check_links.py ROOT
 """
@@ -16,7 +16,7 @@ def without_code(text):
 
 
 def anchors_of(text):
-    """As GitHub makes them of headings: small letters, no punctuation, dashes for spaces."""
+    """The anchors that GitHub creates for headings: lower case, no punctuation, dashes for spaces."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-") for heading in headings}

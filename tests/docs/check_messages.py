@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/troubleshooting.md against the code: each message that profkit throws, prints or puts into a report has a row, and each row a message.
+"""Compares docs/troubleshooting.md with the code: each message that profkit throws, prints or puts into a report has a row, and vice versa.
 
 A message is what stands in `error{...}`, in `fail(...)`, in what goes to stderr, in `#error`, and in the texts of reports that TEXTS finds. Its string
 literals are its fixed parts; between them anything may stand. In the page, <...> stands for what differs.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""README.md shows what its program prints, except for the figures; the reports of recorded profiles in PICTURES are what `profkit report`
+"""Checks that README.md shows the output of its program, except for the figures; the reports of recorded profiles in PICTURES are what `profkit report`
 prints, figures included; and the rows of cost in README.md are those of docs/results.
 
 usage: check_readme.py ROOT PROGRAM [PROFKIT]     PROFKIT: the program `profkit`; without it the pictures are not compared
@@ -16,7 +16,7 @@ VERDICTS = r"too few|stable|noisy|drifting|still warming|throttled"
 
 
 def normal(line):
-    """Without figures, widths of columns and what depends on how steady the machine is."""
+    """Removes figures, widths of columns and text that depends on the machine."""
     line = re.sub(rf"\b({VERDICTS})\b", "<verdict>", line.strip())
     line = re.sub(r"^host: <verdict>: .*", "host: <verdict>", line)
     line = re.sub(r"^(warm-up) \d+ given; .*", r"\1", line)
@@ -59,7 +59,7 @@ def check_picture(root, page, profkit):
 
 
 def check_costs(root):
-    """The rows under 'Overhead' are those that the committed results give."""
+    """Checks that the rows under 'Overhead' match the committed results."""
     script = root / "bench/cost_ranges.py"
     done = subprocess.run([sys.executable, script, "--check", root / "README.md", root / "docs/kernels.md"], stdout=subprocess.PIPE, text=True,
                           check=False, timeout=60)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference.md against the code: macros, keys of PROFKIT, members of profkit::options, variables of the environment, CMake options,
+"""Compares docs/reference.md with the code: macros, keys of PROFKIT, members of profkit::options, variables of the environment, CMake options,
 targets and components. The page names each of them, and none that does not exist; nor does any other page.
 
 usage: check_reference.py ROOT
@@ -87,7 +87,7 @@ def main():
     targets = {f"profkit::{name}" for name in re.findall(r"^\s*(?:profkit_add_layer\(\w+ |add_library\(profkit::)(\w+)", cmake, re.MULTILINE)}
     compare("CMake targets", targets, {span for span in in_cmake if span.startswith("profkit::")})
 
-    # Other pages may leave out what they like, but not make anything up.
+    # Other pages may omit items, but not name unknown ones.
     words = set(re.findall(r"\w+", headers)) | set(re.findall(r"\w+", cmake))
     for path in sorted(path for pattern in PAGES for path in root.glob(pattern)):
         text = path.read_text(encoding="utf-8")

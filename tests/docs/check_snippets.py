@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every C++ block of the documentation stands, line by line, in a file that is compiled. CMake blocks stand in the consumers' files.
+"""Checks that every C++ block of the documentation occurs, line by line, in a compiled file, and CMake blocks in the files of the consumers.
 
 usage: check_snippets.py ROOT
 """

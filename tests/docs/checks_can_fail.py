@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of this folder notice what they are there for: each is run on a copy of the project in which one thing is wrong.
+"""Checks that the other checks of this folder can fail: runs each on a copy of the project with one error.
 
 usage: checks_can_fail.py ROOT PROGRAM      PROGRAM: that of README.md
 """

@@ -20,7 +20,7 @@ std::string describe_failure(attention_config const& config, compute_device cons
   return "out of memory on " + device.description() + ": attention of " + std::to_string(config.length) + " tokens";
 }
 
-/// What tensors hold now.
+/// Memory of the tensors now.
 std::optional<std::uint64_t> allocated_bytes(compute_device const& device) {
 #if TRAINER_WITH_CUDA
   if (device.is_cuda()) return torch_memory{}.read().front().current_bytes;

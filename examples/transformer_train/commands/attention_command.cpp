@@ -32,7 +32,7 @@ struct attention_sweep {
   std::vector<std::int64_t> lengths{64, 256, 1024, 4096, 8192, 16384};
   std::vector<attention_kind> implementations{attention_kind::naive, attention_kind::sdpa};
   std::vector<precision_kind> precisions{precision_kind::fp32, precision_kind::tf32, precision_kind::bf16};
-  attention_config common;  ///< what all cells share
+  attention_config common;  ///< options of all cells
   device_kind device = device_kind::automatic;
 };
 
@@ -88,7 +88,7 @@ std::vector<std::string> measure_cell(attention_config const& config, profkit::o
 
 using row_list = std::vector<std::vector<std::string>>;
 
-/// The rows of this device by size, which need not be the order in which they were measured.
+/// The rows of this device by size, independent of the order of measurement.
 row_list rows_by_size(result_file const& results, compute_device const& device) {
   row_list rows;
   for (auto const& row : results.rows()) {
@@ -164,7 +164,7 @@ exit_code sweep_attention(attention_sweep wanted, profkit::options const& option
   check_sweep(wanted, device);
   if (!device.is_cuda()) limit_host_memory();
   result_file results{options.output_directory, "attention", key_columns, value_columns};
-  // From small to large, so that an interrupted command leaves the most rows.
+  // From small to large, so that an interrupted command has completed the most rows.
   std::sort(wanted.lengths.begin(), wanted.lengths.end());
   std::sort(wanted.d_models.begin(), wanted.d_models.end());
   std::vector<cell> cells;

@@ -18,7 +18,7 @@ void measure_cells(result_file& into, std::vector<cell> const& cells) {
   using clock = std::chrono::steady_clock;
   auto const begin = clock::now();
   std::vector<cell const*> left;
-  std::set<std::vector<std::string>> wanted;  // a list may name something twice
+  std::set<std::vector<std::string>> wanted;  // a list may contain duplicates
   double weight_left = 0.0;
   double weight_done = 0.0;
   for (cell const& each : cells) {

@@ -9,15 +9,14 @@
 
 namespace trainer {
 
-/// One measurement of a command that makes many.
+/// One of the measurements of a command.
 struct cell {
   std::vector<std::string> key;
-  double weight = 1.0;                                ///< what it takes, beside the others, to say how long the rest will take
-  std::function<std::vector<std::string>()> measure;  ///< gives the columns after the key; the first is the status
+  double weight = 1.0;                                ///< relative duration, to estimate the remaining time
+  std::function<std::vector<std::string>()> measure;  ///< returns the columns after the key; the first is the status
 };
 
-/// Measures the cells that the file does not have yet, in their order, with a line on stderr after each: what came out, and when the rest
-/// will be done.
+/// Measures the cells that the file does not contain yet, in order. Prints a line on stderr after each: its result and the estimated end.
 void measure_cells(result_file& into, std::vector<cell> const& cells);
 
 }  // namespace trainer

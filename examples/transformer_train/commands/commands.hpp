@@ -11,10 +11,11 @@ class App;
 
 namespace trainer {
 
-/// What the command line asks for. @throws input_error for arguments that do not go together.
+/// Runs the chosen command.
+/// @throws input_error for arguments that contradict each other.
 using command = std::function<exit_code()>;
 
-/// Each adds its subcommand, which puts itself into `chosen` when it is given.
+/// Each adds its subcommand, which sets `chosen` when it is selected.
 void add_sweep_command(CLI::App& app, command& chosen);
 void add_attention_command(CLI::App& app, command& chosen);
 void add_silu_command(CLI::App& app, command& chosen);

@@ -34,8 +34,8 @@ namespace fs = std::filesystem;
 struct loader_sweep {
   std::vector<std::uint64_t> workers{0, 2, 4, 8};
   std::uint64_t work_us = 0;
-  std::uint64_t epoch_batches = 0;  ///< 0: as many as the text has
-  run_config run;                   ///< what all cells share
+  std::uint64_t epoch_batches = 0;  ///< 0: as many as the text contains
+  run_config run;                   ///< options of all cells
 };
 
 std::vector<std::string> const key_columns{"workers",   "size",    "ctx",    "batch", "mode", "precision", "attention",
@@ -108,7 +108,7 @@ std::vector<std::string> measure_cell(loader_sweep const& wanted, std::uint64_t 
                       .epoch_batches = options.measured_steps}};
   measurement const measured = measure(wanted.run, device, std::nullopt, options, /*shows_progress=*/false, &loader);
   if (!options.output_directory.empty()) {
-    // Workers are done some steps before the epoch is: the trace has to reach back to where they load.
+    // Workers finish some steps before the epoch ends, so the trace must reach back to their work.
     measured.report.write(fs::path{options.output_directory} / fmt::format("workers_{}_work_{}", workers, wanted.work_us),
                           options.trace_steps + 2 * workers);
   }
@@ -152,7 +152,7 @@ exit_code load(loader_sweep const& wanted, profkit::options options) {
   check_run(wanted.run, device, options);
   auto const from = std::make_shared<corpus const>(wanted.run.data_file, wanted.run.ctx);
   options.measured_steps = epoch_batches(wanted, *from);
-  // Each worker has a log, and a step's worth of samples fits in a small one.
+  // Each worker has a log; the samples of a step fit into a small one.
   options.log_slots_per_thread = std::uint64_t{1} << 19U;
   if (!device.is_cuda()) limit_host_memory();
   result_file results{options.output_directory, "loader", key_columns, value_columns};
@@ -179,7 +179,7 @@ void add_loader_command(CLI::App& app, command& chosen) {
   auto const config = std::make_shared<loader_sweep>();
   config->run.ctx = 128;
   config->run.batch = 16;
-  config->run.bridge = false;  // what is measured here is time
+  config->run.bridge = false;  // only time is measured here
   config->run.scope_memory = false;
   auto const options = std::make_shared<profkit::options>(profkit::options::from_env());
   options->wanted_interval.reset();  // each cell has the same number of steps

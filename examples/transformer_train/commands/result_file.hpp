@@ -9,19 +9,19 @@
 
 namespace trainer {
 
-/// Rows that a command measures one after the other. Each is in `NAME.csv` and `NAME.json` as soon as it is there, so that a command that
-/// was interrupted goes on where it was. Files are replaced whole: they are never half a row.
+/// The rows measured by a command. Each row is in `NAME.csv` and `NAME.json` as soon as it is complete, so that an interrupted command can
+/// continue. Files are replaced atomically.
 class result_file {
  public:
-  /// @param directory where the files are; empty: the rows are not kept. Rows of an earlier run are read.
-  /// @param key_columns say what a row is of; the other columns follow them.
-  /// @throws input_error if there is a file with other columns, or one that cannot be read.
+  /// @param directory directory of the files; empty: the rows are not stored. Rows of an earlier run are read.
+  /// @param key_columns the columns that identify a row; the other columns follow.
+  /// @throws input_error if a file has other columns or cannot be read.
   result_file(std::filesystem::path directory, std::string name, std::vector<std::string> const& key_columns,
               std::vector<std::string> const& value_columns);
 
   [[nodiscard]] bool has(std::vector<std::string> const& key) const;
 
-  /// @param row a cell for each column: a number, a word, or n/a, without quotes and commas.
+  /// @param row one cell per column: a number, a word, or n/a, without quotes and commas.
   /// @throws profkit::error if the files cannot be written.
   void add(std::vector<std::string> row);
 
@@ -41,7 +41,7 @@ class result_file {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// The rows as a table, whose key columns stand on the left.
+/// The rows as a table with the key columns on the left.
 [[nodiscard]] profkit::table table_of(result_file const& results, std::vector<std::string> const& columns, std::size_t text_columns);
 
 }  // namespace trainer

@@ -48,7 +48,7 @@ void print_loop(measurement const& run) {
     fmt::print("measured loop: {:.4f} ms a step ({} steps, {})\n", run.loop_step->count(), run.loop_steps, run.loop_source);
 }
 
-/// As one line, for the table of what profiling costs.
+/// One line for the table of profiling costs.
 void print_phases(measurement const& run) {
   std::string line;
   for (timed_phase const& phase : run.phases) {
@@ -59,7 +59,7 @@ void print_phases(measurement const& run) {
   if (!line.empty()) fmt::print("phase times: {} ({} steps, {})\n", line, run.phases.front().count, run.loop_source);
 }
 
-/// The losses of the steps: where they began and where they ended, or one mean if the weights stay as they are.
+/// The losses of the first and the last steps, or one mean if the weights do not change.
 void print_losses(run_config const& config, std::vector<float> const& losses) {
   if (losses.empty()) return;
   std::span<float const> const all{losses};
@@ -73,7 +73,7 @@ void print_losses(run_config const& config, std::vector<float> const& losses) {
   }
 }
 
-/// Which kernels ran in place of the written-out attention: as LibTorch chooses, and as the kernels say.
+/// The kernels that replaced the written-out attention: as LibTorch chooses, and as recorded.
 void print_attention_backend(measurement const& run) {
   if (!run.attention_backend) return;
   auto const ran = sdpa_backend_of(run.report.summary());
@@ -105,7 +105,7 @@ struct run_table {
   bool is_printed;
 };
 
-/// The other tables put what kernels took beside what the host did, for all measured steps.
+/// The other tables compare kernel time with host time over all measured steps.
 bool has_kernels_of_all_steps(profkit::summary const& summary) { return !summary.gpu || summary.gpu->steps == summary.steps.host.count; }
 
 std::vector<run_table> tables_of(run_config const& config, profkit::report const& report) {

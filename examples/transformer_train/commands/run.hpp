@@ -10,9 +10,9 @@
 namespace trainer {
 
 /// Trains, measures, prints the tables and writes them.
-/// @param options how many steps; where its `output_directory` is set, the reports and tables are written there.
-/// @return success, or out_of_memory: then what was measured until then was printed and written all the same.
-/// @throws input_error before anything is measured.
+/// @param options the numbers of steps; with `output_directory`, the reports and tables are written there.
+/// @return success, or out_of_memory; results until then were printed and written.
+/// @throws input_error before the measurement.
 exit_code run(run_config const& config, profkit::options const& options);
 
 }  // namespace trainer

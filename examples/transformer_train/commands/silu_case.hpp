@@ -9,7 +9,7 @@
 
 namespace trainer {
 
-/// `naive` is written out operation by operation; `native` is LibTorch's one operation.
+/// `naive` is written out operation by operation; `native` is the single operation of LibTorch.
 enum class silu_kind { naive, native };
 inline constexpr name_table<silu_kind, 2> silu_impls{{{"naive", silu_kind::naive}, {"native", silu_kind::native}}};
 
@@ -17,21 +17,21 @@ struct silu_config {
   std::int64_t rows = 8192;
   std::int64_t columns = 4096;
   silu_kind implementation = silu_kind::naive;
-  precision_kind precision = precision_kind::fp32;  ///< of the tensors themselves; no autocast
+  precision_kind precision = precision_kind::fp32;  ///< type of the tensors; no autocast
   std::uint64_t seed = 0;
 
   [[nodiscard]] std::int64_t elements() const noexcept { return rows * columns; }
 };
 
-/// SiLU, x * sigmoid(x), forward and backward, on random numbers. LibTorch stays behind this interface.
+/// SiLU, x * sigmoid(x), forward and backward, on random numbers. Hides LibTorch.
 class silu_case {
  public:
   /// @throws out_of_memory
   silu_case(silu_config const& config, compute_device const& device);
   ~silu_case();
 
-  /// The phases forward and backward; then drops the gradient. Launches nothing outside of the two, so that what is not launched in the
-  /// scope `forward` belongs to the backward pass. Does not wait for the device.
+  /// Runs forward and backward, then drops the gradient. Launches nothing outside these phases, so every launch outside the scope `forward`
+  /// belongs to the backward pass. Does not wait for the device.
   /// @throws out_of_memory
   void step();
 

@@ -26,7 +26,7 @@ namespace trainer {
 
 namespace {
 
-/// Types of the tensors themselves.
+/// The types of the tensors.
 constexpr name_table<precision_kind, 3> silu_precisions{
     {{"fp32", precision_kind::fp32}, {"bf16", precision_kind::bf16}, {"fp16", precision_kind::fp16}}};
 
@@ -44,7 +44,7 @@ std::vector<std::string> key_of(silu_config const& config, profkit::options cons
           device.description()};
 }
 
-/// What the kernels of one direction took, over all measured steps.
+/// The time of the kernels of one direction, over all measured steps.
 struct kernel_work {
   milliseconds time{};
   std::uint64_t kernels = 0;
@@ -55,12 +55,12 @@ struct both_directions {
   kernel_work backward;
 };
 
-/// None where kernels were not collected.
+/// Nothing if kernels were not collected.
 std::optional<both_directions> kernels_of(profkit::summary const& summary) {
   profkit::scope_summary const* const forward = find_scope(summary, "step/forward");
   if (!summary.gpu || forward == nullptr || !forward->gpu) return std::nullopt;
   kernel_work const first{forward->gpu->kernel_time, forward->gpu->kernels};
-  // Autograd launches the backward pass from a thread of its own, where no scope is open; a step launches nothing else.
+  // Autograd launches the backward pass on its own thread, where no scope is open; a step launches nothing else.
   return both_directions{first, {summary.gpu->all.kernel_time - first.time, summary.gpu->all.kernels - first.kernels}};
 }
 
@@ -100,7 +100,7 @@ std::vector<std::string> measure_cell(silu_config const& config, profkit::option
   return row;
 }
 
-/// The two implementations of each shape, and the times of the first over those of the second.
+/// The two implementations of each shape, and the ratios of their times.
 titled_table silu_table(result_file const& results, compute_device const& device) {
   std::vector<std::string> columns = results.columns();
   std::erase(columns, "device");

@@ -30,7 +30,7 @@ struct sweep_config {
   std::vector<std::int64_t> contexts{128, 256, 512, 1024};
   std::vector<run_mode> modes{run_mode::forward, run_mode::forward_backward, run_mode::train};
   std::vector<precision_kind> precisions{precision_kind::fp32};
-  run_config common;  ///< what all cells share
+  run_config common;  ///< options of all cells
 };
 
 std::vector<std::string> const key_columns{"size",      "ctx",       "batch",  "mode",  "precision",
@@ -52,7 +52,7 @@ std::vector<std::string> key_of(run_config const& run, profkit::options const& o
           device.description()};
 }
 
-/// Roughly what a cell takes beside the others, for the time that is left: FLOPs, and a floor for what the host does.
+/// Estimates the relative duration of a cell for the remaining time: FLOPs, and a minimum for the host.
 double weight_of(run_config const& run) {
   double const passes = run.mode == run_mode::forward ? 1.0 : 3.0;
   double const speed = run.precision == precision_kind::fp32 ? 1.0 : 4.0;
@@ -155,7 +155,7 @@ void add_sweep_command(CLI::App& app, command& chosen) {
   auto const config = std::make_shared<sweep_config>();
   auto const options = std::make_shared<profkit::options>(profkit::options::from_env());
   options->wanted_interval.reset();  // each cell has the same number of steps
-  options->kernels = false;          // what is measured here is time
+  options->kernels = false;          // only time is measured here
   config->common.bridge = false;
   config->common.scope_memory = false;
   CLI::App& sub =

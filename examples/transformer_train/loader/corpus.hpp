@@ -10,18 +10,19 @@
 
 namespace trainer {
 
-/// A text in UTF-8 as windows of characters, and its vocabulary: a token for each character, the most frequent first; token 0 stands for
-/// those that do not fit `trainer::vocabulary`. Windows are decoded when they are asked for. Any number of threads may read.
+/// A UTF-8 text as windows of characters, and its vocabulary: one token per character, the most frequent first; token 0 stands for
+/// characters beyond `trainer::vocabulary`. Windows are decoded on request. Thread-safe for readers.
 class corpus {
  public:
-  /// @param ctx tokens of a window; a window and its targets take ctx + 1 characters, the last of which the next window begins with.
-  /// @param path empty: a made-up text, to try the loader with.
+  /// @param ctx number of tokens of a window. A window and its targets take ctx + 1 characters; the last one is the first of the next
+  ///   window.
+  /// @param path empty: an invented text, to try the loader.
   /// @throws input_error if the file cannot be read.
   corpus(std::string const& path, std::int64_t ctx);
 
   [[nodiscard]] std::size_t characters() const noexcept { return characters_; }
   [[nodiscard]] std::size_t windows() const noexcept { return starts_.size(); }
-  /// Of the bytes (FNV-1a), to tell texts apart.
+  /// A hash of the bytes (FNV-1a) that identifies the text.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return fingerprint_; }
 
   /// The tokens of a window: ctx + 1.
@@ -32,7 +33,7 @@ class corpus {
   std::vector<unsigned char> bytes_;
   std::uint64_t fingerprint_;
   std::size_t characters_ = 0;
-  std::vector<std::size_t> starts_;  ///< of the windows, in bytes
+  std::vector<std::size_t> starts_;  ///< beginnings of the windows in bytes
   std::unordered_map<char32_t, std::int64_t> tokens_;
 };
 

@@ -17,8 +17,8 @@ namespace trainer {
   return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
-/// Hashes the tokens again and again, until this thread has used so much processor time. By the clock on the wall, threads that share a
-/// core would each do less.
+/// Hashes the tokens repeatedly until this thread has used a given processor time. With wall time, threads that share a core would each do
+/// less.
 inline void keep_busy(std::chrono::nanoseconds time, std::span<std::int64_t const> tokens) {
   if (time.count() <= 0) return;
   std::chrono::nanoseconds const end = processor_time() + time;
@@ -26,7 +26,7 @@ inline void keep_busy(std::chrono::nanoseconds time, std::span<std::int64_t cons
   while (processor_time() < end) {
     for (int round = 0; round < 16; ++round) hash = fnv_1a(tokens, hash);
   }
-  // Nobody wants it; without this the compiler leaves the hashing out.
+  // The result is unused; without this the compiler removes the hashing.
   [[maybe_unused]] std::uint64_t const volatile kept = hash;
 }
 

@@ -30,7 +30,7 @@ namespace {
 
 using window = std::vector<std::int64_t>;
 
-/// The windows of a corpus, decoded when they are asked for. Each worker has its own copy; they share the corpus.
+/// The windows of a corpus, decoded on request. Each worker has its own copy; the corpus is shared.
 class text_windows final : public torch::data::datasets::Dataset<text_windows, window> {
  public:
   text_windows(std::shared_ptr<corpus const> from, std::size_t size, std::chrono::microseconds work)
@@ -47,7 +47,7 @@ class text_windows final : public torch::data::datasets::Dataset<text_windows, w
   [[nodiscard]] std::optional<std::size_t> size() const override { return size_; }
 
  private:
-  /// Before the thread's first scope, with which profkit takes its name.
+  /// Before the first scope of the thread, at which profkit reads its name.
   void name_worker() {
     if (is_named_) return;
     is_named_ = true;
@@ -61,7 +61,7 @@ class text_windows final : public torch::data::datasets::Dataset<text_windows, w
   bool is_named_ = false;
 };
 
-/// Windows to tokens and targets, [2, batch, ctx]. With `torch::stack` each worker would bring a team of OpenMP threads along.
+/// Converts windows to tokens and targets, [2, batch, ctx]. With `torch::stack` each worker would start a team of OpenMP threads.
 class window_collation final : public torch::data::transforms::Collation<at::Tensor, std::vector<window>> {
  public:
   at::Tensor apply_batch(std::vector<window> windows) override {
@@ -82,7 +82,7 @@ class window_collation final : public torch::data::transforms::Collation<at::Ten
 using dataset = torch::data::datasets::MapDataset<text_windows, window_collation>;
 using data_loader = torch::data::StatelessDataLoader<dataset, torch::data::samplers::RandomSampler>;
 
-/// `RandomSampler` takes its order from LibTorch's generator.
+/// `RandomSampler` uses the random generator of LibTorch.
 void seed_generator(std::uint64_t seed) {
   at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
   std::lock_guard const lock{generator.mutex()};
@@ -128,7 +128,7 @@ class text_loader::state {
   loader_config config_;
   std::uint64_t warmup_left_;  ///< batches
   std::uint64_t passes_ = 0;
-  std::uint64_t left_ = 0;  ///< batches of this pass
+  std::uint64_t left_ = 0;  ///< remaining batches of this pass
   std::unique_ptr<data_loader> loader_;
   std::optional<torch::data::Iterator<at::Tensor>> position_;  ///< in the loader
 };

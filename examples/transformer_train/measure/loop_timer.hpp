@@ -10,7 +10,7 @@
 
 namespace trainer {
 
-/// Time of the measured loop that owes nothing to profkit. Neither `begin` nor `end` waits for the GPU.
+/// Times the measured loop independently of profkit. Neither `begin` nor `end` waits for the GPU.
 class loop_timer {
  public:
   explicit loop_timer(compute_device const& device) : source_{source_of_marks(device)}, begin_{device}, end_{device} {}
@@ -20,7 +20,7 @@ class loop_timer {
 
   [[nodiscard]] std::string_view source() const noexcept { return source_; }
 
-  /// Waits for the GPU to reach the end. None if the loop had nothing to measure, or CUDA does not say.
+  /// Waits until the GPU reaches the end. Nothing if the loop had no measured steps or CUDA failed.
   [[nodiscard]] std::optional<profkit::milliseconds> elapsed() const { return between(begin_, end_); }
 
  private:

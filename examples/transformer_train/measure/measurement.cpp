@@ -53,7 +53,7 @@ void collect(profkit::session& session, run_config const& config, compute_device
 #endif
 }
 
-/// None unless they are wanted. Before a session, which would record it.
+/// Nothing unless requested. Runs before the session, which would record it.
 std::vector<profkit::measured_roof_record> roofs_of(run_config const& config, compute_device const& device) {
 #if TRAINER_WITH_CUDA
   if (config.measure_roof) return measure_roofs(device, config.precision);
@@ -64,7 +64,7 @@ std::vector<profkit::measured_roof_record> roofs_of(run_config const& config, co
   return {};
 }
 
-/// Tells a tool that waits for cudaProfilerStart, such as `nsys profile --capture-range=cudaProfilerApi`, which steps are measured.
+/// Marks the measured steps for tools that wait for cudaProfilerStart, such as `nsys profile --capture-range=cudaProfilerApi`.
 class capture_marks {
  public:
   explicit capture_marks(bool is_wanted) noexcept : is_wanted_{is_wanted} {}
@@ -91,7 +91,7 @@ class capture_marks {
   bool is_open_ = false;
 };
 
-/// Refuses what does not go together with a step that is captured once and then replayed as a whole.
+/// Rejects options that contradict a step that is captured once and replayed.
 void check_graph(run_config const& config, std::uint64_t warmup_steps) {
   if (config.mode == run_mode::train && config.optimizer == optimizer_kind::adamw) {
     throw input_error{"--optimizer adamw: counts its steps on the host, where --graph would repeat one of them; use fused_adamw"};
@@ -132,7 +132,7 @@ void check_run(run_config const& config, compute_device const& device, profkit::
 measurement measure(run_config const& config, compute_device const& device, std::optional<text> data, profkit::options options,
                     bool shows_progress, batch_feed* feed) {
   check_run(config, device, options);
-  // Taken from the session, which would write and print its own part a second time.
+  // Removed from the options of the session, which would write and print its own report too.
   options.output_directory.clear();
   options.print_report = false;
   options.items_per_step = static_cast<std::uint64_t>(config.tokens_per_step());
@@ -140,7 +140,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   options.model_flops_per_step = model_flops_of_step(config);
   options.precision = arithmetic_of(config.precision);
   std::uint64_t const steps = options.max_wanted_steps();
-  stop_signal const stop{steps == progress::endless};  // before the session, which leaves signals to a program that handles them
+  stop_signal const stop{steps == progress::endless};  // before the session, which ignores signals that the program handles
   std::vector<profkit::measured_roof_record> roofs;
   if (options.enabled) roofs = roofs_of(config, device);
   profkit::session session{options};
@@ -155,7 +155,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
     device.synchronize();
     capture.begin();
   };
-  std::optional<memory_recorder> recorder;  // from the model's first tensor on
+  std::optional<memory_recorder> recorder;  // from the first tensor of the model on
   if (config.memory_snapshot) recorder.emplace(device);
   std::optional<training> trained;
   std::optional<double> held_out_before;
@@ -163,7 +163,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   std::uint64_t measured_steps = 0;
   try {
     run_config bridged = config;
-    bridged.bridge = config.bridge && options.enabled;  // without scopes it would only cost
+    bridged.bridge = config.bridge && options.enabled;  // without scopes it has no use
     trained.emplace(bridged, device, std::move(data), steps);
     held_out_before = trained->held_out_loss();
     progress progress{steps};

@@ -20,38 +20,38 @@
 
 namespace trainer {
 
-/// What LibTorch's allocator did.
+/// The history of LibTorch's allocator.
 struct memory_record {
   std::string snapshot;  ///< see `memory_recorder::pickled`
   memory_history history;
 };
 
-/// What came out of a run's steps.
+/// The results of a run.
 struct measurement {
   profkit::report report;
-  std::vector<float> losses;  ///< of all steps, in nats per token
+  std::vector<float> losses;  ///< loss of each step, in nats per token
   std::optional<double> held_out_before;
   std::optional<double> held_out_after;
-  std::optional<profkit::milliseconds> loop_step;  ///< by the trainer's own timer
+  std::optional<profkit::milliseconds> loop_step;  ///< step time by the trainer's timer
   std::string_view loop_source;
-  std::optional<std::uint64_t> skipped_steps;  ///< of all steps, for gradients that overflowed; none where the loss is not scaled
-  std::vector<timed_phase> phases;             ///< by the trainer's own marks, of the measured steps; empty if they were not to be timed
+  std::optional<std::uint64_t> skipped_steps;  ///< number of steps skipped because gradients overflowed; nothing without loss scaling
+  std::vector<timed_phase> phases;             ///< measured steps by the trainer's marks; empty unless phases are timed
   std::optional<std::string_view> attention_backend;  ///< see `training::attention_backend`
-  std::optional<memory_record> memory;                ///< if it was to be recorded
+  std::optional<memory_record> memory;                ///< if recording was requested
   std::optional<bridged_nodes> nodes;                 ///< see `training::nodes`
-  std::optional<std::string> memory_failure;          ///< what did not fit; the rest is what was measured until then
-  std::uint64_t loop_steps = 0;                       ///< measured ones
+  std::optional<std::string> memory_failure;          ///< the failed allocation; the other members have the results until then
+  std::uint64_t loop_steps = 0;                       ///< number of measured steps
 };
 
-/// @throws input_error for what the device cannot do, and for options that do not go together.
+/// @throws input_error for unsupported or contradictory options.
 void check_run(run_config const& config, compute_device const& device, profkit::options const& options);
 
-/// Makes the model, runs the warm-up and the measured steps under profkit, and frees all of it. Waits for the device before the first
-/// measured step and after the last; the NVTX range `measure_loop` holds the measured steps and nothing else.
-/// @param options how many steps; writes and prints nothing itself.
-/// @param shows_progress a line on stderr every few seconds.
-/// @param feed where the batches come from; null: from the data, or random tokens.
-/// @throws input_error for what the device cannot do.
+/// Creates the model, runs warm-up and measured steps under profkit, and frees everything. Waits for the device before the first measured
+/// step and after the last; the NVTX range `measure_loop` contains exactly the measured steps.
+/// @param options the numbers of steps; nothing is written or printed.
+/// @param shows_progress prints a line on stderr every few seconds.
+/// @param feed the source of batches; null: the data, or random tokens.
+/// @throws input_error for options that the device does not support.
 [[nodiscard]] measurement measure(run_config const& config, compute_device const& device, std::optional<text> data,
                                   profkit::options options, bool shows_progress, batch_feed* feed = nullptr);
 

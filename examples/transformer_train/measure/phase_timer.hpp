@@ -20,14 +20,14 @@ struct timed_phase {
   std::string_view name;
   std::uint64_t count = 0;
   profkit::milliseconds mean{};
-  std::optional<profkit::milliseconds> standard_deviation;  ///< of the sample: divides by count - 1
+  std::optional<profkit::milliseconds> standard_deviation;  ///< sample standard deviation (n - 1)
 };
 
-/// Times forward, backward and optimizer of each step by marks of its own, with profkit off too. A phase ends where the next one begins.
+/// Times forward, backward and optimizer of each step with its own marks, also without profkit. A phase ends where the next one begins.
 class phase_timer {
  public:
-  /// Makes the marks of all steps now, so that none is made between them.
-  /// @param steps of them the first 10,000 are timed.
+  /// Creates the marks of all steps in advance.
+  /// @param steps number of steps; the first 10,000 are timed.
   phase_timer(compute_device const& device, run_mode mode, std::uint64_t steps) {
     names_ = {"forward", "backward", "optimizer"};
     names_.resize(mode == run_mode::train ? 3 : mode == run_mode::forward_backward ? 2 : 1);
@@ -36,12 +36,12 @@ class phase_timer {
     while (marks_.size() < marks) marks_.emplace_back(device);
   }
 
-  /// To be called before the forward of a step and after each of its phases. Does not wait for the device.
+  /// To be called before the forward pass of a step and after each of its phases. Does not wait for the device.
   void mark() {
     if (marked_ < marks_.size()) marks_[marked_++].record();
   }
 
-  /// In the order of the phases. Waits for the device to reach the last mark.
+  /// The times in the order of the phases. Waits until the device reaches the last mark.
   [[nodiscard]] std::vector<timed_phase> times() const {
     std::vector<timed_phase> result;
     for (std::size_t phase = 0; phase < names_.size(); ++phase) {

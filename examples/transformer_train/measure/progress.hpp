@@ -11,17 +11,17 @@
 
 namespace trainer {
 
-/// A line on stderr every few seconds, so that a long run shows that it lives and a short one stays quiet.
+/// Prints a line on stderr every few seconds; nothing in short runs.
 class progress {
  public:
-  /// The number of steps of a run without an end.
+  /// The number of steps of an endless run.
   static constexpr std::uint64_t endless = std::numeric_limits<std::uint64_t>::max();
 
   explicit progress(std::uint64_t steps) : steps_{steps} {}
 
   [[nodiscard]] bool is_due() const { return clock::now() - last_line_ >= between_lines; }
 
-  /// @param losses of the steps that the device has completed; the host may be some steps ahead of it.
+  /// @param losses losses of the completed steps; the host may be some steps ahead.
   void print(std::vector<float> const& losses) {
     last_line_ = clock::now();
     if (losses.empty()) return;

@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::int64_t width = 8192;
 constexpr std::int64_t copied_bytes = std::int64_t{1} << 30U;
-constexpr int warmups = 5;  ///< in which the clocks rise and libraries choose their kernels
+constexpr int warmups = 5;  ///< during which clocks rise and libraries choose kernels
 constexpr int runs = 20;
 
-/// Of the fastest of several.
+/// The minimum of several repetitions.
 template <class Work>
 double best_seconds(compute_device const& device, Work&& work) {
   for (int i = 0; i < warmups; ++i) work();
@@ -50,7 +50,7 @@ at::TensorOptions on_gpu(at::ScalarType type) { return at::TensorOptions{c10::De
 double product_flops_per_second(compute_device const& device, precision_kind precision) {
   set_tf32(precision);
   at::TensorOptions const options = on_gpu(compute_type(precision));
-  // Numbers as they come in a model: products of zeros draw less power, so the clocks stay higher.
+  // Realistic numbers, because products of zeros draw less power and clocks stay higher.
   at::Tensor const a = at::empty({width, width}, options).normal_();
   at::Tensor const b = at::empty({width, width}, options).normal_();
   at::Tensor c = at::empty({width, width}, options);

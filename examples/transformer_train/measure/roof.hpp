@@ -9,9 +9,9 @@
 
 namespace trainer {
 
-/// What the GPU reaches: in a product of large matrices, in the precision of the run and in fp32, in which all but the products computes;
-/// and in a large copy. Of each the best of several, between CUDA events. Takes a second and 3 GiB of the GPU's memory, which it gives
-/// back; waits for the GPU.
+/// Measures the rates of the GPU: a product of large matrices in the precision of the run and in fp32, which everything except products
+/// uses, and a large copy. The maximum of several repetitions, between CUDA events. Takes a second and 3 GiB of GPU memory, which it
+/// releases; waits for the GPU.
 /// @throws out_of_memory
 [[nodiscard]] std::vector<profkit::measured_roof_record> measure_roofs(compute_device const& device, precision_kind precision);
 

@@ -10,8 +10,8 @@
 
 namespace trainer {
 
-/// A moment in the work of a device: a CUDA event on a GPU, the time of the clock on the processor. It owes nothing to profkit, so that
-/// what profkit costs can be told by switching it off.
+/// A moment in the work of a device: a CUDA event on a GPU, the clock on the processor. Independent of profkit, so that runs without
+/// profkit can be timed.
 class time_mark {
  public:
   explicit time_mark([[maybe_unused]] compute_device const& device) {
@@ -24,7 +24,7 @@ class time_mark {
 #endif
   }
 
-  /// Marks what the device has been given so far; does not wait for it.
+  /// Marks the work launched so far; does not wait for it.
   void record() {
     is_recorded_ = true;
     time_ = clock::now();
@@ -33,7 +33,7 @@ class time_mark {
 #endif
   }
 
-  /// Waits for the GPU to reach `end`. None if one of the two was not recorded, or CUDA does not say.
+  /// Waits until the GPU reaches `end`. Nothing if one of the two was not recorded or CUDA failed.
   [[nodiscard]] friend std::optional<profkit::milliseconds> between(time_mark const& begin, time_mark const& end) {
     if (!begin.is_recorded_ || !end.is_recorded_) return std::nullopt;
 #if TRAINER_WITH_CUDA
@@ -61,7 +61,7 @@ class time_mark {
   clock::time_point time_;
 };
 
-/// How times between marks were taken.
+/// The method of timing between marks.
 [[nodiscard]] inline char const* source_of_marks(compute_device const& device) {
   return device.is_cuda() ? "between two CUDA events" : "by the clock";
 }

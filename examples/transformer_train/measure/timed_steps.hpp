@@ -9,13 +9,13 @@
 
 namespace trainer {
 
-/// What the environment says; where it says nothing, 10 steps of warm-up and 100 that are measured.
+/// The options of the environment; by default 10 warm-up steps and 100 measured steps.
 [[nodiscard]] profkit::options timed_steps_options();
 
-/// Runs the warm-up and the measured steps of something smaller than a training step under profkit, with the peaks of LibTorch's allocator
-/// over the measured ones. Waits for the device before the first measured step and after the last, never in between.
-/// @param options how many steps; writes and prints nothing itself.
-/// @param with_kernels collects the kernels that a GPU runs; costs up to 1 us a launch.
+/// Runs warm-up and measured steps of a small workload under profkit, and records the peaks of LibTorch's allocator over the measured ones.
+/// Waits for the device before the first measured step and after the last, but not in between.
+/// @param options the numbers of steps; nothing is written or printed.
+/// @param with_kernels collects kernels; costs up to 1 us per launch.
 /// @throws what `one_step` throws.
 [[nodiscard]] profkit::report time_steps(compute_device const& device, profkit::options options, bool with_kernels,
                                          std::function<void()> const& one_step);

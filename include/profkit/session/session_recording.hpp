@@ -36,9 +36,8 @@ namespace profkit::detail {
 /// * The session's thread drains logs and collectors into the profile, and writes the journal.
 /// * The step thread calls the collectors around each step, and then reads GPU times (`gpu_time_reader`).
 ///
-/// The content lock guards the profile and the read positions of the logs. The session's thread holds it while draining and offers it every
-/// 4,096 events. The call lock is held during each session call, and by the session's thread only when a signal ends the program. Finished
-/// steps pass between the threads through `step_queue`.
+/// The content lock guards the profile and the read positions of the logs; the session's thread offers it every 4,096 events of a drain.
+/// The call lock is held during each session call, and by the session's thread only when a signal ends the program.
 class session_recording {
  public:
   using call_lock = std::unique_lock<std::recursive_mutex>;
