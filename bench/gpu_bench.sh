@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds and runs the benchmarks that need a GPU. Writes OUT_DIR/gpu_bench.json and gpu_bench.md, again after each round.
-#   usage: bench/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all, without building; 170 unless told
+#   usage: bench/gpu_bench.sh OUT_DIR [SECONDS]      SECONDS: for all parts, without building (default 170)
 #   PARTS="NAME..."      only these: gpu_bench.py --help lists them
 #   ALSO_BUILD="NAME..." more targets, such as profkit_gpu_tests
-#   PYTHON=python3       an interpreter that has torch 2.11 with CUDA; without torch the whole step is left out
+#   PYTHON=python3       an interpreter with torch 2.11 and CUDA; without torch the comparison of whole steps is skipped
 #   DEPENDENCIES=DIR     a folder made by scripts/lib/pack_dependencies.sh, where fmt and CLI11 are not installed
-# A second run with the same OUT_DIR leaves out the parts that are finished there. Needs nvcc, CMake 3.25, Ninja.
+# A second run with the same OUT_DIR skips finished parts. Needs nvcc, CMake 3.25, Ninja.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 case ${1:---help} in
@@ -17,7 +17,7 @@ source "$root/scripts/lib/gpu_build.sh"
 
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-# What is quick to build comes first: if a later target fails, the rest is measured.
+# Fast builds first: if a later target fails, the others are measured.
 targets="profkit_launch_cost profkit_gpu_scope_cost"
 ! "$python" -c 'import torch' 2>/dev/null || targets="$targets step_cost"
 # shellcheck disable=SC2086

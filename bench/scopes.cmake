@@ -1,5 +1,5 @@
-# What scopes cost. The programs include scope.hpp alone, as measured code does; the session is compiled once. Always with -O2, which
-# instructions are recorded for.
+# The cost of scopes. The programs include scope.hpp alone, like measured code; the session is compiled once. Always with -O2, because the
+# recorded instruction counts are for -O2.
 
 find_path(PROFKIT_NVTX_INCLUDE nvtx3/nvtx3.hpp HINTS ${CUDAToolkit_INCLUDE_DIRS} DOC "NVTX, to compare scopes with")
 find_package(benchmark QUIET)
@@ -34,7 +34,7 @@ else()
 endif()
 
 if(PROFKIT_BUILD_TESTS)
-  # Exact counts of instructions are compared with the recorded ones; and a scope that is dearer by four instructions is noticed.
+  # Exact counts of instructions are compared with the recorded ones; and a scope with four more instructions must fail the check.
   profkit_add_scope_bench(profkit_dearer_scope_instructions scope_instructions.cpp)
   target_compile_definitions(profkit_dearer_scope_instructions PRIVATE BENCH_DEARER_SCOPE)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

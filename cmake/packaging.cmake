@@ -1,4 +1,4 @@
-# What others find: the target profkit::code, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
+# For users of the library: the target profkit::code, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
 
 # A package's files lie beside each other, in the build folder as where they are installed.
 set(

@@ -1,5 +1,5 @@
-# profkit_warnings: what this project's own tests, examples and benchmarks are compiled with. It is not installed, and the library does
-# not link it: users keep their own flags.
+# profkit_warnings: the warnings of this project's tests, examples and benchmarks. Not installed and not linked by the library, so users
+# keep their own flags.
 
 option(PROFKIT_WARNINGS_AS_ERRORS "Make warnings in profkit's tests, examples and benchmarks errors" OFF)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Trains a small Transformer on the text of this repository and shows where each step went: on the GPU if there is one, else on the CPU.
-# Installs what is missing and builds the trainer first; the first time with a download of about 3 GiB. Training takes about two minutes.
-#   usage: scripts/demo.sh [OPTION]...     options of transformer_train, instead of those below: --data FILE, --steps N, --size small, ...
-#   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
+# Trains a small Transformer on the text of this repository and shows where each step spends time, on the GPU or else on the CPU.
+# Installs missing packages and builds the trainer first. The first run downloads about 3 GiB. Training takes about two minutes.
+#   usage: scripts/demo.sh [OPTION]...     options of transformer_train that replace those below: --data FILE, --steps N, --size small, ...
+#   PROFKIT_VENV=DIR                       an existing virtual environment with torch
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -13,7 +13,7 @@ build=$root/build/demo
 given=("$@")
 arguments=()
 
-# default OPTION VALUE: unless it is given
+# default OPTION VALUE: adds the option unless it is given
 default() {
   local each
   for each in "${given[@]}"; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds and runs what needs a GPU: the tests gpu_check.* of ctest. Prints their table of PASS and FAIL with figures, and writes it with all results.
-#   usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]     TEXT_FILE: English text of about 1 MB to train on; without it that check is left out
+# Builds and runs the tests that need a GPU (gpu_check.* of ctest). Prints a table of PASS and FAIL with figures, and writes all results.
+#   usage: scripts/gpu_check.sh OUT_DIR [TEXT_FILE]     TEXT_FILE: English text of about 1 MB to train on; without it that check is skipped
 #   CHECKS="NAME..."     only these checks: tests/gpu/gpu_check.py --list names them
-#   KILLS=200            how many programs the check journal kills, 20 unless told; 200 take about 8 minutes
-#   PYTHON=python3       an interpreter that has torch 2.11 with CUDA
-#   NSYS=FILE            Nsight Systems; without it, and none on PATH, its checks are left out
+#   KILLS=200            number of programs that the check journal kills (default 20); 200 take about 8 minutes
+#   PYTHON=python3       an interpreter with torch 2.11 and CUDA
+#   NSYS=FILE            Nsight Systems; without it and without nsys on PATH, its checks are skipped
 #   DEPENDENCIES=DIR     a folder made by scripts/lib/pack_dependencies.sh, where fmt, CLI11, Catch2 and nlohmann-json are not installed
 # Needs nvcc, CMake 3.25, Ninja. About 12 minutes on an H200. CHECKS=long trains for 3 minutes and takes about 7; no other run includes it.
 set -euo pipefail
@@ -29,7 +29,7 @@ gpu_build "$out" profkit_gpu_tests profkit_nsys profkit_attribution_exact profki
 export GPU_CHECK_OUT=$out GPU_CHECK_TEXT=${2:+$(realpath "$2")}
 rm -f "$out/gpu_check.json"
 status=0
-# Results as they come; all output is in the log.
+# Print results immediately; the log has all output.
 ctest --test-dir "$build" --verbose "${selected[@]}" 2>&1 | tee "$out/ctest.log" | sed -un 's/^[0-9]*: \(\[ *[0-9]* s\] .*\)/\1/p' || status=$?
 sed -n '/^The following tests FAILED/,/^Errors/p' "$out/ctest.log" # also those that ended without a result
 [ ! -e "$out/gpu_check.md" ] || sed -n '/^| check |/,/^$/p' "$out/gpu_check.md"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Produces every table of docs/reproduction.md on the GPU of this machine. Interrupted, it goes on where it was when started again.
+# Produces every table of docs/reproduction.md on the GPU of this machine. Continues an interrupted run.
 #   usage: scripts/reproduce.sh OUT_DIR TEXT_FILE     TEXT_FILE: about 1 MB of English text, for the data loader
 #   ONLY="NAME..."       only these tables: t1 t2 t3 t5 t7 t8 t9 t10 t11 t12 t13 types sdpa
 #   PYTHON, NSYS, DEPENDENCIES: as for scripts/gpu_check.sh
-# About 20 minutes on an H200. Needs what scripts/gpu_check.sh needs.
+# About 20 minutes on an H200. Requirements: as for scripts/gpu_check.sh.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:?usage: scripts/reproduce.sh OUT_DIR TEXT_FILE}

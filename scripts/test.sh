@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs all the tests. Takes 30 to 60 minutes on two cores, the first time with a download
-# of about 3 GiB.
+# Installs missing packages, builds everything and runs all tests. Takes 30 to 60 minutes on two cores. The first run downloads about 3 GiB.
 #   usage: scripts/test.sh [STAGE]...      stages: release asan-ubsan tsan aarch64 (default: all)
-#   PROFKIT_VENV=DIR                       a virtual environment that has torch, to use instead of an own one
+#   PROFKIT_VENV=DIR                       an existing virtual environment with torch
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib/common.sh"
@@ -29,7 +28,7 @@ count() {
   summary+=("$(printf '  %-12s %4d passed %4d failed %4d skipped  %s' "$1" "$2" "$3" "$4" "${5:-}")")
 }
 
-# The passed, failed and skipped tests of a JUnit file of ctest. A test that could not be run has failed.
+# The passed, failed and skipped tests of a JUnit file of ctest. A test that could not run counts as failed.
 read_results() {
   python3 - "$1" <<'PYTHON'
 import sys

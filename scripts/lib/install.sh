@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # scripts that source this file share its variables
-# Sourced after common.sh: installs what the machine lacks. What is there already is used as it is.
+# Sourced after common.sh: installs missing packages. Existing ones are used unchanged.
 
 torch_version=2.11.0
 catch2_version=3.7.1
@@ -34,7 +34,7 @@ need_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends "${missing[@]}"
 }
 
-# want_packages COMMAND=PACKAGE...: the same, of what may be missing: tests that need it are skipped. Installs those that this system offers.
+# want_packages COMMAND=PACKAGE...: the same for optional packages, if the system offers them. Tests that need a missing one are skipped.
 want_packages() {
   local each missing=() offered=()
   for each in "$@"; do have "${each%%=*}" || missing+=("$each"); done
