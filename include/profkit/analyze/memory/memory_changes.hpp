@@ -41,7 +41,7 @@ class memory_change_finder {
   /// Finds the changes in a stretch of time.
   memory_change_finder(profile const& profile, interval const& own, memory_before const& before)
       : of_{profile}, before_{before}, result_(profile.allocators.size()), live_(profile.allocators.size()) {
-    for (std::size_t i = 0; i < profile.allocators.size(); ++i) levels_.push_back(before.bytes_of(profile, i));
+    for (std::size_t i = 0; i < profile.allocators.size(); ++i) usage_.push_back(before.bytes_of(profile, i));
     for (std::uint32_t i = 0; i < before.live.size(); ++i) {
       allocation_record const& piece = before.live[i].record;
       live_[piece.allocator][piece.address] = static_cast<std::uint32_t>(profile.allocations.size()) + i;
@@ -86,10 +86,10 @@ class memory_change_finder {
       add(record, bytes_of(piece->second), piece->second, true);
       live.erase(piece);
     } else {
-      std::uint64_t const level = levels_[record.allocator];
-      levels_[record.allocator] = record.bytes;
-      if (record.bytes > level) add(record, record.bytes - level, position, false);
-      if (record.bytes < level) add(record, level - record.bytes, position, true);
+      std::uint64_t const usage = usage_[record.allocator];
+      usage_[record.allocator] = record.bytes;
+      if (record.bytes > usage) add(record, record.bytes - usage, position, false);
+      if (record.bytes < usage) add(record, usage - record.bytes, position, true);
     }
   }
 
@@ -106,7 +106,7 @@ class memory_change_finder {
   memory_before const& before_;
   std::vector<allocator_changes> result_;
   std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the live block
-  std::vector<std::uint64_t> levels_;                                   ///< by allocator: the last reading
+  std::vector<std::uint64_t> usage_;                                    ///< by allocator: the last reading
 };
 
 /// The changes of a whole profile, by allocator. Takes linear time (n log n if the allocations are out of order).

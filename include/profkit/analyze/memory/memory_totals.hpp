@@ -17,23 +17,23 @@ class memory_totals {
  public:
   /// @param changes in time order.
   memory_totals(std::uint64_t at_start, std::vector<memory_change> const& changes)
-      : changes_{changes}, count_{changes.size() + 1}, highest_(2 * count_) {
+      : changes_{changes}, count_{changes.size() + 1}, max_(2 * count_) {
     // A segment tree in one array: the totals are in the second half; element i of the first half is the maximum of elements 2 i and 2 i +
     // 1.
     std::uint64_t total = at_start;
-    highest_[count_] = static_cast<std::int64_t>(total);
+    max_[count_] = static_cast<std::int64_t>(total);
     for (std::size_t i = 0; i < changes.size(); ++i) {
       total += changes[i].difference();
-      highest_[count_ + i + 1] = static_cast<std::int64_t>(total);
+      max_[count_ + i + 1] = static_cast<std::int64_t>(total);
     }
-    for (std::size_t i = count_; i-- > 1;) highest_[i] = std::max(highest_[2 * i], highest_[2 * i + 1]);
+    for (std::size_t i = count_; i-- > 1;) max_[i] = std::max(max_[2 * i], max_[2 * i + 1]);
   }
 
   /// @return the usage before the changes at a moment.
-  [[nodiscard]] std::int64_t before(timestamp moment) { return highest_[count_ + changes_until(moment, false)]; }
+  [[nodiscard]] std::int64_t before(timestamp moment) { return max_[count_ + changes_until(moment, false)]; }
 
   /// @return the usage after the changes at a moment.
-  [[nodiscard]] std::int64_t after(timestamp moment) { return highest_[count_ + changes_until(moment, true)]; }
+  [[nodiscard]] std::int64_t after(timestamp moment) { return max_[count_ + changes_until(moment, true)]; }
 
   /// @return the maximum from before the beginning of the interval to its end, inclusive. Takes logarithmic time, less if the interval is
   ///   close to the previous one.
@@ -42,8 +42,8 @@ class memory_totals {
     std::size_t first = count_ + changes_until(time.begin, false);
     std::int64_t result = std::numeric_limits<std::int64_t>::min();
     for (; first < last; first /= 2, last /= 2) {
-      if (first % 2 != 0) result = std::max(result, highest_[first++]);
-      if (last % 2 != 0) result = std::max(result, highest_[--last]);
+      if (first % 2 != 0) result = std::max(result, max_[first++]);
+      if (last % 2 != 0) result = std::max(result, max_[--last]);
     }
     return result;
   }
@@ -73,8 +73,8 @@ class memory_totals {
   }
 
   std::vector<memory_change> const& changes_;
-  std::size_t count_;                  ///< number of totals: before the first change and after each
-  std::vector<std::int64_t> highest_;  ///< a segment tree
+  std::size_t count_;              ///< number of totals: before the first change and after each
+  std::vector<std::int64_t> max_;  ///< a segment tree
   std::size_t near_ = 0;
 };
 
