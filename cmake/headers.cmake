@@ -59,6 +59,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_expressions.hpp
     profkit/analyze/names/nvidia_demangler_names.hpp
     profkit/analyze/names/nvidia_demangler_types.hpp
+    profkit/analyze/step_kind_summary.hpp
     profkit/analyze/summary.hpp
     profkit/analyze/summary_fields.hpp
     profkit/analyze/time/adopted_scopes.hpp
@@ -193,6 +194,7 @@ set(PROFKIT_HEADERS
     profkit/report/compact_trace_hook.hpp
     profkit/report/coverage_text.hpp
     profkit/report/deflate.hpp
+    profkit/report/document.hpp
     profkit/report/file_attempts.hpp
     profkit/report/gpu_tables.hpp
     profkit/report/idle_cause_names.hpp
