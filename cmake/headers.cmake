@@ -191,6 +191,7 @@ set(PROFKIT_HEADERS
     profkit/record/wrong_end.hpp
     profkit/report/adopted_table.hpp
     profkit/report/budget_table.hpp
+    profkit/report/column_numbers.hpp
     profkit/report/compact_trace_hook.hpp
     profkit/report/coverage_text.hpp
     profkit/report/deflate.hpp

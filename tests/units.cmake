@@ -18,7 +18,7 @@ foreach(room IN ITEMS top analyze)
   target_compile_definitions(profkit_${room}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
 if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/gpu_report.test.cpp
+  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/gpu_report.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/summary_file.test.cpp report/table.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")

@@ -57,12 +57,14 @@ struct cell {
   std::string detail{};  ///< the complete text where `value` is shortened, or why it is n/a; a tooltip in HTML
 };
 
-/// How a column prints its cells. Numbers of a column have one unit and one number of decimals, chosen from the largest (SPEC of reports).
+/// How a column prints its cells. Numbers of a column have one unit and one number of decimals, chosen by the largest value; columns of
+/// `milliseconds` and `range` have them in common, and so have columns of `bytes`.
 enum class column_kind : std::uint8_t {
   text,
   code,          ///< names of kernels, commands; monospaced, shortened in the middle
   count,         ///< 20,781
   milliseconds,  ///< `double` in ms; printed in us, ms or s
+  duration,      ///< `double` in ms; of one execution, in a unit that other columns do not have to share
   share,         ///< 0.25 prints as 25.0, with % in the heading
   bytes,         ///< printed in KiB, MiB or GiB
   real,          ///< as it is
@@ -83,6 +85,7 @@ struct column {
   column_kind kind = column_kind::text;
   column_use use = column_use::always;
   std::string explanation{};  ///< one sentence; a tooltip in HTML
+  std::optional<colour> legend{};  ///< what the column counts has this colour in bars of the document; n/a: none
 };
 
 /// A row. Rows with a depth make a tree: a row is inside the last row before it with a smaller depth.
