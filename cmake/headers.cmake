@@ -198,6 +198,21 @@ set(PROFKIT_HEADERS
     profkit/report/document.hpp
     profkit/report/file_attempts.hpp
     profkit/report/gpu_tables.hpp
+    profkit/report/html_anchors.hpp
+    profkit/report/html_axis.hpp
+    profkit/report/html_bars.hpp
+    profkit/report/html_cells.hpp
+    profkit/report/html_icicle.hpp
+    profkit/report/html_limits.hpp
+    profkit/report/html_lines.hpp
+    profkit/report/html_page.hpp
+    profkit/report/html_roofline.hpp
+    profkit/report/html_script.hpp
+    profkit/report/html_step_marks.hpp
+    profkit/report/html_steps.hpp
+    profkit/report/html_style.hpp
+    profkit/report/html_table.hpp
+    profkit/report/html_text.hpp
     profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
     profkit/report/json_text.hpp

@@ -94,6 +94,7 @@ need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binu
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_packages doxygen=doxygen clang-tidy=clang-tidy codespell=codespell
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
+  want_packages chromium=chromium
 fi
 [[ " ${wanted[*]} " != *" aarch64 "* ]] || want_packages aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
 need_cmake

@@ -18,9 +18,11 @@ foreach(room IN ITEMS top analyze)
   target_compile_definitions(profkit_${room}_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
 if(nlohmann_json_FOUND)
-  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/gpu_report.test.cpp
+  profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/summary_file.test.cpp report/table.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+  # It shares the names of parts of documents, such as section, with functions of other tests.
+  set_source_files_properties(report/html_page.test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
 else()
   message(STATUS "profkit: no nlohmann_json, report.json is not tested")
@@ -36,6 +38,13 @@ if(TARGET protozero::protozero AND NOT profkit_races_only)
                                           "$<TARGET_FILE:profkit_write_traces>" made ${recorded_profiles})
     set_tests_properties(pftrace_${what} PROPERTIES LABELS cpu SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
   endforeach()
+endif()
+
+if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
+  # What a browser makes of report.html; the pages are the same in all stages.
+  profkit_add_test_program(NAME write_pages SOURCES browser/write_pages.cpp NO_CATCH NO_TEST)
+  add_test(NAME browser.pages COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/browser/check_pages.py" "$<TARGET_FILE:profkit_write_pages>")
+  set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 240)
 endif()
 
 if(TARGET profkit_program)

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "document.hpp"
+
+namespace profkit::detail {
+
+/// The name of a scope in the first cell of its row, without how many there are: "Layer_* x 12" -> "Layer_*".
+inline std::string_view name_in_cell(std::string_view text) {
+  for (std::string_view const end : {" \xc3\x97 ", " x ", " \xc3\x97", " ("}) {
+    std::size_t const at = text.find(end);
+    if (at != std::string_view::npos && at > 0) text = text.substr(0, at);
+  }
+  return text;
+}
+
+/// The rows that findings of a document are about, so that a reader can go from the finding to the row.
+class html_anchors {
+ public:
+  explicit html_anchors(document const& document) {
+    for (finding const& each : document.findings) {
+      if (each.scope.empty() || find(each.scope)) continue;
+      if (std::optional<place> const found = row_of(document, each.scope)) places_.emplace_back(each.scope, *found);
+    }
+  }
+
+  /// "row-3" for a row that a finding is about.
+  [[nodiscard]] std::string id_of(data_table const& table, std::size_t row) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].second.table == &table && places_[i].second.row == row) return fmt::format("row-{}", i);
+    }
+    return {};
+  }
+
+  /// The link to the row of a scope; empty if no table has one.
+  [[nodiscard]] std::string link_to(std::string const& scope) const {
+    std::optional<std::size_t> const found = find(scope);
+    return found ? fmt::format("#row-{}", *found) : "";
+  }
+
+ private:
+  struct place {
+    data_table const* table = nullptr;
+    std::size_t row = 0;
+  };
+
+  [[nodiscard]] std::optional<std::size_t> find(std::string const& scope) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].first == scope) return i;
+    }
+    return std::nullopt;
+  }
+
+  static std::string_view after_first(std::string_view path) {
+    std::size_t const slash = path.find('/');
+    return slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
+  }
+
+  /// The row with this path in a tree. The root has another name in a table ("usual step") than in a path ("step").
+  static std::optional<place> row_of(document const& document, std::string const& scope) {
+    for (section const& section : document.sections) {
+      for (block const& part : section.blocks) {
+        data_table const* const table = std::get_if<data_table>(&part);
+        if (table == nullptr) continue;
+        std::vector<std::size_t> above;  // lengths of the paths of the ancestors
+        std::string path;
+        for (std::size_t i = 0; i < table->rows.size(); ++i) {
+          row const& each = table->rows[i];
+          std::string const* const name = each.cells.empty() ? nullptr : std::get_if<std::string>(&each.cells.front().value);
+          if (name == nullptr) continue;
+          while (above.size() > each.depth) {
+            path.resize(above.back());
+            above.pop_back();
+          }
+          above.push_back(path.size());
+          path += (path.empty() ? "" : "/") + std::string{name_in_cell(*name)};
+          if (path == scope || (!after_first(path).empty() && after_first(path) == after_first(scope))) return place{table, i};
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::vector<std::pair<std::string, place>> places_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "column_numbers.hpp"
+#include "document.hpp"
+#include "html_limits.hpp"
+#include "html_text.hpp"
+
+namespace profkit::detail {
+
+/// Three significant digits, two below 1: for labels in pictures.
+inline std::string html_amount(double value) {
+  if (!is_finite(value)) return not_measured;
+  double const size = std::abs(value);
+  return with_thousands(fmt::format("{:.{}f}", value, size >= 100.0 || size == 0.0 ? 0 : size >= 10.0 ? 1 : 2));
+}
+
+/// Prints bars of 100 %, with parts in the order in which they run, each split into busy and idle time by cause. Boxes of HTML in percent,
+/// so that labels keep their size at any width.
+class html_bars {
+ public:
+  html_bars(bars_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
+
+  [[nodiscard]] std::string print(std::string const& finding) const {
+    std::string page;
+    std::size_t shown = 0;
+    for (stacked_bar const& each : figure_.bars) {
+      if (shown++ == limits_.figures) break;
+      page += bar(each, finding);
+    }
+    return page + legend();
+  }
+
+ private:
+  static constexpr double least_named = 0.06;     ///< share of the bar from which a part has its name above it
+  static constexpr double least_labelled = 0.09;  ///< share of the bar from which a piece has a label inside
+
+  static double time_of(stacked_bar::part const& part) {
+    double sum = 0.0;
+    for (bar_part const& each : part.inside) sum += amount_or_zero(each.value);
+    return sum;
+  }
+
+  [[nodiscard]] std::string bar(stacked_bar const& what, std::string const& finding) const {
+    double total = 0.0;
+    for (stacked_bar::part const& each : what.parts) total += time_of(each);
+    if (!(total > 0.0)) return {};
+    std::string names;
+    std::string pieces;
+    double before = 0.0;
+    std::size_t shown = 0;
+    for (stacked_bar::part const& each : what.parts) {
+      if (shown++ == limits_.boxes) break;
+      double const time = time_of(each);
+      double const share = time / total;
+      if (share >= least_named) {
+        names += fmt::format("<span style=\"left:{};max-width:{}\"><b>{}</b> {:.1f}&nbsp;%</span>", html_percent(before / total),
+                             html_percent(share), html_text(each.name, 80), 100.0 * share);
+      }
+      before += time;
+      if (time > 0.0) pieces += part(each, time, total, what.unit);
+    }
+    std::string page;
+    if (!what.title.empty()) page += "<h3>" + html_text(what.title) + "</h3>\n";
+    page +=
+        fmt::format("<div class=\"stack\" role=\"img\" aria-label=\"{}\">\n<div class=\"names\">{}</div>\n<div class=\"parts\">{}</div>\n",
+                    html_text(what.title.empty() ? finding : what.title + ": " + finding), names, pieces);
+    return page + "<div class=\"scale\"><span>0</span><span>25</span><span>50</span><span>75</span><span>100&nbsp;%</span></div>\n</div>\n";
+  }
+
+  static std::string part(stacked_bar::part const& what, double time, double total, std::string const& unit) {
+    std::string page = fmt::format("<div class=\"part\" style=\"width:{}\">", html_percent(time / total));
+    for (bar_part const& each : what.inside) {
+      double const value = amount_or_zero(each.value);
+      if (!(value > 0.0)) continue;
+      std::string_view const meaning = colour_name(each.meaning);
+      std::string const amount = html_amount(value) + "&nbsp;" + html_text(unit, 20);
+      std::string const name = html_text(what.name, 80);
+      page += fmt::format("<i class=\"{}\" style=\"width:{}\" title=\"{}{}{}: {} ({:.1f}&nbsp;%)\">", html_colour(each),
+                          html_percent(value / time), name, meaning.empty() ? "" : ", ", meaning, amount, 100.0 * value / total);
+      if (value / total >= least_labelled && !meaning.empty()) {
+        page += each.meaning == colour::busy ? fmt::format("<b>{} busy</b>", amount) : fmt::format("<b>{} {}</b>", meaning, amount);
+      }
+      page += "</i>";
+    }
+    return page + "</div>";
+  }
+
+  [[nodiscard]] std::string legend() const {
+    if (figure_.legend.empty()) return {};
+    std::string page = "<p class=\"legend\">";
+    std::size_t shown = 0;
+    for (auto const& [part, name] : figure_.legend) {
+      if (shown++ == limits_.boxes) break;
+      page += fmt::format("<span><i class=\"sw {}\"></i>{}</span> ", html_colour(part), html_text(name, max_shown_text));
+    }
+    return page + "</p>\n";
+  }
+
+  bars_figure const& figure_;
+  html_limits limits_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "document.hpp"
+#include "html_axis.hpp"
+#include "html_limits.hpp"
+#include "html_text.hpp"
+
+namespace profkit::detail {
+
+/// Prints lines over steps or over time, such as memory and trends, with bands where the document has them. Lines differ in colour and in
+/// dashes, so that they can be told apart without colours.
+class html_lines {
+ public:
+  html_lines(lines_figure const& figure, html_limits const& limits)
+      : figure_{figure}, limits_{limits}, scale_{scale_of(figure)}, x_{extent(figure, false)}, y_{extent(figure, true)} {}
+
+  [[nodiscard]] std::string print(std::string const& finding) const {
+    if (figure_.lines.empty()) return {};
+    std::string page = fmt::format("<div class=\"plot lines\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
+                                   html_text(finding), bottom + 22);
+    for (double const tick : y_.ticks()) {
+      double const at = y_pixels(tick);
+      page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
+                          html_number(at, 1), html_number(at + 4.0, 1), y_.label(tick));
+    }
+    for (double const tick : x_.ticks()) {
+      page +=
+          fmt::format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>\n", html_percent(x_.share(tick)), bottom + 17, x_.label(tick));
+    }
+    page += fmt::format("<line class=\"rule\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>\n", bottom);
+    page += fmt::format("<svg width=\"100%\" height=\"{0}\" viewBox=\"0 0 1000 {0}\" preserveAspectRatio=\"none\">\n", bottom + 1);
+    std::size_t const count = std::min(figure_.lines.size(), limits_.figures);
+    for (std::size_t i = 0; i < count; ++i) page += band(figure_.lines[i], i);
+    for (std::size_t i = 0; i < count; ++i) page += line(figure_.lines[i], i);
+    page += "</svg>\n</svg>\n</div>\n<p class=\"axis\">" + html_text(figure_.x_title, max_shown_text) +
+            "; vertical: " + html_text(figure_.y_title, max_shown_text);
+    if (!unit().empty()) page += ", " + unit();
+    if (!figure_.begins_at_zero) page += ", axis from " + y_.label(y_.low());
+    page += "</p>\n<p class=\"legend\">";
+    for (std::size_t i = 0; i < count; ++i) {
+      page += fmt::format("<span><svg width=\"26\" height=\"8\"><path class=\"line {}\" d=\"M0 4H26\"/></svg> {}</span> ", css_class(i),
+                          html_text(figure_.lines[i].name, max_shown_text));
+    }
+    return page + "</p>\n";
+  }
+
+ private:
+  static constexpr int top = 10;
+  static constexpr int bottom = 190;
+
+  struct limits_of_values {
+    double low = 0.0;
+    double high = 0.0;
+    bool is_set = false;
+    void add(double value) {
+      if (!is_finite(value)) return;
+      low = is_set ? std::min(low, value) : value;
+      high = is_set ? std::max(high, value) : value;
+      is_set = true;
+    }
+  };
+
+  /// Unit of the vertical axis.
+  struct scale {
+    double divisor = 1.0;
+    std::string unit{};
+  };
+
+  static limits_of_values values(lines_figure const& figure, bool vertical) {
+    limits_of_values result;
+    for (lines_figure::line const& each : figure.lines) {
+      for (std::vector<double> const* const list :
+           {vertical ? &each.y : &each.x, vertical ? &each.low : nullptr, vertical ? &each.high : nullptr}) {
+        if (list == nullptr) continue;
+        for (double const value : *list) result.add(value);
+      }
+    }
+    return result;
+  }
+
+  static scale scale_of(lines_figure const& figure) {
+    double const largest = values(figure, true).high;
+    constexpr double kib = 1024.0;
+    if (figure.y_kind == column_kind::share) return {0.01, "%"};
+    if (figure.y_kind == column_kind::bytes) {
+      if (largest >= kib * kib * kib) return {kib * kib * kib, "GiB"};
+      return largest >= kib * kib ? scale{kib * kib, "MiB"} : scale{kib, "KiB"};
+    }
+    if (figure.y_kind != column_kind::milliseconds) return {};
+    if (largest >= 1000.0) return {1000.0, "s"};
+    return largest >= 1.0 ? scale{1.0, "ms"} : scale{0.001, "\xc2\xb5s"};
+  }
+
+  static html_axis extent(lines_figure const& figure, bool vertical) {
+    limits_of_values found = values(figure, vertical);
+    double const divisor = vertical ? scale_of(figure).divisor : 1.0;
+    double const margin = vertical ? 0.05 * (found.high - found.low) : 0.0;
+    if (vertical && figure.begins_at_zero) return {std::min(0.0, found.low / divisor), (found.high + margin) / divisor};
+    return {(found.low - margin) / divisor, (found.high + margin) / divisor, vertical ? 4 : 8};
+  }
+
+  [[nodiscard]] std::string const& unit() const { return scale_.unit; }
+  [[nodiscard]] double y_pixels(double scaled) const { return bottom - std::clamp(y_.share(scaled), 0.0, 1.0) * (bottom - top); }
+
+  static std::string css_class(std::size_t i) { return fmt::format("l{}", i % 6); }
+
+  /// Points of a line, in the coordinates of the inner picture. Of more than the limit, every n-th and the last.
+  [[nodiscard]] std::string path(std::vector<double> const& x, std::vector<double> const& y, bool reversed) const {
+    std::size_t const count = std::min(x.size(), y.size());
+    std::size_t const stride = count / std::max<std::size_t>(limits_.points, 1) + 1;
+    std::string result;
+    for (std::size_t k = 0; k < count; ++k) {
+      std::size_t const i = reversed ? count - 1 - k : k;
+      if (i % stride != 0 && i + 1 != count) continue;
+      if (!is_finite(x[i]) || !is_finite(y[i])) continue;
+      result += fmt::format("{}{} {}", result.empty() ? "" : "L", html_number(1000.0 * x_.share(x[i]), 1),
+                            html_number(y_pixels(y[i] / scale_.divisor), 1));
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::string line(lines_figure::line const& what, std::size_t i) const {
+    std::string const points = path(what.x, what.y, false);
+    return points.empty() ? "" : fmt::format("<path class=\"line {}\" d=\"M{}\"/>\n", css_class(i), points);
+  }
+
+  [[nodiscard]] std::string band(lines_figure::line const& what, std::size_t i) const {
+    std::string const above = path(what.x, what.high, false);
+    std::string const below = path(what.x, what.low, true);
+    return above.empty() || below.empty() ? "" : fmt::format("<path class=\"area {}\" d=\"M{}L{}Z\"/>\n", css_class(i), above, below);
+  }
+
+  lines_figure const& figure_;
+  html_limits limits_;
+  scale scale_;
+  html_axis x_;
+  html_axis y_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include "document.hpp"
+#include "html_axis.hpp"
+#include "html_limits.hpp"
+#include "html_text.hpp"
+
+namespace profkit::detail {
+
+/// Prints a roofline: performance against operational intensity, both logarithmic, under the limits of the device (Williams, Waterman,
+/// Patterson: Roofline, CACM 52(4), 2009). The area of a mark is its share of the step.
+class html_roofline {
+ public:
+  html_roofline(roofline_figure const& figure, html_limits const& limits)
+      : figure_{figure}, limits_{limits}, x_{intensity_axis(figure)}, y_{performance_axis(figure)} {}
+
+  [[nodiscard]] std::string print(std::string const& finding) const {
+    std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
+                                   html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs());
+    std::size_t shown = 0;
+    for (roofline_figure::point const& each : figure_.points) {
+      if (shown++ == limits_.points) break;
+      page += point(each);
+    }
+    return page +
+           "</svg>\n</div>\n<p class=\"axis\">FLOP per byte of memory traffic; vertical: FLOP/s. Both axes are logarithmic. Area of a "
+           "mark: share of "
+           "the step.</p>\n";
+  }
+
+ private:
+  static constexpr double top = 10.0;
+  static constexpr double bottom = 270.0;
+
+  static html_log_axis intensity_axis(roofline_figure const& figure) {
+    double low = 1.0;
+    double high = 10.0;
+    for (roofline_figure::point const& each : figure.points) {
+      if (!(amount_or_zero(each.flops_per_byte) > 0.0)) continue;
+      low = std::min(low, each.flops_per_byte);
+      high = std::max(high, each.flops_per_byte);
+    }
+    // The ridge, where the roofs of memory and of arithmetic meet, is part of the picture.
+    double const bandwidth = highest(figure, &roofline_figure::roof::bytes_per_second);
+    if (bandwidth > 0.0) high = std::max(high, 3.0 * highest(figure, &roofline_figure::roof::flops_per_second) / bandwidth);
+    return {std::max(low, 1e-4), std::min(high, 1e6)};
+  }
+
+  static html_log_axis performance_axis(roofline_figure const& figure) {
+    double high = highest(figure, &roofline_figure::roof::flops_per_second);
+    double low = high > 0.0 ? high / 1000.0 : 1e9;
+    for (roofline_figure::point const& each : figure.points) {
+      if (!(amount_or_zero(each.flops_per_second) > 0.0)) continue;
+      low = std::min(low, each.flops_per_second);
+      high = std::max(high, each.flops_per_second);
+    }
+    return {std::max(low, high * 1e-8), high};
+  }
+
+  static double highest(roofline_figure const& figure, double roofline_figure::roof::*member) {
+    double result = 0.0;
+    for (roofline_figure::roof const& each : figure.roofs) result = std::max(result, amount_or_zero(each.*member));
+    return result;
+  }
+
+  [[nodiscard]] double y(double value) const { return bottom - y_.share(value) * (bottom - top); }
+
+  /// 10^12 -> "1 T"
+  static std::string power_text(int power) {
+    if (power < 0) return fmt::format("{:.{}f}", std::pow(10.0, power), -power);
+    static constexpr char const* prefixes[] = {"", "&nbsp;k", "&nbsp;M", "&nbsp;G", "&nbsp;T", "&nbsp;P", "&nbsp;E"};
+    int const thousands = std::min(power / 3, 6);
+    return fmt::format("{:.0f}{}", std::pow(10.0, power - 3 * thousands), prefixes[thousands]);
+  }
+
+  [[nodiscard]] std::string grid() const {
+    std::string page;
+    for (int power = y_.first_power(); power <= y_.last_power(); ++power) {
+      std::string const at = html_number(y(std::pow(10.0, power)), 1);
+      page += fmt::format(
+          "<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{0}\" dy=\"4\">{1}</text>\n", at,
+          power_text(power));
+    }
+    for (int power = x_.first_power(); power <= x_.last_power(); ++power) {
+      page += fmt::format(
+          "<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick mid\" x=\"{0}\" y=\"{3}\">{4}</text>\n",
+          html_percent(x_.share(std::pow(10.0, power))), top, bottom, bottom + 17.0, power_text(power));
+    }
+    return page;
+  }
+
+  [[nodiscard]] std::string roofs() const {
+    std::string page;
+    double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
+    double const bandwidth = highest(figure_, &roofline_figure::roof::bytes_per_second);
+    std::size_t shown = 0;
+    for (roofline_figure::roof const& each : figure_.roofs) {
+      if (shown++ == limits_.figures) break;
+      double const flops = amount_or_zero(each.flops_per_second);
+      double const bytes = amount_or_zero(each.bytes_per_second);
+      if (flops > 0.0) {
+        double const from = bandwidth > 0.0 ? flops / bandwidth : x_.low();
+        page += fmt::format(
+            "<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{2}\" y2=\"{2}\"/><text class=\"soft end\" x=\"100%\" y=\"{1}\">{3}</text>\n",
+            html_percent(x_.share(from)), html_number(y(flops) - 5.0, 1), html_number(y(flops), 1), html_text(each.name, 80));
+      }
+      if (bytes > 0.0) page += memory_roof(each, bytes, peak > 0.0 ? peak : y_.high());
+    }
+    return page;
+  }
+
+  /// From where the line enters the picture, at the left or at the bottom, to the highest roof of arithmetic.
+  [[nodiscard]] std::string memory_roof(roofline_figure::roof const& roof, double bytes, double peak) const {
+    double const from = std::max(x_.low(), y_.low() / bytes);
+    double const to = std::min(x_.high(), peak / bytes);
+    if (!(from < to)) return {};
+    double const label = std::sqrt(from * to);
+    return fmt::format(
+        "<line class=\"roof\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text class=\"soft end\" x=\"{}\" dx=\"-8\" y=\"{}\">{}</text>\n",
+        html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1), html_number(y(to * bytes), 1),
+        html_percent(x_.share(label)), html_number(y(label * bytes) - 4.0, 1), html_text(roof.name, 80));
+  }
+
+  [[nodiscard]] std::string point(roofline_figure::point const& what) const {
+    if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
+    constexpr double largest_radius = 22.0;
+    double const radius = std::max(3.0, largest_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));
+    double const across = x_.share(what.flops_per_byte);
+    bool const to_left = across > 0.75;
+    std::string const name = html_text(what.name, 80);
+    return fmt::format(
+        "<circle class=\"usual\" cx=\"{0}\" cy=\"{1}\" r=\"{2}\" data-t=\"{3}: {4:.3g} FLOP per byte, {5:.3g} FLOP/s, {6:.1f} % of the "
+        "step\"/>"
+        "<text class=\"label{7}\" x=\"{0}\" dx=\"{8}\" y=\"{1}\" dy=\"4\">{3}</text>\n",
+        html_percent(across), html_number(y(what.flops_per_second), 1), html_number(radius, 1), name, what.flops_per_byte,
+        what.flops_per_second, 100.0 * amount_or_zero(what.share_of_step), to_left ? " end" : "",
+        html_number(to_left ? -radius - 4.0 : radius + 4.0, 1));
+  }
+
+  roofline_figure const& figure_;
+  html_limits limits_;
+  html_log_axis x_;
+  html_log_axis y_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/html_page.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "../support/hostile_document.hpp"
+#include "../support/html_fault.hpp"
+#include "../support/huge_document.hpp"
+#include "../support/made_document.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+using profkit::detail::html_page;
+
+namespace {
+
+std::size_t count_of(std::string_view page, std::string_view what) {
+  std::size_t result = 0;
+  for (std::size_t at = page.find(what); at != std::string_view::npos; at = page.find(what, at + what.size())) ++result;
+  return result;
+}
+
+/// A document with one section and one block.
+profkit::detail::document with_block(profkit::detail::block content) {
+  profkit::detail::document made;
+  made.sections.push_back({"part", "Part", "Two steps.", {std::move(content)}, ""});
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a page shows every part of its document, and is well-formed", "[html]") {
+  std::string const page = html_page(made_document());
+  CHECK(html_fault(page) == "");
+  for (profkit::detail::section const& each : made_document().sections) {
+    CHECK_THAT(page, ContainsSubstring("<section id=\"" + each.id + "\">\n<h2>" + each.title + "</h2>"));
+  }
+  for (char const* const part :
+       {"<h1>A usual step takes 46.3 ms", "<b>Step 40 is no usual step.</b>", "<dd class=\"v\">46.32 ms</dd>", "no scope said its FLOPs",
+        ">step 40: 151.0 ms, validation and generation", "All 41 steps as a table", ">3 more kernels: 3.92 ms", "<b>gpt2_forward</b> 30.4",
+        "BF16 989 TFLOP/s", "reserved by the allocator", "<code>nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT</code>"}) {
+    CHECK_THAT(page, ContainsSubstring(part));
+  }
+  // Pictures have a label for those who cannot see them: steps, two bars, classes, two icicles, lines, roofline.
+  CHECK(count_of(page, " role=\"img\" aria-label=\"") >= 8);
+}
+
+TEST_CASE("a page of a training run has at most 300 KB, and its script at most 5 KB", "[html]") {
+  CHECK(html_page(made_document()).size() < 300'000);
+  CHECK(std::string_view{profkit::detail::html_script}.size() < 5'000);
+}
+
+TEST_CASE("the same document gives the same page", "[html]") { CHECK(html_page(made_document()) == html_page(made_document())); }
+
+TEST_CASE("a page refers to nothing outside of it", "[html]") {
+  std::string const page = html_page(made_document());
+  CHECK_THAT(page, ContainsSubstring("default-src 'none'"));
+  for (char const* const each : {"http:", "https:", "src=", "url(", "@import", "<link", "<img"}) CHECK_THAT(page, !ContainsSubstring(each));
+}
+
+TEST_CASE("a page of thousands of rows, boxes, steps and points has at most 1 MB, and says what is left out", "[html]") {
+  std::string const page = html_page(huge_document());
+  CHECK(page.size() <= profkit::detail::max_html_bytes);
+  CHECK(html_fault(page) == "");
+  CHECK_THAT(page, ContainsSubstring(" more rows are not on this page, to keep it small."));
+  CHECK_THAT(page, ContainsSubstring(" more boxes are not drawn."));
+  CHECK_THAT(page, ContainsSubstring("each mark shows the least, the median and the most of several steps"));
+  CHECK(count_of(page, "<section ") == huge_document().sections.size());
+}
+
+TEST_CASE("a page whose sections cannot be small leaves some out, and says so", "[html]") {
+  profkit::detail::document made = made_document();
+  profkit::detail::section const one = made.sections[1];
+  for (int i = 0; i < 500; ++i) made.sections.push_back(one);
+  std::string const page = html_page(made);
+  CHECK(page.size() <= profkit::detail::max_html_bytes);
+  CHECK(html_fault(page) == "");
+  CHECK_THAT(page, ContainsSubstring(" more sections are not on this page, to keep it below 1&nbsp;MB"));
+}
+
+TEST_CASE("hostile names stay text in a page", "[html]") {
+  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+    std::string const page = html_page(hostile_document(seed));
+    INFO("seed " << seed);
+    REQUIRE(html_fault(page) == "");
+    REQUIRE(page.size() <= profkit::detail::max_html_bytes);
+    REQUIRE(count_of(page, "<script>") == 1);
+  }
+}
+
+TEST_CASE("characters that reorder or hide text are visible in a page", "[html]") {
+  using profkit::detail::html_text;
+  CHECK(html_text("a<b>&\"'") == "a&lt;b&gt;&amp;&quot;&#39;");
+  CHECK(html_text("safe\xe2\x80\xae"
+                  "cod.exe") == "safe\\u202ecod.exe");
+  CHECK(html_text("\xe2\x81\xa6\xd8\x9c\xe2\x80\x8b\xef\xbb\xbf") == "\\u2066\\u061c\\u200b\\ufeff");
+  CHECK(html_text("\xff\n\x1b") == "\xef\xbf\xbd\\n\\x1b");
+  CHECK(html_text("caf\xc3\xa9 \xe2\x80\xba \xe6\xad\xa5") == "caf\xc3\xa9 \xe2\x80\xba \xe6\xad\xa5");
+}
+
+TEST_CASE("figures of no number, of zero and of one value give a well-formed page", "[html]") {
+  using namespace profkit::detail;
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  for (double const value : {nan, inf, -inf, 0.0, -1.0, 1e300, 1e-300, 46.0}) {
+    document made = made_document();
+    for (section& part : made.sections) {
+      for (block& each : part.blocks) {
+        if (auto* const table = std::get_if<data_table>(&each)) {
+          for (row& line : table->rows) {
+            for (cell& content : line.cells) {
+              if (auto* const number = std::get_if<double>(&content.value)) *number = value;
+              if (auto* const bar = std::get_if<bar_cell>(&content.value)) bar->parts.front().value = value;
+              if (auto* const range = std::get_if<range_cell>(&content.value)) *range = {value, value, value, {value, value}, ""};
+            }
+          }
+        }
+        auto* const picture = std::get_if<figure>(&each);
+        if (picture == nullptr) continue;
+        if (auto* const steps = std::get_if<steps_figure>(&picture->content)) {
+          steps->mean = steps->half_interval = value;
+          for (plotted_step& step : steps->steps) step.ms = value;
+        }
+        if (auto* const bars = std::get_if<bars_figure>(&picture->content)) bars->bars.front().parts.front().inside.front().value = value;
+        if (auto* const icicle = std::get_if<icicle_figure>(&picture->content)) icicle->total = icicle->boxes.front().time = value;
+        if (auto* const lines = std::get_if<lines_figure>(&picture->content)) lines->lines[0].y.assign(36, value);
+        if (auto* const roofline = std::get_if<roofline_figure>(&picture->content)) roofline->points[0] = {"a", value, value, value};
+      }
+    }
+    INFO("value " << value);
+    std::string const page = html_page(made);
+    CHECK(html_fault(page) == "");
+    CHECK_THAT(page,
+               !ContainsSubstring("nan%") && !ContainsSubstring("\"nan") && !ContainsSubstring("inf%") && !ContainsSubstring("\"inf"));
+  }
+  CHECK(html_fault(html_page({})) == "");
+  CHECK(html_fault(html_page(with_block(figure{"nothing", steps_figure{}}))) == "");
+  CHECK(html_fault(html_page(with_block(figure{"nothing", lines_figure{}}))) == "");
+  CHECK(html_fault(html_page(with_block(figure{"nothing", roofline_figure{}}))) == "");
+  CHECK(html_fault(html_page(with_block(data_table{}))) == "");
+}
+
+TEST_CASE("a number that was not measured is n/a with its reason, never 0", "[html]") {
+  using namespace profkit::detail;
+  data_table table{"t", "", {{"scope"}, {"busy", column_kind::milliseconds}}, {}};
+  table.rows.push_back({{{std::string{"a"}}, {std::monostate{}, "kernels were not collected"}}});
+  table.rows.push_back({{{std::string{"b"}}, {0.0}}});
+  table.rows.push_back({{{std::string{"c"}}, {0.0001}}});
+  table.rows.push_back({{{std::string{"d"}}, {12.5}}});
+  table.rows.push_back({{{std::string{"e"}}, {std::string{}}}});
+  std::string const page = html_page(with_block(table));
+  CHECK_THAT(page, ContainsSubstring("<td class=\"n na\" title=\"kernels were not collected\">n/a</td>"));
+  CHECK_THAT(page, ContainsSubstring("<td class=\"n z\">0</td>"));
+  CHECK_THAT(page, ContainsSubstring("<td class=\"n z\">&lt;0.01</td>"));
+  CHECK_THAT(page, ContainsSubstring("<td class=\"n\">12.50</td>"));
+  CHECK_THAT(page, ContainsSubstring("<td class=\"n\"></td>"));
+}
+
+TEST_CASE("a finding links the name of its scope to the row of the scope", "[html]") {
+  std::string const page = html_page(made_document());
+  CHECK_THAT(page, ContainsSubstring("of <a href=\"#row-0\">attention_backward</a>, the innermost"));
+  CHECK_THAT(page, ContainsSubstring(" id=\"row-0\"><th scope=\"row\" class=\"t\" style=\"--d:4\"><span>attention_backward</span>"));
+  CHECK(count_of(page, "id=\"row-") == 1);
+  profkit::detail::document made = made_document();
+  made.findings[1].scope = "step/elsewhere/attention_backward";
+  CHECK_THAT(html_page(made), !ContainsSubstring("href=\"#row-"));
+}
+
+TEST_CASE("names of kernels are cut in the middle, with the complete name beside", "[html]") {
+  std::string const page = html_page(made_document());
+  CHECK_THAT(page, ContainsSubstring("title=\"void at::native::vectorized_elementwise_kernel&lt;4, at::native::FillFunctor&lt;float&gt;, "
+                                     "std::array&lt;char*, 1&gt; &gt;(int)\""));
+  CHECK_THAT(page, ContainsSubstring("<code>void at::native::vectorized_...har*, 1&gt; &gt;(int)</code>"));
+}
