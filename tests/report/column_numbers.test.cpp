@@ -57,7 +57,7 @@ TEST_CASE("times of a table have one unit in all columns, and a duration its own
                    {}};
   table.rows.push_back({{{std::string{"a"}}, {46.32}, {0.47}, {profkit::detail::range_cell{0.99, 1.0, 1.08}}, {0.0207}, {0.25}}});
   CHECK(column_numbers{table, 2}.text(0.47) == "0.47");
-  CHECK(column_numbers{table, 3}.text(0.99) == "0.99");
+  CHECK(column_numbers{table, 3}.text(0.99) == "0.990");
   CHECK(column_numbers{table, 4}.text(0.0207) == "20.7");
   auto const heading = [&](std::size_t i) { return heading_text(table.columns[i], column_numbers{table, i}); };
   CHECK(heading(0) == "scope");

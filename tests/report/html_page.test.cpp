@@ -178,3 +178,12 @@ TEST_CASE("names of kernels are cut in the middle, with the complete name beside
                                      "std::array&lt;char*, 1&gt; &gt;(int)\""));
   CHECK_THAT(page, ContainsSubstring("<code>void at::native::vectorized_...har*, 1&gt; &gt;(int)</code>"));
 }
+
+TEST_CASE("the axis of steps has whole numbers, for few steps too", "[html]") {
+  using namespace profkit::detail;
+  steps_figure figure;
+  figure.steps = {{0, 21.0}, {1, 21.3}, {2, 21.1}};
+  std::string const page = html_page(with_block(profkit::detail::figure{"three", figure}));
+  CHECK_THAT(page, ContainsSubstring(">1</text>"));
+  CHECK_THAT(page, !ContainsSubstring(">1.0</text>"));
+}

@@ -108,10 +108,7 @@ class column_numbers {
     return digits;
   }
 
-  static bool share_unit(column_kind a, column_kind b) {
-    auto const is_time = [](column_kind kind) { return kind == column_kind::milliseconds || kind == column_kind::range; };
-    return (is_time(a) && is_time(b)) || (a == column_kind::bytes && b == column_kind::bytes);
-  }
+  static bool share_unit(column_kind a, column_kind b) { return a == b && (a == column_kind::milliseconds || a == column_kind::bytes); }
 
   static double largest_of(data_table const& table, std::size_t column) {
     double result = 0.0;

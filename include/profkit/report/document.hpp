@@ -58,7 +58,7 @@ struct cell {
 };
 
 /// How a column prints its cells. Numbers of a column have one unit and one number of decimals, chosen by the largest value; columns of
-/// `milliseconds` and `range` have them in common, and so have columns of `bytes`.
+/// `milliseconds` have them in common, and so have columns of `bytes`.
 enum class column_kind : std::uint8_t {
   text,
   code,          ///< names of kernels, commands; monospaced, shortened in the middle
@@ -84,7 +84,7 @@ struct column {
   std::string heading;  ///< the printer adds the unit
   column_kind kind = column_kind::text;
   column_use use = column_use::always;
-  std::string explanation{};  ///< one sentence; a tooltip in HTML
+  std::string explanation{};       ///< one sentence; a tooltip in HTML
   std::optional<colour> legend{};  ///< what the column counts has this colour in bars of the document; n/a: none
 };
 

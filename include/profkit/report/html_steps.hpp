@@ -86,6 +86,7 @@ class html_steps {
     for (step_mark const& each : marks_) largest = std::max({largest, each.high, each.largest_odd});
     html_axis const axis{0.0, largest > 0.0 ? largest : 1.0, 3};
     auto const strip_y = [&](double value) { return strip_bottom - axis.share(value) * (strip_bottom - strip_top); };
+    double const bar = std::min(0.4, 0.03 * static_cast<double>(marks_.size()));  // few steps have no wide bars
     std::string page;
     for (double const tick : axis.ticks()) {
       page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
@@ -95,11 +96,12 @@ class html_steps {
       step_mark const& each = marks_[i];
       double const top = strip_y(each.median);
       if (each.largest_odd > 0.0) {
-        page += fmt::format("<rect class=\"odd\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(static_cast<double>(i) + 0.3), x(0.4),
-                            html_number(strip_y(each.largest_odd), 1), html_number(strip_bottom - strip_y(each.largest_odd), 1));
+        page +=
+            fmt::format("<rect class=\"odd\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(static_cast<double>(i) + 0.5 - bar / 2.0),
+                        x(bar), html_number(strip_y(each.largest_odd), 1), html_number(strip_bottom - strip_y(each.largest_odd), 1));
       }
       page += fmt::format("<rect class=\"{}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\" data-t=\"{}\"/>\n",
-                          step_mark::css_class(each.is), x(static_cast<double>(i) + 0.3), x(0.4), html_number(top, 1),
+                          step_mark::css_class(each.is), x(static_cast<double>(i) + 0.5 - bar / 2.0), x(bar), html_number(top, 1),
                           html_number(std::max(strip_bottom - top, 0.5), 1), each.tooltip());
       if (each.high > each.median) {
         page += fmt::format("<line class=\"whisker\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" y2=\"{2}\"/>\n", centre(i),
@@ -231,7 +233,7 @@ class html_steps {
           std::find_if(marks_.begin(), marks_.end(), [&](step_mark const& each) { return static_cast<double>(each.last) >= tick; });
       if (tick < 0.0 || std::abs(tick - std::round(tick)) > 1e-6 || at == marks_.end() || static_cast<double>(at->first) > tick) continue;
       page += fmt::format("<text class=\"tick mid\" x=\"{}\" y=\"{}\">{}</text>\n", centre(static_cast<std::size_t>(at - marks_.begin())),
-                          panel_bottom + 17.0, axis.label(tick));
+                          panel_bottom + 17.0, with_thousands(fmt::format("{:.0f}", tick)));
     }
     return page + fmt::format("<text class=\"tick\" x=\"-8\" y=\"{}\">step</text>\n", panel_bottom + 17.0);
   }
