@@ -78,7 +78,7 @@ def main():
     keys = keys_of_options(options)
     compare("keys of PROFKIT", keys, first_cells(section(page, "The variable PROFKIT")))
     compare("members of profkit::options", members_of_options(options), first_cells(section(page, "profkit::options")))
-    environment = set(re.findall(r'secure_getenv\("(\w+)"\)', headers))
+    environment = set(re.findall(r'secure_getenv\("(\w+)"\)', headers + read(root.glob("tools/profkit/*.[ch]pp"))))
     compare("variables of the environment", environment, first_cells(section(page, "The environment")))
     in_cmake = first_cells(section(page, "CMake"))
     for_tests = cmake_options_in(test_cmake)

@@ -5,4 +5,5 @@
 #include "compare_command.cpp"
 #include "main.cpp"
 #include "report_command.cpp"
+#include "watch_command.cpp"
 // NOLINTEND(bugprone-suspicious-include)

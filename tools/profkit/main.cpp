@@ -10,6 +10,7 @@
 
 #include "compare_command.hpp"
 #include "report_command.hpp"
+#include "watch_command.hpp"
 
 namespace {
 
@@ -27,6 +28,7 @@ int run(int argc, char** argv) {
   profkit_program::command chosen;
   profkit_program::add_compare_command(app, chosen);
   profkit_program::add_report_command(app, chosen);
+  profkit_program::add_watch_command(app, chosen);
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

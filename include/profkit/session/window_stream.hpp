@@ -61,6 +61,7 @@ class window_stream {
 
   /// The records that are not added yet, with the tables of the session.
   [[nodiscard]] profile& waiting() noexcept { return waiting_; }
+  [[nodiscard]] profile const& waiting() const noexcept { return waiting_; }
 
   /// Adds complete windows.
   void add_complete(arrival const& until) {
@@ -121,6 +122,9 @@ class window_stream {
 
   /// The figures of all added windows.
   [[nodiscard]] analysis const& sums() const noexcept { return sums_; }
+
+  /// The end of the last added window; `timestamp::min()` before the first.
+  [[nodiscard]] timestamp until() const noexcept { return from_; }
 
   /// The number of added windows.
   [[nodiscard]] std::uint64_t windows() const noexcept { return windows_; }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <profkit/analyze/summary.hpp>
+#include <profkit/profile/time.hpp>
+#include <profkit/report/quality_text.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "watch_view.hpp"
+
+// The words and numbers of `profkit watch`.
+
+namespace profkit_program::detail {
+
+/// Three digits, or more before the point: 46.3, 1.24, 151, 1240
+inline std::string three_digits(double value) {
+  return value >= 99.95 ? fmt::format("{:.0f}", value) : value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+/// Such as "46.3 ms", "12.0 us", "1.24 s".
+inline std::string time_words(profkit::milliseconds time) {
+  double const ms = time.count();
+  if (ms >= 999.5) return three_digits(ms / 1e3) + " s";
+  if (ms > 0.0 && ms < 0.9995) return three_digits(ms * 1e3) + " us";
+  return three_digits(ms) + " ms";
+}
+
+/// Such as "12.1 GiB".
+inline std::string bytes_words(double bytes) {
+  constexpr std::array<char const*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; (bytes >= 1023.5 || bytes <= -1023.5) && unit + 1 < units.size(); ++unit) bytes /= 1024.0;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes)
+                   : fmt::format("{}{} {}", bytes < 0.0 ? "-" : "", three_digits(bytes < 0.0 ? -bytes : bytes), units[unit]);
+}
+
+/// 20781 -> "20,781"
+inline std::string count_words(std::uint64_t count) {
+  std::string text = std::to_string(count);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+/// Such as "96.7 %".
+inline std::string percent_words(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
+
+/// Such as "00:12:31".
+inline std::string clock_words(std::chrono::nanoseconds time) {
+  auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+/// The state of a session in few words.
+inline std::string state_words(watch_view const& view) {
+  switch (view.state) {
+    case watch_state::waiting:
+      return "waiting";
+    case watch_state::reading:
+      return fmt::format("reading, {:.0f} %", 100.0 * view.share_read);
+    case watch_state::running:
+      return "running";
+    case watch_state::silent:
+      return fmt::format("no news for {} s", view.silence.count());
+    case watch_state::gone:
+      return "process is gone";
+    case watch_state::ended:
+      return "ended";
+    case watch_state::unreadable:
+      return "unreadable";
+  }
+  return {};
+}
+
+/// What the figures lack, such as "12 scopes and counters dropped"; empty if nothing is lost.
+inline std::string loss_words(profkit::summary const& figures) {
+  profkit::quality_record const& quality = figures.quality;
+  if (!quality.not_recorded.empty()) return "nothing recorded: " + quality.not_recorded;
+  std::string text;
+  auto const count = [&](std::uint64_t number, char const* what) {
+    if (number > 0) text += fmt::format("{}{} {}", text.empty() ? "" : "; ", count_words(number), what);
+  };
+  count(quality.dropped_events, "scopes and counters dropped");
+  count(quality.discarded_records, "records beyond records=N");
+  count(quality.collapsed_scopes, "scopes beyond the maximum number of paths");
+  count(quality.misnested_scopes + quality.unmatched_ends, "scopes ended wrongly");
+  count(quality.abandoned_steps, "steps exited by an exception");
+  count(quality.unread_gpu_times + quality.untimed_gpu_scopes, "GPU times missing");
+  count(quality.dropped_operations + quality.invalid_operations, "GPU operations lost");
+  count(quality.uncertain_operations, "GPU operations with uncertain times");
+  return text;
+}
+
+/// Collectors that did not work, with their reasons; empty if all did.
+inline std::string refusal_words(profkit::summary const& figures) {
+  std::string text;
+  for (profkit::collector_record const& each : figures.collectors) {
+    if (each.status != "not collected" && each.status != "not written") continue;
+    text +=
+        fmt::format("{}{}: {}{}", text.empty() ? "" : "; ", each.name, each.status, each.reason.empty() ? "" : " (" + each.reason + ")");
+  }
+  return text;
+}
+
+}  // namespace profkit_program::detail
