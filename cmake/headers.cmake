@@ -202,6 +202,7 @@ set(PROFKIT_HEADERS
     profkit/report/html_axis.hpp
     profkit/report/html_bars.hpp
     profkit/report/html_cells.hpp
+    profkit/report/html_changes.hpp
     profkit/report/html_icicle.hpp
     profkit/report/html_limits.hpp
     profkit/report/html_lines.hpp

@@ -49,7 +49,7 @@ endif()
 
 if(TARGET profkit_program)
   # The program profkit: what it computes, and the program itself on reports that the test makes.
-  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
+  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/comparison_document.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     # Error rates, from some thousands of simulated comparisons: the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)

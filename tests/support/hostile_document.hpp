@@ -105,6 +105,10 @@ void replace_texts(profkit::detail::document& document, Next&& next) {
           } else if constexpr (std::is_same_v<type, lines_figure>) {
             set(picture.x_title, picture.y_title);
             for (lines_figure::line& each : picture.lines) set(each.name);
+          } else if constexpr (std::is_same_v<type, waterfall_figure>) {
+            for (waterfall_figure::part& each : picture.parts) set(each.name, each.label);
+          } else if constexpr (std::is_same_v<type, pairs_figure>) {
+            set(picture.title);
           } else {
             for (roofline_figure::roof& each : picture.roofs) set(each.name);
             for (roofline_figure::point& each : picture.points) set(each.name);

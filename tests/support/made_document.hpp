@@ -348,6 +348,29 @@ inline section roofline() {
   return {"work", "Work and limits", finding, {profkit::detail::figure{finding, figure}, table}};
 }
 
+inline section changes() {
+  waterfall_figure falls{55.75,
+                         55.74,
+                         {{"gpt2_forward", -9.4, true, "-9.40 ms faster"},
+                          {"gpt2_backward", 7.84, true, "+7.84 ms slower"},
+                          {"other", 1.55, false, "+1.55 ms"}}};
+  pairs_figure pairs{"mean step in ms", {49.6, 56.6, 51.6}, {69.1, 50.6, 49.8, 50.2}};
+  data_table table{"changes", "", {{"scope"}, {"difference", column_kind::milliseconds}, {"change", column_kind::change}}, {}};
+  table.columns[1].is_difference = true;
+  table.columns[2].margin = 0.02;
+  auto const add = [&](std::string name, double difference, change_cell change) {
+    table.rows.push_back({{words(std::move(name)), number(difference), {change}}});
+  };
+  add("gpt2_forward", -9.4, {-0.53, -0.43, -0.31, true});
+  add("gpt2_backward", 7.84, {0.023, 0.25, 0.53, true});
+  add("layernorm_backward", 0.09, {-0.98, 0.59, 30.0, false});  // goes on beyond the axis at both ends
+  return {"changes",
+          "Changes",
+          "9.4 ms less in gpt2_forward.",
+          {profkit::detail::figure{"The difference by part", falls}, table, profkit::detail::figure{"The runs", pairs}},
+          {}};
+}
+
 inline section quality() {
   data_table losses{"losses", "", {{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}}, {}};
   for (auto const& [name, of, count] : std::vector<std::tuple<std::string, double, double>>{{"scopes and counters dropped", 20781, 0},
@@ -397,6 +420,6 @@ inline profkit::detail::document made_document() {
                        "at most 680 W, 56 \xc2\xb0"
                        "C"},
                       {"device memory", "12.2 GiB", "constant over the steps"}};
-  made.sections = {steps(), budget(), picture(), scope_tree(), kernels(), memory(), roofline(), quality()};
+  made.sections = {steps(), budget(), picture(), scope_tree(), kernels(), memory(), roofline(), changes(), quality()};
   return made;
 }

@@ -10,13 +10,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/report/html_page.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compare.hpp"
 #include "comparison.hpp"
+#include "comparison_document.hpp"
 #include "comparison_text.hpp"
 #include "decision.hpp"
 #include "report_reader.hpp"
@@ -39,6 +42,7 @@ struct compare_arguments {
   compare_options options;
   std::optional<double> limit;
   text_format format = text_format::text;
+  std::string html;  ///< file of the page; empty: none
   bool all = false;
 };
 
@@ -100,6 +104,9 @@ int run_compare(compare_arguments const& given) {
   }
   std::optional<decision> const decided = given.limit ? std::optional{decide(result, given.options.scope, *given.limit)} : std::nullopt;
   compared_sides const sides{given.a, given.b, a, b};
+  if (!given.html.empty()) {
+    profkit::detail::write_file(given.html, profkit::detail::html_page(make_comparison_document(result, sides, given.options)));
+  }
   if (given.format == text_format::json) {
     fmt::print("{}", comparison_json(result, sides, given.options, decided ? &*decided : nullptr));
   } else {
@@ -145,6 +152,7 @@ void add_compare_command(CLI::App& app, command& chosen) {
       ->transform(CLI::CheckedTransformer{formats})
       ->type_name("")
       ->option_text("text|json|markdown [text]");
+  compare.add_option("--html", given->html, "Also write the comparison as one HTML file, with pictures")->type_name("FILE");
   compare.add_flag("--all", given->all, "Also print what is SAME or UNSURE");
   add_percent(compare, "--gpu-noise", given->options.gpu_noise, "By how much GPU times differ from run to run (standard deviation)");
   add_percent(

@@ -42,6 +42,7 @@ struct run_figures {
   std::optional<double> probe_us{};     ///< duration of the host speed probe; n/a in older reports
   std::optional<double> waiting{};      ///< share of the time in which the step thread waited for a processor
   bool has_steps = true;                ///< false: times are of single scopes
+  std::vector<double> step_ms{};        ///< host times of the measured steps, in order; means of groups in a long run
   figures step;                         ///< wall time on the host; without steps the mean is the time of all outermost scopes
   std::optional<figures> gpu_step;      ///< between CUDA events
   std::optional<figures> gpu_period{};  ///< GPU period, which is the step time if the host runs ahead

@@ -65,6 +65,7 @@ class summary_figures {
       fail("steps.samples_ms has " + std::to_string(steps.host_samples.size()) + " measured steps, at least 2 are needed");
     }
     result_.step = figures_of(steps.host_samples);
+    for (profkit::milliseconds const each : steps.host_samples) result_.step_ms.push_back(each.count());
     if (steps.gpu_samples.size() >= 2) result_.gpu_step = figures_of(steps.gpu_samples);
     if (steps.gpu_period && steps.gpu_period->is_longer && steps.gpu_period->samples.size() >= 2) {
       result_.gpu_period = figures_of(steps.gpu_period->samples);

@@ -56,6 +56,7 @@ class column_numbers {
       case column_kind::code:
       case column_kind::real:
       case column_kind::bar:
+      case column_kind::change:
         break;
     }
   }

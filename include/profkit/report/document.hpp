@@ -48,8 +48,16 @@ struct range_cell {
   std::string remark{};          ///< such as "_1: 18.58" for a sibling that is far from the others
 };
 
+/// A change with the range in which it lies, as shares of what was before (0.25: 25 % more).
+struct change_cell {
+  double low = 0.0;
+  double change = 0.0;
+  double high = 0.0;
+  bool is_certain = false;  ///< the range excludes 0
+};
+
 /// The value of a cell; `std::monostate` is n/a.
-using cell_value = std::variant<std::monostate, std::string, double, bar_cell, range_cell>;
+using cell_value = std::variant<std::monostate, std::string, double, bar_cell, range_cell, change_cell>;
 
 /// A cell of a table.
 struct cell {
@@ -69,8 +77,9 @@ enum class column_kind : std::uint8_t {
   bytes,         ///< printed in KiB, MiB or GiB
   real,          ///< as it is
   bar,
-  range,             ///< linear scale
-  logarithmic_range  ///< for values that differ by factors
+  range,              ///< linear scale
+  logarithmic_range,  ///< for values that differ by factors
+  change              ///< changes with their ranges around 0
 };
 
 /// Where a column is shown.
@@ -86,6 +95,8 @@ struct column {
   column_use use = column_use::always;
   std::string explanation{};       ///< one sentence; a tooltip in HTML
   std::optional<colour> legend{};  ///< what the column counts has this colour in bars of the document; n/a: none
+  bool is_difference = false;      ///< positive numbers have a sign, too
+  double margin = 0.0;             ///< of a column of changes: a smaller change does not matter
 };
 
 /// A row. Rows with a depth make a tree: a row is inside the last row before it with a smaller depth.
@@ -176,6 +187,26 @@ struct lines_figure {
   column_kind y_kind = column_kind::milliseconds;
 };
 
+/// A difference as the sum of its parts.
+struct waterfall_figure {
+  double before = 0.0;  ///< ms
+  double after = 0.0;   ///< ms
+  struct part {
+    std::string name;
+    double difference = 0.0;  ///< ms
+    bool is_certain = false;  ///< faster or slower; false: it may be noise
+    std::string label{};      ///< "-9.40 ms, faster"
+  };
+  std::vector<part> parts;
+};
+
+/// A value for each run of two sides, in the order of time.
+struct pairs_figure {
+  std::string title;  ///< what the values are: "mean step in ms"
+  std::vector<double> before;
+  std::vector<double> after;
+};
+
 /// A roofline with measured points; both axes are logarithmic.
 struct roofline_figure {
   struct roof {
@@ -196,7 +227,7 @@ struct roofline_figure {
 /// A picture. `finding` is what a reader sees in it; it is read out by screen readers. Its numbers stand in a table of the same section.
 struct figure {
   std::string finding;
-  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure> content;
+  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure> content;
 };
 
 /// A sentence in a section: an explanation, or why something is n/a.

@@ -13,6 +13,7 @@
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
+#include "html_changes.hpp"
 #include "html_text.hpp"
 
 namespace profkit::detail {
@@ -21,7 +22,7 @@ namespace profkit::detail {
 class html_cells {
  public:
   html_cells(data_table const& table, std::size_t column)
-      : kind_{table.columns[column].kind}, numbers_{table, column}, strip_{axis_of(table, column)} {
+      : kind_{table.columns[column].kind}, numbers_{table, column}, strip_{axis_of(table, column)}, changes_{table, column} {
     for (row const& each : table.rows) {
       if (column >= each.cells.size()) continue;
       if (bar_cell const* const bar = std::get_if<bar_cell>(&each.cells[column].value)) {
@@ -57,6 +58,10 @@ class html_cells {
 
   /// Width of one decade, for the grid behind the ranges.
   [[nodiscard]] std::string decade_width() const { return html_percent(1.0 / (strip_.last_power() - strip_.first_power())); }
+
+  /// The axis of a column of changes, under its heading.
+  [[nodiscard]] std::string change_axis() const { return changes_.print(); }
+  [[nodiscard]] std::string print(change_cell const& change) const { return changes_.print(change); }
 
   [[nodiscard]] std::string print(bar_cell const& bar) const {
     std::string page = "<div class=\"bar\">";
@@ -160,6 +165,7 @@ class html_cells {
   column_kind kind_;
   column_numbers numbers_;
   html_log_axis strip_;
+  html_change_axis changes_;
   std::vector<bar_part> colours_;
   double largest_bar_ = 0.0;
   double highest_ = 0.0;

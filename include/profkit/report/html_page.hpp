@@ -13,6 +13,7 @@
 #include "document.hpp"
 #include "html_anchors.hpp"
 #include "html_bars.hpp"
+#include "html_changes.hpp"
 #include "html_icicle.hpp"
 #include "html_limits.hpp"
 #include "html_lines.hpp"
@@ -188,6 +189,9 @@ class html_printer {
     if (auto const* const icicle = std::get_if<icicle_figure>(&picture.content))
       content = html_icicle{*icicle, limits}.print(picture.finding);
     if (auto const* const lines = std::get_if<lines_figure>(&picture.content)) content = html_lines{*lines, limits}.print(picture.finding);
+    if (auto const* const falls = std::get_if<waterfall_figure>(&picture.content))
+      content = html_waterfall{*falls, limits}.print(picture.finding);
+    if (auto const* const pairs = std::get_if<pairs_figure>(&picture.content)) content = html_pairs{*pairs, limits}.print(picture.finding);
     if (auto const* const roofline = std::get_if<roofline_figure>(&picture.content))
       content = html_roofline{*roofline, limits}.print(picture.finding);
     return "<figure>\n" + content + "</figure>\n";

@@ -109,6 +109,12 @@ tr:target>*{background:var(--mark)}
 svg.log{background:repeating-linear-gradient(90deg,var(--line) 0 1px,transparent 1px var(--w))}
 .decades{display:block;position:relative;width:100px;height:14px;font-weight:400}.decades small{position:absolute;transform:translateX(-50%);font-size:10.5px;white-space:nowrap}
 .decades small:first-child{transform:none}.decades small:last-child{transform:translateX(-100%)}
+.ticks{display:block;position:relative;height:15px;font-weight:400}.ticks small{position:absolute;transform:translateX(-50%);font-size:10.5px;white-space:nowrap}
+.change path{fill:none;stroke-width:2.2}.better{fill:var(--busy);stroke:var(--busy)}.worse{fill:var(--launch);stroke:var(--launch)}
+.change.open circle{fill:var(--bg)}.change .margin{fill:var(--shade);stroke:none}.open{fill:var(--queued);stroke:var(--soft)}.falls rect{stroke:none}
+.falls{display:grid;grid-template-columns:minmax(90px,190px) minmax(0,1fr) minmax(0,180px);gap:0 16px;align-items:center;font-size:13px;max-width:960px}
+.falls b,.falls>span{font-weight:400;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}.falls b{text-align:right}.falls .end{font-weight:650}.falls svg{display:block;width:100%;overflow:visible}
+.falls .soft{color:var(--soft)}.point{fill:var(--fg)}
 .more .label th{color:var(--soft);border:0;padding:8px 0}
 .beside{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:8px 40px;margin-top:14px;align-items:start}
 .block{margin-top:14px}

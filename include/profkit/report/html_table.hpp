@@ -96,6 +96,7 @@ class html_table {
       }
       page += "<span>" + html_text(heading_text(each, cells_[i].numbers()), max_shown_text) + "</span>";
       if (each.kind == column_kind::logarithmic_range) page += cells_[i].axis();
+      if (each.kind == column_kind::change) page += cells_[i].change_axis();
       page += "</th>";
     }
     return page + "</tr></thead>\n";
@@ -199,9 +200,12 @@ class html_table {
       bool const is_code = table_.columns[k].kind == column_kind::code;
       return html_text(is_code ? shortened(*text, max_code) : *text, is_code ? max_shown_text : 400);
     }
-    if (double const* const number = std::get_if<double>(&cell.value)) return html_text(cells_[k].numbers().text(*number));
+    if (double const* const number = std::get_if<double>(&cell.value)) {
+      return (table_.columns[k].is_difference && *number > 0.0 ? "+" : "") + html_text(cells_[k].numbers().text(*number));
+    }
     if (bar_cell const* const bar = std::get_if<bar_cell>(&cell.value)) return cells_[k].print(*bar);
     if (range_cell const* const range = std::get_if<range_cell>(&cell.value)) return cells_[k].print(*range);
+    if (change_cell const* const change = std::get_if<change_cell>(&cell.value)) return cells_[k].print(*change);
     return is_number(table_.columns[k].kind) ? not_measured : "";
   }
 
