@@ -18,6 +18,7 @@ import termios
 import time
 
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
+COVERAGE = {"LLVM_PROFILE_FILE": os.environ.get("LLVM_PROFILE_FILE", os.devnull)}  # not a file in the folder of the test
 
 
 def require(truth, what):
@@ -36,7 +37,7 @@ class Watch:
         self.written = b""
         self.process = subprocess.Popen([os.environ["PROFKIT_PROGRAM"], "watch", "--interval", "0.1", *arguments], cwd=folder, stdin=self.terminal,
                                         stdout=self.terminal, stderr=subprocess.PIPE, preexec_fn=self.own_terminal,
-                                        env={"TERM": "xterm", "LC_ALL": "C.UTF-8", **environment})
+                                        env={"TERM": "xterm", "LC_ALL": "C.UTF-8", **COVERAGE, **environment})
         running.append(self.process)
         self.pid = struct.unpack("i", os.read(self.job_pipe[0], 4))[0] if is_job else self.process.pid
 
@@ -118,7 +119,7 @@ running = []
 
 
 def start(program, folder, options, *arguments):
-    running.append(subprocess.Popen([program, *arguments], cwd=folder, env={"PROFKIT": options}))
+    running.append(subprocess.Popen([program, *arguments], cwd=folder, env={"PROFKIT": options, **COVERAGE}))
     return running[-1]
 
 
@@ -205,6 +206,8 @@ def state(pid):
 def ranks(program, folder):
     """A folder: a row for each journal, also for those that come later; arrows choose one."""
     ranks_0_and_2 = [start(program, folder, f"journal=rank.{rank}.journal", "1000000", "10") for rank in (0, 2)]
+    journals = [folder / f"rank.{rank}.journal" for rank in (0, 2)]  # which are shown in the order in which they are found
+    wait_until(lambda: time.sleep(0.05) or all(path.exists() and path.stat().st_size > 0 for path in journals), "no journals")
     watch = Watch(folder, ".", rows=30)
     watch.wait_for(r"^> rank\.0\.journal +running .* ms ")
     watch.wait_for(r"^  rank\.2\.journal +running .* ms ")
@@ -226,9 +229,10 @@ def plain(program, folder):
     done = start(program, folder, "journal=run.journal", "20")
     require(done.wait(60) == 0, "the program failed")
     profkit = os.environ["PROFKIT_PROGRAM"]
-    once = subprocess.run([profkit, "watch", "--once", "run.journal"], cwd=folder, capture_output=True, text=True, timeout=60, check=True, env={})
+    once = subprocess.run([profkit, "watch", "--once", "run.journal"], cwd=folder, capture_output=True, text=True, timeout=60, check=True, env=COVERAGE)
     require("ended, 00:" in once.stdout and "18 measured, 2 warm-up" in once.stdout and once.stdout.isascii() and "\x1b" not in once.stdout, once.stdout)
-    with subprocess.Popen([profkit, "watch", "--interval", "0.1", "run.journal"], cwd=folder, stdout=subprocess.PIPE, env={"LC_ALL": "C.UTF-8"}) as watch:
+    arguments = [profkit, "watch", "--interval", "0.1", "run.journal"]
+    with subprocess.Popen(arguments, cwd=folder, stdout=subprocess.PIPE, env={"LC_ALL": "C.UTF-8", **COVERAGE}) as watch:
         time.sleep(1.0)
         require(start(program, folder, "journal=run.journal", "100").wait(60) == 0, "the program failed")
         time.sleep(1.0)
