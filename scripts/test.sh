@@ -96,6 +96,7 @@ if [[ " ${wanted[*]} " == *" release "* ]]; then
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
   want_packages chromium=chromium
 fi
+want_packages ld.lld=lld
 [[ " ${wanted[*]} " != *" aarch64 "* ]] || want_packages aarch64-linux-gnu-g++=g++-aarch64-linux-gnu qemu-aarch64=qemu-user
 need_cmake
 need_catch2
@@ -112,6 +113,9 @@ have nsys || say "no nsys on PATH: its tests are skipped"
 cd "$root"
 common=("-DCMAKE_PREFIX_PATH=$prefixes")
 ! have ccache || common+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# Programs with sanitizers are ten times as large; GNU ld takes five times as long to link them.
+linker=()
+! have ld.lld || linker=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld)
 wrapper=()
 
 for stage in "${wanted[@]}"; do
@@ -119,13 +123,13 @@ for stage in "${wanted[@]}"; do
     release) stage release ci "-DPython3_EXECUTABLE=$python" "-DPROFKIT_PYTHON=$python" "-DPROFKIT_CONAN=$conan" ;;
     asan-ubsan)
       rm -rf build/asan-ubsan/coverage # what an earlier run left
-      stage asan-ubsan asan-ubsan
+      stage asan-ubsan asan-ubsan "${linker[@]}"
       coverage asan-ubsan
       ;;
     tsan)
       # Its runtime cannot cope with the address space layout of some kernels.
       ! setarch "$(uname -m)" -R true 2>/dev/null || wrapper=(setarch "$(uname -m)" -R)
-      stage tsan tsan
+      stage tsan tsan "${linker[@]}"
       wrapper=()
       ;;
     aarch64)

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "support/profile_of.hpp"
+#include "support/repetitions.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -425,7 +426,7 @@ TEST_CASE("a thread that records at full speed does not stall the steps", "[sess
   auto const begin = std::chrono::steady_clock::now();
   for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   auto const taken = std::chrono::steady_clock::now() - begin;
-  std::this_thread::sleep_for(std::chrono::milliseconds{1500});
+  std::this_thread::sleep_for(std::chrono::milliseconds{repetitions(1500)});
   stop = true;
   hot.join();
   profkit::report const report = session.report();

@@ -217,6 +217,7 @@ profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/example
 if(TARGET CUDA::cudart)
   add_library(profkit_snippets OBJECT EXCLUDE_FROM_ALL docs/snippets.cpp)
   target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit::code profkit_warnings profkit_test_options)
+  target_compile_options(profkit_snippets PRIVATE -fsyntax-only)
   add_test(NAME docs.snippets_compile COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target profkit_snippets)
   set_tests_properties(docs.snippets_compile PROPERTIES LABELS docs TIMEOUT 300 RESOURCE_LOCK build_folder)
 endif()

@@ -16,6 +16,7 @@
 #include "../support/made_loop.hpp"
 #include "../support/random_loop_profile.hpp"
 #include "../support/random_step_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Approx;
 using profkit::milliseconds;
@@ -278,16 +279,17 @@ TEST_CASE("without kernels, or without an operation of a step, there is no perio
 TEST_CASE("no report of a random profile contradicts itself", "[gpu_period]") {
   std::size_t ahead = 0;
   std::size_t not_ahead = 0;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  std::uint64_t const seeds = repetitions(400);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     INFO("seed " << seed);
     profkit::profile const profile = make_random_loop_profile(seed);
     check_no_contradiction(profile);
     check_windows(profile);
     ++(runs_ahead(profkit::analyze(profile)) ? ahead : not_ahead);
   }
-  CHECK(ahead > 50);
-  CHECK(not_ahead > 50);
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  CHECK(ahead > seeds / 8);
+  CHECK(not_ahead > seeds / 8);
+  for (std::uint64_t seed = 1; seed <= repetitions(150); ++seed) {
     INFO("steps, seed " << seed);
     check_no_contradiction(make_random_step_profile(seed));
     check_windows(make_random_step_profile(seed));

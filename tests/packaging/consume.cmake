@@ -1,4 +1,5 @@
 # Configures, builds and runs the consumer in WORK_DIR with the arguments after "--". With EXPECT_ERROR, configuring must fail and say that.
+# With DRY_RUN, the build lists its commands, for which all sources must be there, and the consumer does not run.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -32,6 +33,19 @@ if(EXPECT_ERROR)
   return()
 elseif(NOT result EQUAL 0)
   message(FATAL_ERROR "configuring failed")
+endif()
+
+if(DRY_RUN)
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" --build "${WORK_DIR}" -- -n
+    RESULT_VARIABLE result
+    OUTPUT_VARIABLE log
+  )
+  message(STATUS "${log}")
+  if(NOT result EQUAL 0 OR NOT log MATCHES "profkit-code")
+    message(FATAL_ERROR "the build would not compile the code of sessions and reports")
+  endif()
+  return()
 endif()
 
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${WORK_DIR}" RESULT_VARIABLE result)

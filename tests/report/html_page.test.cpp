@@ -14,6 +14,7 @@
 #include "../support/html_fault.hpp"
 #include "../support/huge_document.hpp"
 #include "../support/made_document.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using profkit::detail::html_page;
@@ -85,7 +86,7 @@ TEST_CASE("a page whose sections cannot be small leaves some out, and says so", 
 }
 
 TEST_CASE("hostile names stay text in a page", "[html]") {
-  for (std::uint32_t seed = 0; seed < 50; ++seed) {
+  for (std::uint32_t seed = 0; seed < repetitions(50); ++seed) {
     std::string const page = html_page(hostile_document(seed));
     INFO("seed " << seed);
     REQUIRE(html_fault(page) == "");

@@ -11,6 +11,7 @@
 #include "random_loop_profile.hpp"
 #include "random_memory_profile.hpp"
 #include "random_step_profile.hpp"
+#include "repetitions.hpp"
 
 /// Calls `check(profile, seed)` for the hand-made profiles and for random ones with and without steps.
 /// @param seeds number of random profiles of each kind.
@@ -18,7 +19,7 @@ template <class Check>
 void for_each_made_profile(std::uint64_t seeds, Check const& check) {
   check(made_profile(), 1);
   check(profile_with_everything(), 2);
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repetitions(seeds); ++seed) {
     INFO("seed " << seed);
     check(make_random_step_profile(seed), seed);
     check(make_random_loop_profile(seed), seed);

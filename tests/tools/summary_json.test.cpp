@@ -35,6 +35,7 @@
 #include "../support/random_loop_profile.hpp"
 #include "../support/random_memory_profile.hpp"
 #include "../support/random_step_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using nlohmann::json;
 
@@ -168,7 +169,7 @@ TEST_CASE("the summary of a profile is the same from its report.json", "[summary
                                        loop_that_runs_ahead().profile, profkit::profile{}}) {
     CHECK(wrongly_lost(profkit::analyze(made)) == "");
   }
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < repetitions(20); ++seed) {
     INFO(seed);
     CHECK(wrongly_lost(profkit::analyze(make_random_gpu_profile(seed, 300).profile)) == "");
     CHECK(wrongly_lost(profkit::analyze(make_random_loop_profile(seed))) == "");

@@ -36,9 +36,9 @@ struct attention_sweep {
   device_kind device = device_kind::automatic;
 };
 
-std::vector<std::string> const key_columns{"d_model", "seq_len", "batch", "impl", "precision", "warmup", "steps", "device"};
-std::vector<std::string> const value_columns{"status",       "forward_ms",          "forward_std",        "backward_ms",
-                                             "backward_std", "before_backward_MiB", "peak_allocated_MiB", "backend"};
+std::vector<std::string> const attention_key_columns{"d_model", "seq_len", "batch", "impl", "precision", "warmup", "steps", "device"};
+std::vector<std::string> const attention_value_columns{"status",       "forward_ms",          "forward_std",        "backward_ms",
+                                                       "backward_std", "before_backward_MiB", "peak_allocated_MiB", "backend"};
 
 std::vector<std::string> key_of(attention_config const& config, profkit::options const& options, compute_device const& device) {
   return {std::to_string(config.d_model),
@@ -80,7 +80,7 @@ std::vector<std::string> measure_cell(attention_config const& config, profkit::o
     row.emplace_back(attention.backend().empty() ? not_measured : attention.backend());
     return row;
   } catch (out_of_memory const&) {
-    std::vector<std::string> row(value_columns.size(), not_measured);
+    std::vector<std::string> row(attention_value_columns.size(), not_measured);
     row.front() = "OOM";
     return row;
   }
@@ -131,7 +131,7 @@ titled_table comparison_table(result_file const& results, row_list const& rows) 
   for (auto const& naive : rows) {
     auto const fused = std::find_if(rows.begin(), rows.end(), [&](auto const& other) {
       bool is_partner = naive[implementation] == "naive" && other[implementation] == "fused";
-      for (std::string const& column : key_columns) {
+      for (std::string const& column : attention_key_columns) {
         if (column != "impl") is_partner = is_partner && naive[results.column(column)] == other[results.column(column)];
       }
       return is_partner;
@@ -163,7 +163,7 @@ exit_code sweep_attention(attention_sweep wanted, profkit::options const& option
   compute_device const device{wanted.device};
   check_sweep(wanted, device);
   if (!device.is_cuda()) limit_host_memory();
-  result_file results{options.output_directory, "attention", key_columns, value_columns};
+  result_file results{options.output_directory, "attention", attention_key_columns, attention_value_columns};
   // From small to large, so that an interrupted command has completed the most rows.
   std::sort(wanted.lengths.begin(), wanted.lengths.end());
   std::sort(wanted.d_models.begin(), wanted.d_models.end());

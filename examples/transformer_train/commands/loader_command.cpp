@@ -38,10 +38,10 @@ struct loader_sweep {
   run_config run;                   ///< options of all cells
 };
 
-std::vector<std::string> const key_columns{"workers",   "size",    "ctx",    "batch", "mode", "precision", "attention",
-                                           "optimizer", "work_us", "warmup", "steps", "text", "seed",      "device"};
-std::vector<std::string> const value_columns{"status",           "epoch_s",          "samples/s",    "step_ms",           "data_ms",
-                                             "gpu_busy_percent", "gpu_idle_percent", "data_idle_ms", "data_idle_percent", "loss"};
+std::vector<std::string> const loader_key_columns{"workers",   "size",    "ctx",    "batch", "mode", "precision", "attention",
+                                                  "optimizer", "work_us", "warmup", "steps", "text", "seed",      "device"};
+std::vector<std::string> const loader_value_columns{"status",           "epoch_s",          "samples/s",    "step_ms",           "data_ms",
+                                                    "gpu_busy_percent", "gpu_idle_percent", "data_idle_ms", "data_idle_percent", "loss"};
 
 std::vector<std::string> key_of(loader_sweep const& wanted, std::uint64_t workers, corpus const& from, profkit::options const& options,
                                 compute_device const& device) {
@@ -69,7 +69,7 @@ std::string in_percent(std::optional<milliseconds> part, std::optional<milliseco
 
 std::vector<std::string> row_of(measurement const& measured, std::uint64_t steps, std::int64_t batch) {
   if (measured.memory_failure) {
-    std::vector<std::string> row(value_columns.size(), not_measured);
+    std::vector<std::string> row(loader_value_columns.size(), not_measured);
     row.front() = "OOM";
     return row;
   }
@@ -155,7 +155,7 @@ exit_code load(loader_sweep const& wanted, profkit::options options) {
   // Each worker has a log; the samples of a step fit into a small one.
   options.log_slots_per_thread = std::uint64_t{1} << 19U;
   if (!device.is_cuda()) limit_host_memory();
-  result_file results{options.output_directory, "loader", key_columns, value_columns};
+  result_file results{options.output_directory, "loader", loader_key_columns, loader_value_columns};
   std::vector<cell> cells;
   for (std::uint64_t const workers : wanted.workers) {
     auto const work =

@@ -30,9 +30,9 @@ namespace {
 constexpr name_table<precision_kind, 3> silu_precisions{
     {{"fp32", precision_kind::fp32}, {"bf16", precision_kind::bf16}, {"fp16", precision_kind::fp16}}};
 
-std::vector<std::string> const key_columns{"impl", "rows", "columns", "precision", "warmup", "steps", "device"};
-std::vector<std::string> const value_columns{"status",       "forward_us",    "backward_us",     "forward_kernels", "backward_kernels",
-                                             "forward_GB/s", "backward_GB/s", "forward_host_us", "backward_host_us"};
+std::vector<std::string> const silu_key_columns{"impl", "rows", "columns", "precision", "warmup", "steps", "device"};
+std::vector<std::string> const silu_value_columns{"status",       "forward_us",    "backward_us",     "forward_kernels", "backward_kernels",
+                                                  "forward_GB/s", "backward_GB/s", "forward_host_us", "backward_host_us"};
 
 std::vector<std::string> key_of(silu_config const& config, profkit::options const& options, compute_device const& device) {
   return {std::string{name_of(silu_impls, config.implementation)},
@@ -72,7 +72,7 @@ std::string gigabytes_per_second(double bytes, milliseconds time) {
 
 std::vector<std::string> measure_cell(silu_config const& config, profkit::options const& options, compute_device const& device) {
   device.release_memory();
-  std::vector<std::string> row(value_columns.size(), not_measured);
+  std::vector<std::string> row(silu_value_columns.size(), not_measured);
   try {
     silu_case silu{config, device};
     profkit::report const report = time_steps(device, options, /*with_kernels=*/true, [&] { silu.step(); });
@@ -117,7 +117,7 @@ titled_table silu_table(result_file const& results, compute_device const& device
     if (cell(naive, "device") != device.description() || cell(naive, "impl") != "naive") continue;
     for (auto const& native : results.rows()) {
       bool const is_partner = cell(native, "impl") == "native" &&
-                              std::all_of(key_columns.begin() + 1, key_columns.end(),
+                              std::all_of(silu_key_columns.begin() + 1, silu_key_columns.end(),
                                           [&](std::string const& column) { return cell(naive, column) == cell(native, column); });
       if (!is_partner) continue;
       add(naive);
@@ -144,7 +144,7 @@ titled_table silu_table(result_file const& results, compute_device const& device
 exit_code compare_silu(silu_config const& wanted, device_kind wanted_device, profkit::options const& options) {
   compute_device const device{wanted_device};
   if (!device.is_cuda()) limit_host_memory();
-  result_file results{options.output_directory, "silu", key_columns, value_columns};
+  result_file results{options.output_directory, "silu", silu_key_columns, silu_value_columns};
   std::vector<cell> cells;
   for (auto const& implementation : silu_impls) {
     silu_config config = wanted;

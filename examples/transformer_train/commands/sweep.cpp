@@ -33,9 +33,9 @@ struct sweep_config {
   run_config common;  ///< options of all cells
 };
 
-std::vector<std::string> const key_columns{"size",      "ctx",       "batch",  "mode",  "precision",
-                                           "attention", "optimizer", "warmup", "steps", "device"};
-std::vector<std::string> const value_columns{
+std::vector<std::string> const sweep_key_columns{"size",      "ctx",       "batch",  "mode",  "precision",
+                                                 "attention", "optimizer", "warmup", "steps", "device"};
+std::vector<std::string> const sweep_value_columns{
     "status",       "avg_ms",       "std_ms",        "tokens/s",      "forward_ms", "forward_std",        "backward_ms",
     "backward_std", "optimizer_ms", "optimizer_std", "skipped_steps", "loss",       "peak_allocated_MiB", "peak_reserved_MiB"};
 
@@ -64,7 +64,7 @@ std::vector<std::string> measure_cell(run_config const& run, profkit::options co
   device.release_memory();
   measurement const measured = measure(run, device, std::nullopt, options, /*shows_progress=*/false);
   if (measured.memory_failure) {
-    std::vector<std::string> row(value_columns.size(), not_measured);
+    std::vector<std::string> row(sweep_value_columns.size(), not_measured);
     row.front() = "OOM";
     return row;
   }
@@ -121,7 +121,7 @@ titled_table phase_table(result_file const& results, bool is_gpu) {
 exit_code sweep(sweep_config const& wanted, profkit::options const& options) {
   compute_device const device{wanted.common.device};
   if (!device.is_cuda()) limit_host_memory();
-  result_file results{options.output_directory, "sweep", key_columns, value_columns};
+  result_file results{options.output_directory, "sweep", sweep_key_columns, sweep_value_columns};
   std::vector<cell> cells;
   for (precision_kind const precision : wanted.precisions) {
     for (model_size const& size : wanted.sizes) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-
-// Headers that a program may include before profkit's define macros with short names: I (complex.h), B0 (termios.h), major, minor and
-// makedev (sys/sysmacros.h), MIN and MAX (sys/param.h), DOMAIN and OVERFLOW (math.h), None, Bool, Status and others (X11), CHECK, DEBUG
-// and ERROR (logging libraries), small (windows.h), linux and unix (the compiler). profkit's headers must not use these names.
+//
+// All headers and all code of sessions and reports, among the macros of others: headers that a program may include before profkit's define
+// macros with short names: I (complex.h), B0 (termios.h), major, minor and makedev (sys/sysmacros.h), MIN and MAX (sys/param.h), DOMAIN
+// and OVERFLOW (math.h), None, Bool, Status and others (X11), CHECK, DEBUG and ERROR (logging libraries), small (windows.h), linux and unix
+// (the compiler). profkit's headers must not use these names.
 
 #include "foreign_headers.hpp"  // the poison is for profkit's own headers only
 
@@ -36,3 +37,5 @@
 #define unix 42
 
 #include "all_headers.hpp"
+
+#include <profkit/code.hpp>
