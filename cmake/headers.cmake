@@ -11,6 +11,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/analysis.hpp
     profkit/analyze/analysis_state.hpp
     profkit/analyze/analyze.hpp
+    profkit/analyze/analyze_code.hpp
     profkit/analyze/analyze_options.hpp
     profkit/analyze/check_summary.hpp
     profkit/analyze/gpu/added_union.hpp
@@ -31,6 +32,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/step_budget.hpp
     profkit/analyze/gpu/thread_calls.hpp
     profkit/analyze/gpu/timed_operation.hpp
+    profkit/analyze/make_summary.hpp
     profkit/analyze/memory/memory_balance.hpp
     profkit/analyze/memory/memory_before.hpp
     profkit/analyze/memory/memory_changes.hpp

@@ -5,10 +5,13 @@
 /// @brief The implementation of sessions and reports, for programs with many translation units. One unit includes this header; all others
 /// define `PROFKIT_CODE_ELSEWHERE` and compile several times as fast.
 
+#include "analyze/analyze_code.hpp"
+#include "analyze/make_summary.hpp"
 #include "report/make_report.hpp"
 #include "report/report_code.hpp"
 #include "session/make_session.hpp"
 #include "session/session_factory.hpp"
 
+template struct profkit::detail::analyze_code<void>;
 template struct profkit::detail::report_code<void>;
 template struct profkit::detail::session_factory<void>;

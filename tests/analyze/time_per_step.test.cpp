@@ -85,9 +85,9 @@ TEST_CASE("a series that does not vary has no autocorrelation, and one value no 
   one.end_step(0);
   one.finish(1);
   CHECK_FALSE(one.summarize(0).standard_deviation);
-  profkit::detail::step_rows none{1};
-  none.finish(5);
-  CHECK(none.summarize(0).mean.count() == 0.0);
+  profkit::detail::step_rows without_steps{1};
+  without_steps.finish(5);
+  CHECK(without_steps.summarize(0).mean.count() == 0.0);
 }
 
 TEST_CASE("which copies touch the host is known by their direction, not by their name", "[per_step]") {

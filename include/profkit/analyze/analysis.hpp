@@ -9,6 +9,7 @@
 
 #include "../profile/profile.hpp"
 #include "../profile/time.hpp"
+#include "analyze_code.hpp"
 #include "analyze_options.hpp"
 #include "gpu/attribution.hpp"
 #include "gpu/counted_operations.hpp"
@@ -114,7 +115,8 @@ class analysis {
   }
 
  private:
-  friend summary analyze(profile const& profile, analyze_options const& with);
+  template <class>
+  friend struct detail::analyze_code;
 
   template <class Archive>
   friend void fields(Archive& archive, analysis& state);  // in analysis_state.hpp

@@ -2,9 +2,13 @@
 #pragma once
 
 #include "../profile/profile.hpp"
-#include "analysis.hpp"
+#include "analyze_code.hpp"
 #include "analyze_options.hpp"
 #include "summary.hpp"
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_summary.hpp"  // IWYU pragma: export
+#endif
 
 namespace profkit {
 
@@ -14,6 +18,8 @@ namespace profkit {
 /// @param profile a recorded or loaded profile.
 /// @param with rules for kernel classes.
 /// @return the summary.
-[[nodiscard]] inline summary analyze(profile const& profile, analyze_options const& with = {}) { return analysis::of_whole(profile, with); }
+[[nodiscard]] inline summary analyze(profile const& profile, analyze_options const& with = {}) {
+  return detail::analyze_code<void>::of_whole(profile, with);
+}
 
 }  // namespace profkit
