@@ -13,10 +13,14 @@ set(PROFKIT_HEADERS
     profkit/analyze/analyze.hpp
     profkit/analyze/analyze_code.hpp
     profkit/analyze/analyze_options.hpp
+    profkit/analyze/budget_summary.hpp
     profkit/analyze/check_summary.hpp
+    profkit/analyze/duration_summary.hpp
     profkit/analyze/gpu/added_union.hpp
     profkit/analyze/gpu/api_call_kind.hpp
     profkit/analyze/gpu/attribution.hpp
+    profkit/analyze/gpu/budget_parts.hpp
+    profkit/analyze/gpu/busy_sums.hpp
     profkit/analyze/gpu/counted_operations.hpp
     profkit/analyze/gpu/device_clocks.hpp
     profkit/analyze/gpu/gpu_idle.hpp
@@ -32,6 +36,16 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/step_budget.hpp
     profkit/analyze/gpu/thread_calls.hpp
     profkit/analyze/gpu/timed_operation.hpp
+    profkit/analyze/kinds/kind_key.hpp
+    profkit/analyze/kinds/kind_names.hpp
+    profkit/analyze/kinds/kind_positions.hpp
+    profkit/analyze/kinds/kind_recorder.hpp
+    profkit/analyze/kinds/kind_rows.hpp
+    profkit/analyze/kinds/kind_table.hpp
+    profkit/analyze/kinds/launched_kernels.hpp
+    profkit/analyze/kinds/listed_steps.hpp
+    profkit/analyze/kinds/step_kinds.hpp
+    profkit/analyze/kinds/wall_by_kind.hpp
     profkit/analyze/make_summary.hpp
     profkit/analyze/memory/memory_balance.hpp
     profkit/analyze/memory/memory_before.hpp
@@ -61,7 +75,9 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_expressions.hpp
     profkit/analyze/names/nvidia_demangler_names.hpp
     profkit/analyze/names/nvidia_demangler_types.hpp
+    profkit/analyze/step_fields.hpp
     profkit/analyze/step_kind_summary.hpp
+    profkit/analyze/step_summary.hpp
     profkit/analyze/summary.hpp
     profkit/analyze/summary_fields.hpp
     profkit/analyze/time/adopted_scopes.hpp

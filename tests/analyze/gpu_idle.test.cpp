@@ -28,7 +28,8 @@ profkit::detail::gpu_idle idle_of(profkit::profile const& of) {
   profkit::detail::measured_time const when{of};
   return profkit::detail::find_gpu_idle(of, launched, profkit::detail::calls_by_lane(of, launched),
                                         profkit::detail::thread_of_steps(of, when), profkit::detail::counted_operations{of, launched, when},
-                                        when);
+                                        when, {})
+      .front();
 }
 
 profkit::gpu_idle_summary idle_in(profkit::summary const& of, std::string const& path) {

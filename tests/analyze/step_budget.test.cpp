@@ -464,9 +464,11 @@ TEST_CASE("the budget of random profiles is that of looking at every moment", "[
       }
     }
     profkit::detail::measured_time const when{profile};
-    auto const by_path = profkit::detail::find_gpu_idle(
-        profile, launched, profkit::detail::calls_by_lane(profile, launched), profkit::detail::thread_of_steps(profile, when),
-        profkit::detail::counted_operations{profile, launched, when}, profkit::detail::measured_time::of_stretches(wall));
+    auto const by_path = profkit::detail::find_gpu_idle(profile, launched, profkit::detail::calls_by_lane(profile, launched),
+                                                        profkit::detail::thread_of_steps(profile, when),
+                                                        profkit::detail::counted_operations{profile, launched, when},
+                                                        profkit::detail::measured_time::of_stretches(wall), {})
+                             .front();
     for (std::uint32_t path = 0; path < profile.paths.size(); ++path) {
       auto const known = model.idle.find(path);
       CHECK((by_path.of_path[path] ? by_path.of_path[path]->self_by_cause : plain_budget_model::causes{}) ==

@@ -63,6 +63,15 @@ inline profkit::summary filled_summary() {
     result.scopes[i].parent = i == 0 ? std::nullopt : std::optional{i - 1};
   }
   for (profkit::adopted_summary& each : result.adopted) each.depth = 1;
+  for (std::size_t i = 0; i < 2; ++i) {
+    result.listed_steps[i].kind = i;
+    for (profkit::step_kind_summary& kind : result.kinds) {
+      kind.budget->has_launches = true;  // otherwise report.json has no launch-bound time
+      kind.scopes[i].scope = 1 - i;
+      kind.kernels[i].kernel = 1 - i;
+      for (std::size_t k = 0; k < 2; ++k) kind.kernels[i].launched_in[k].scope = k;
+    }
+  }
   return result;
 }
 

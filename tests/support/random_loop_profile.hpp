@@ -15,12 +15,12 @@
 
 namespace made {
 
-/// Steps whose host runs ahead of the devices by any number of steps, waits for them, or is the limit.
+/// Steps of two kinds whose host runs ahead of the devices by any number of steps, waits for them, or is the limit.
 class random_loop {
  public:
   explicit random_loop(std::uint64_t seed) : random_{seed} {
     made_.item_name = "tokens";
-    made_.paths = {::step_path(), {0, "work", {}, "train.cpp", 2}};
+    made_.paths = {::step_path(), {0, "work", {}, "train.cpp", 2}, {0, "evaluate", {}, "train.cpp", 3}};
     made_.threads = {{100, "train"}, {101, "other"}};
     made_.gpu_names = {{"gemm", {}}, {"ncclKernel", {}}, {"[CUDA memcpy Host-to-Device]", {}, profkit::copy_direction::host_to_device}};
     made_.api_names = {"cuLaunchKernel", "cuMemcpyHtoDAsync_v2"};
@@ -65,7 +65,7 @@ class random_loop {
       for (profkit::timestamp const each : free_from_) now_ = std::max(now_, each + nanoseconds{1});
     }
     if (!has_kernels) made_.gpu_operations.resize(before);
-    made_.scopes.push_back({{begin, now_}, 1, 0});
+    made_.scopes.push_back({{begin, now_}, one_in(6) ? 2U : 1U, 0});
     made_.scopes.push_back({{begin, now_}, 0, 0});
     if (!one_in(12)) {  // otherwise it was abandoned
       made_.steps.push_back({{begin, now_}, index, is_warmup, up_to(9), 0.0, has_kernels, !is_warmup && one_in(8)});

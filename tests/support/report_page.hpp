@@ -22,7 +22,8 @@ inline std::vector<std::string> code_spans(std::string const& line) {
   return result;
 }
 
-/// The section "report.json": headings name objects, the first cells of the rows below their fields.
+/// The section "report.json": headings and lines that begin with "Same fields: " name objects, the first cells of the rows below their
+/// fields.
 inline std::set<std::string> fields_of_page(std::istream& page) {
   std::set<std::string> result;
   std::vector<std::string> objects;
@@ -32,6 +33,9 @@ inline std::set<std::string> fields_of_page(std::istream& page) {
     if (line.rfind("### ", 0) == 0) {
       objects = code_spans(line);
       if (objects.empty()) objects.emplace_back();
+    }
+    if (line.rfind("Same fields: ", 0) == 0) {
+      for (std::string const& object : code_spans(line)) objects.push_back(object);
     }
     if (!is_in_section || line.rfind("| ", 0) != 0) continue;
     for (std::string const& field : code_spans(line.substr(0, line.find('|', 1)))) {

@@ -122,6 +122,13 @@ std::set<std::string> not_written() {
                                " steps * -gpu_period_host_mean_ms",
                                " limits * tflops_per_s 0",  // of no precision
                                " limits -measured_rates gb_per_s",
+                               " step_kinds times -items",
+                               " step_kinds times clocks? -reason_bits",
+                               " step_kinds times * -gpu_period_host_mean_ms",
+                               " step_kinds times * total_ms",
+                               " step_kinds times gpu_* count",
+                               " step_kinds times gpu_* total_ms",
+                               " step_kinds times * gpu_period_* total_ms",
                                " steps * total_ms",
                                " steps gpu_* count",
                                " steps gpu_* total_ms",
@@ -132,7 +139,8 @@ std::set<std::string> not_written() {
     for (char const* const each : names) result.insert(place + each);
   };
   for (std::size_t i = 0; i < profkit::precision_count; ++i) result.insert(" limits -measured_rates tflops_per_s " + std::to_string(i));
-  for (char const* const verdict : {" steps * ", " steps gpu_* ", " steps * gpu_period_* "}) {
+  for (char const* const verdict : {" steps * ", " steps gpu_* ", " steps * gpu_period_* ", " step_kinds times * ",
+                                    " step_kinds times gpu_* ", " step_kinds times * gpu_period_* "}) {
     add(verdict, {"-measured", "-relative_half_width", "-cautious_half_width", "-warmup", "-warmup_finding", "-change"});
   }
   for (char const* const work : {" * /gpu/*", " names *", " scopes *"}) {
@@ -180,7 +188,8 @@ TEST_CASE("the summary of a profile is the same from its report.json", "[summary
 
 TEST_CASE("a report.json of an earlier version, which has fewer members, is read", "[summary_json]") {
   json earlier = json::parse(profkit::report_json(filled_summary()));
-  for (char const* const key : {"covers", "names", "trend", "memory", "allocators", "adopted"}) earlier.erase(key);
+  for (char const* const key : {"covers", "names", "trend", "memory", "allocators", "adopted", "step_kinds", "step_list"})
+    earlier.erase(key);
   earlier["scopes"][1].erase("per_step");
   earlier["quality"].erase("overhead");
   profkit::summary const read = profkit_program::detail::summary_json_reader{{&earlier, "report.json: "}}.read();

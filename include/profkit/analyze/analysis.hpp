@@ -19,6 +19,11 @@
 #include "gpu/gpu_sums.hpp"
 #include "gpu/gpu_work.hpp"
 #include "gpu/step_budget.hpp"
+#include "kinds/kind_recorder.hpp"
+#include "kinds/kind_rows.hpp"
+#include "kinds/kind_table.hpp"
+#include "kinds/step_kinds.hpp"
+#include "kinds/wall_by_kind.hpp"
 #include "memory/memory_sums.hpp"
 #include "memory/scope_memory.hpp"
 #include "merge/gpu_figures.hpp"
@@ -73,8 +78,8 @@ class analysis {
     std::optional<added_window> const added = add_all_but_budget(records, frame, launched);
     if (!added || !frame.has_steps) return;
     detail::budget_basis const basis{records, *launched, frame.steps_thread, added->counted, options_.kernel_classes};
-    budget_in_steps_.add({basis, added->with_kernels}, added->path_of);
-    budget_in_gpu_windows_.add({basis, detail::measured_time::of_stretches(frame.gpu_wall)}, added->path_of);
+    kinds_.add(basis, added->steps, added->path_of);
+    kinds_.add(basis, detail::wall_by_kind{frame.gpu_wall}, added->path_of);
   }
 
   /// @brief Merges another analysis: the result is as if its windows had been added here.
@@ -94,14 +99,14 @@ class analysis {
     clocks_.add(other.clocks_);
     readings_.add(other.readings_);
     gpu_.add(other.gpu_, path_of, name_of);
-    budget_in_steps_.add(other.budget_in_steps_, path_of);
-    budget_in_gpu_windows_.add(other.budget_in_gpu_windows_, path_of);
+    if (kinds_.add(other.kinds_, path_of, name_of)) rename_kinds();
     adopted_.add(other.adopted_, path_of);
     work_.add(other.work_, path_of);
     devices_.insert(other.devices_.begin(), other.devices_.end());
     header_.add(other.header_);
     other.stretches_.for_each([&](interval const& time, detail::stretch_figures figures) {
       figures.move(path_of, name_of, allocator_of);
+      figures.rename_kinds(kinds_.names());
       join(time, std::move(figures));
     });
     gpu_.settle([&](interval const& time) { return stretches_.covers(time); });
@@ -110,8 +115,7 @@ class analysis {
   /// @brief Computes the summary. Windows can be added afterwards.
   /// @return the figures of all windows so far.
   [[nodiscard]] summary finish() const {
-    return analysis{*this}.complete(
-        [&](bool is_of_gpu) -> detail::step_budget const& { return is_of_gpu ? budget_in_gpu_windows_ : budget_in_steps_; });
+    return analysis{*this}.complete([](bool) {});
   }
 
  private:
@@ -124,7 +128,7 @@ class analysis {
   /// Intermediate results for a window with kernels collected.
   struct added_window {
     std::vector<std::uint32_t> path_of;  ///< maps paths of the window to paths of this analysis
-    detail::measured_time with_kernels;  ///< the window's own steps with kernels collected
+    detail::wall_by_kind steps;          ///< the window's own steps with kernels collected
     detail::counted_operations counted;
   };
 
@@ -139,12 +143,10 @@ class analysis {
     if (has_kernels(records)) frame.gpu_steps = detail::gpu_step_window_finder{records, *launched}.find();
     std::optional<added_window> const added = result.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
     summary figures = std::move(result).complete([&](bool is_of_gpu) {
-      detail::measured_time const wall =
-          is_of_gpu ? detail::measured_time::of_stretches(detail::parts_in(frame.gpu_steps.measured, frame.own)) : added->with_kernels;
-      std::optional<std::uint32_t> const steps_thread = detail::thread_of_steps(records, added->with_kernels);
-      detail::step_budget budget;
-      budget.add({{records, *launched, steps_thread, added->counted, with.kernel_classes}, wall}, added->path_of);
-      return budget;
+      std::optional<std::uint32_t> const steps_thread = detail::thread_of_steps(records, added->steps.time);
+      detail::budget_basis const basis{records, *launched, steps_thread, added->counted, with.kernel_classes};
+      detail::wall_by_kind const gpu{detail::parts_in(frame.gpu_steps.measured, frame.own)};
+      result.kinds_.add(basis, is_of_gpu ? gpu : added->steps, added->path_of);
     });
     // The figures cover the profile only, so records that no trace has are missing from them too.
     figures.quality.discarded_records += std::exchange(figures.quality.untraced_records, 0);
@@ -169,6 +171,8 @@ class analysis {
 
     std::vector<std::uint32_t> path_of = paths_.add(records.paths);
     std::vector<std::uint32_t> const name_of = gpu_.add_names(records.gpu_names);
+    detail::step_kinds const kinds{records, when};
+    if (kinds_.enter(kinds.all(), frame.gpu_wall)) rename_kinds();
     scopes_.add(records, when, path_of);
     counters_.add(detail::merged_counters{records, when});
     clocks_.add({records, own});
@@ -183,9 +187,10 @@ class analysis {
     }
 
     detail::stretch_figures now;
-    now.steps = {records, own};
-    now.per_step = {records, when, with_kernels, operations};
-    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps};
+    now.steps = {records, own, [&](timestamp begin) { return kinds_.kept(kinds.of_step_at(begin)); }};
+    detail::kind_recorder recorder{kinds, when, operations != nullptr ? &with_kernels : nullptr, kinds_, path_of, name_of};
+    now.per_step = {records, when, with_kernels, operations, recorder};
+    if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, kinds_.names()};
     // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
     now.trend = {records, own, operations != nullptr ? &operations->all() : nullptr, [&](detail::timed_operation const& each) {
@@ -199,7 +204,12 @@ class analysis {
     gpu_.settle([&](interval const& time) { return stretches_.covers(time); });
 
     if (!counted) return std::nullopt;
-    return added_window{std::move(path_of), with_kernels, std::move(*counted)};
+    return added_window{std::move(path_of), {kinds, with_kernels}, std::move(*counted)};
+  }
+
+  /// Renames kinds that the table no longer distinguishes.
+  void rename_kinds() {
+    stretches_.change_each([&](detail::stretch_figures& each) { each.rename_kinds(kinds_.names()); });
   }
 
   void join(interval const& time, detail::stretch_figures figures) {
@@ -209,9 +219,9 @@ class analysis {
     });
   }
 
-  /// @param budget_of called with false for the budget of the host steps, with true for that of the GPU periods.
-  template <class BudgetOf>
-  [[nodiscard]] summary complete(BudgetOf const& budget_of) && {
+  /// @param add_budget called before a budget is read: with false for that of the host steps, with true for that of the GPU periods.
+  template <class AddBudget>
+  [[nodiscard]] summary complete(AddBudget const& add_budget) && {
     detail::merged_paths::ordered const paths = paths_.in_order();
     detail::path_tree const tree{paths.paths};
     profile const& header = header_();
@@ -220,34 +230,38 @@ class analysis {
         [&](std::uint32_t allocator, std::uint32_t path, detail::scope_balance const& scope) { memory_.add(allocator, path, scope); });
     whole.move_steps(paths.position_of);
     detail::scope_times const times = detail::moved(std::move(scopes_), paths.position_of);
+    detail::step_list const steps_of_all = whole.steps.of_all_kinds();
+    detail::gpu_period_list const periods_of_all = whole.gpu_periods.of_all_kinds();
 
     summary result;
     result.environment = header.environment;
     result.covers_steps = has_steps_;
-    result.steps = detail::summarize_steps(whole.steps, clocks_.summarize());
+    result.steps = detail::summarize_steps(steps_of_all, clocks_.summarize());
     result.steps.item_name = header.item_name;
     result.steps.stop = header.stop;
     std::optional<detail::gpu_sums> sums;
     std::optional<detail::gpu_work> gpu;
     std::optional<detail::gpu_idle> idle;
     milliseconds busy_per_step{};
+    std::vector<std::size_t> kernel_rows;
     if (gpu_.has_kernels()) {
       sums = std::move(gpu_).sums(paths.position_of);
       gpu.emplace(*sums, tree, paths.paths);
-      result.gpu = gpu_.summarize(*gpu, whole.per_step, options_.kernel_classes);
+      result.gpu = gpu_.summarize(*gpu, whole.per_step, options_.kernel_classes, kernel_rows);
       if (gpu_.steps() > 0) {
         busy_per_step = gpu->of_all().busy / static_cast<double>(gpu_.steps());
-        result.steps.gpu_period = detail::summarize_gpu_period(whole.gpu_periods, busy_per_step, result.steps);
+        result.steps.gpu_period = detail::summarize_gpu_period(periods_of_all, busy_per_step, result.steps);
       }
     }
     bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
+    if (gpu && has_steps_) add_budget(is_gpu_longer);
+    detail::kind_table const kinds = detail::moved_kinds(std::move(kinds_), paths.position_of, gpu_.names().size());
     if (gpu && has_steps_) {
-      detail::step_budget budget = detail::moved(detail::step_budget{budget_of(is_gpu_longer)}, paths.position_of);
+      detail::step_budget budget = kinds.sum_of_budgets(is_gpu_longer, paths.paths.size());
       result.budget = budget.busy.summarize(budget.idle, paths.paths);
       result.budget->is_of_gpu = is_gpu_longer;
-      result.budget->steps = is_gpu_longer ? whole.gpu_periods.count() : gpu_.steps();
+      result.budget->steps = is_gpu_longer ? periods_of_all.count() : gpu_.steps();
       idle = std::move(budget.idle);
-      idle->of_path.resize(paths.paths.size());
       result.gpu->idle = {detail::to_ms(idle->total), detail::to_ms(idle->unattributed)};
     }
     detail::choose_step_time(result.steps, busy_per_step);
@@ -255,6 +269,7 @@ class analysis {
     detail::scope_rows const rows{paths.paths, times, tree, whole.per_step, gpu ? &*gpu : nullptr, idle ? &*idle : nullptr};
     result.scopes = rows.by_path(result.steps.host.total);
     result.names = rows.by_name();
+    detail::kind_rows{paths.paths, rows.paths(), kernel_rows}.fill(result, kinds, whole.steps, whole.gpu_periods);
     std::uint64_t const steps = whole.per_step.steps();
     if (!has_steps_ || steps > 0) detail::moved(std::move(memory_), paths.position_of).fill(result, rows.paths(), paths.paths.size());
     std::vector<std::uint32_t> adopted;  // paths
@@ -270,8 +285,8 @@ class analysis {
     result.model = detail::summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
     result.memory = readings_.summarize();
     result.counters = counters_.summarize();
-    detail::run_trend const trend{header.time.begin, whole.steps};
-    result.trend = trend.summarize(whole.trend, result.memory, is_gpu_longer ? &whole.gpu_periods : nullptr);
+    detail::run_trend const trend{header.time.begin, steps_of_all};
+    result.trend = trend.summarize(whole.trend, result.memory, is_gpu_longer ? &periods_of_all : nullptr);
     result.collectors = header.collectors;
     result.quality = header.quality;
     for (scope_summary const& row : result.scopes) result.scopes_recorded += row.host.count;
@@ -302,8 +317,7 @@ class analysis {
   detail::merged_clocks clocks_;
   detail::memory_sums memory_;
   detail::gpu_figures gpu_;
-  detail::step_budget budget_in_steps_;        ///< for host step times; `finish` chooses one of the two
-  detail::step_budget budget_in_gpu_windows_;  ///< for GPU periods
+  detail::kind_table kinds_;
   detail::adopted_sums adopted_;
   detail::work_by_path work_;
   std::set<std::int32_t> devices_;

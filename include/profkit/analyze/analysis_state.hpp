@@ -15,8 +15,7 @@ template <class Archive>
 void fields(Archive& archive, analysis& state) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
   each(state.has_any_, state.has_steps_, state.header_, state.paths_, state.scopes_, state.counters_, state.readings_, state.clocks_,
-       state.memory_, state.gpu_, state.budget_in_steps_, state.budget_in_gpu_windows_, state.adopted_, state.work_, state.devices_,
-       state.stretches_);
+       state.memory_, state.gpu_, state.kinds_, state.adopted_, state.work_, state.devices_, state.stretches_);
   if constexpr (Archive::is_reader) {
     archive.check(state.scopes_.has_paths(state.paths_.size()), "not all paths have times");
     // Merging into an empty analysis rebuilds the lookup tables and validates all positions.

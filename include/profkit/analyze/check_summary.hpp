@@ -20,6 +20,10 @@ class summary_check {
       require(row.depth <= row.path.size(), "an adopted scope lies deeper than its path says");
     }
     check_steps(read.steps);
+    for (step_kind_summary const& kind : read.kinds) check_kind(read, kind);
+    for (listed_step const& each : read.listed_steps) {
+      require(!each.kind || *each.kind < read.kinds.size(), "a step has a kind that does not exist");
+    }
   }
 
  private:
@@ -47,6 +51,19 @@ class summary_check {
     check_verdict(steps.gpu_period->verdict);
     require(steps.gpu_period->median_steps_ahead.has_value() == steps.gpu_period->max_steps_ahead.has_value(),
             "a host that runs ahead by an unknown number of steps");
+  }
+
+  static void check_kind(summary const& read, step_kind_summary const& kind) {
+    check_steps(kind.times);
+    for (kind_scope_summary const& each : kind.scopes) {
+      require(each.scope < read.scopes.size(), "a kind of step has a scope without a row");
+    }
+    for (kind_kernel_summary const& each : kind.kernels) {
+      require(read.gpu && each.kernel < read.gpu->kernels.size(), "a kind of step has a kernel without a row");
+      for (launch_place_summary const& place : each.launched_in) {
+        require(!place.scope || *place.scope < read.scopes.size(), "a kernel of a kind of step was launched in a scope without a row");
+      }
+    }
   }
 
   static void check_verdict(verdict_summary const& verdict) {

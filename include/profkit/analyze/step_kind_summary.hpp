@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "../profile/time.hpp"
-#include "summary.hpp"
+#include "budget_summary.hpp"
+#include "step_summary.hpp"
 
 namespace profkit {
 
 /// @brief Times of one row of `summary::scopes` in the steps of one kind. All are sums over these steps; divide by
-/// `step_kind_summary::steps` for a mean per step.
+/// `step_kind_summary::steps` (host) or `budget_summary::steps` (GPU) for a mean per step.
 ///
-/// Scope time is `busy` plus `idle`: every moment of the step counts in exactly one innermost scope, so that the times of the children and
-/// `self` of a scope add up to its time, and those of the roots to `budget_summary::wall`.
+/// Scope time is `busy` plus `idle`: each moment of `budget_summary::wall` counts once, in the innermost scope that it is charged to. So
+/// the times of the children of a scope and its `self` add up to its time, and the times of the roots and of `step_kind_summary::outside`
+/// add up to the wall time.
 struct kind_scope_summary {
   std::size_t scope = 0;                  ///< position in `summary::scopes`
   std::uint64_t count = 0;                ///< number of scopes
@@ -27,7 +29,7 @@ struct kind_scope_summary {
   std::optional<milliseconds> idle_self;  ///< the part charged to the scopes themselves
 };
 
-/// @brief The operations of one kernel that were launched in one scope.
+/// @brief The executions of one kernel that were launched in one scope.
 struct launch_place_summary {
   std::optional<std::size_t> scope;  ///< position in `summary::scopes`; n/a: outside any scope
   std::uint64_t count = 0;           ///< number of executions
@@ -44,31 +46,38 @@ struct kind_kernel_summary {
   std::vector<launch_place_summary> launched_in;  ///< by total time, longest first
 };
 
-/// @brief Measured steps with the same set of parts (the scopes directly inside the step, without their indices).
+/// @brief Measured steps with the same set of parts. Parts are the scopes directly inside the step on its thread, without their indices.
 ///
-/// Statistics over steps of different kinds say little: one step of validation among 35 training steps turns 46.32 ms +- 0.1 % into 49.22
-/// ms
-/// +- 12.4 %. The kind with at least half of the measured steps is the usual one. Without scopes in the steps there is one kind.
+/// Statistics over steps of different kinds say little: one step of validation among 35 training steps turns 46.32 ms +- 0.1 % into
+/// 49.22 ms +- 12.4 %. Steps without scopes inside are one kind.
+///
+/// An analysis tells 16 kinds apart: those that occur first. All steps of further kinds count as one kind, "other".
 struct step_kind_summary {
-  std::string name;                          ///< "usual", "step 40", "9 steps with optimizer"; "other" for all beyond the bound on kinds
-  bool is_usual = false;                     ///< at least half of the measured steps; no kind may be
-  std::vector<std::string> parts;            ///< names of the scopes directly inside the steps, in the order of first appearance
-  std::uint64_t steps = 0;                   ///< number of measured steps of the kind
-  std::uint64_t gpu_steps = 0;               ///< of these, steps with kernels collected
-  step_summary times;                        ///< statistics and verdicts of these steps alone
-  std::optional<budget_summary> budget;      ///< n/a if kernels were not collected
-  std::vector<kind_scope_summary> scopes;    ///< rows with a scope in these steps, in the order of `summary::scopes`
+  std::string name;                ///< "usual", "step 40", "9 steps with optimizer", "other"
+  bool is_usual = false;           ///< it has at least half of the measured steps; there may be no such kind
+  std::vector<std::string> parts;  ///< in the order of their first appearance; empty for "other"
+  std::uint64_t steps = 0;         ///< number of measured steps of the kind
+  std::uint64_t gpu_steps = 0;     ///< of these, steps with kernels collected
+  /// Times, verdicts and items of these steps alone. `step_time` has the basis of `summary::steps` where that was measured for the kind.
+  /// Without warm-up, `clocks`, `stop`, and how far the host ran ahead: `summary::steps` has these for all steps.
+  step_summary times;
+  std::optional<budget_summary> budget;      ///< its wall time has the basis of `summary::budget`; n/a if kernels were not collected
+  std::vector<kind_scope_summary> scopes;    ///< rows with a scope or with GPU time in these steps, in the order of `summary::scopes`
+  std::optional<milliseconds> outside;       ///< part of `budget_summary::wall` that is charged to no scope; n/a without `budget`
   std::vector<kind_kernel_summary> kernels;  ///< by total time, longest first; empty if kernels were not collected
 };
 
-/// @brief One step in the list of steps of a short session.
+/// @brief One step of `summary::listed_steps`.
+///
+/// The list has at most 4,096 measured steps, 1,024 warm-up steps and 1,024 excluded ones. If a session has more, or more than 65,536 steps
+/// in all, the list has one of each 2, 4, 8, ... neighbouring steps, chosen at random.
 struct listed_step {
   std::uint64_t index = 0;          ///< `step_record::index`
   bool is_warmup = false;           ///< takes part in no statistics
-  bool is_excluded = false;         ///< `step::exclude`
+  bool is_excluded = false;         ///< `step::exclude`; takes part in no statistics
   std::optional<std::size_t> kind;  ///< position in `summary::kinds`; n/a for steps that are not measured
   milliseconds host{};              ///< host time
-  std::optional<milliseconds> gpu;  ///< GPU step time (`step_time_summary::basis`); n/a if it was not measured
+  std::optional<milliseconds> gpu;  ///< between CUDA events, else the GPU period; n/a if neither is known
 };
 
 }  // namespace profkit

@@ -58,8 +58,9 @@ struct window_frame {
   /// and on later operations that begin before it. The caller that cuts the session knows both; a window need not contain them.
   detail::gpu_step_windows gpu_steps;
 
-  /// The parts of the GPU periods of all measured steps that lie in the stretch. Disjoint, in time order.
-  std::vector<interval> gpu_wall;
+  /// The parts of the GPU periods of all measured steps that lie in the stretch, also of steps of earlier stretches. Disjoint, in time
+  /// order.
+  std::vector<detail::gpu_wall_part> gpu_wall;
 
   detail::memory_before memory;  ///< at the beginning of the stretch
 };

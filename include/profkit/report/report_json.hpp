@@ -94,7 +94,7 @@ class summary_json_writer {
   }
   void add_flat(json_object& to, json_naming const&, std::array<milliseconds, idle_causes> const* from) {
     for (std::size_t cause = 0; cause < idle_causes; ++cause) {
-      bool const is_measured = from != nullptr && what_.budget && detail::is_known(*what_.budget, cause);
+      bool const is_measured = from != nullptr && budget_ != nullptr && detail::is_known(*budget_, cause);
       to.add(idle_cause_keys[cause], is_measured ? json_value((*from)[cause].count()) : json_value(std::nullopt));
     }
   }
@@ -217,6 +217,7 @@ class summary_json_writer {
     to.add("peak_bytes", main != from->memory.end() ? json_value(main->peak_bytes) : json_value(std::nullopt));
   }
   void add_words(json_object& to, std::string const&, std::string_view name, budget_summary const* from) {
+    if (name == "wall_ms") budget_ = from;
     if (name == "gpu_busy_ms") add_value(to, "gpu_idle", idle_of_all(*from));
   }
   void add_words(json_object& to, std::string const&, std::string_view name, budget_row const* from) const {
@@ -226,7 +227,7 @@ class summary_json_writer {
     if (name == "total_ms") add_share(to, from->total);
   }
   void add_share(json_object& to, milliseconds part) const {
-    milliseconds const wall = what_.budget ? what_.budget->wall : milliseconds{};
+    milliseconds const wall = budget_ != nullptr ? budget_->wall : milliseconds{};
     to.add("share", wall.count() > 0.0 ? json_value(part / wall) : json_value(std::nullopt));
   }
   /// Peak rates exclude sparsity.
@@ -257,6 +258,7 @@ class summary_json_writer {
 
   summary const& what_;
   json_object document_;
+  budget_summary const* budget_ = nullptr;  ///< the budget that is being written
 };
 
 }  // namespace detail

@@ -179,8 +179,8 @@ class trace_content {
     std::vector<thread_calls> const calls = calls_by_lane(profile_, launched_);
     profile steps;
     steps.steps = tracks_.steps;
-    (void)idle_charging{profile_, launched_, calls, thread_of_steps(profile_, measured_time{steps}),
-                        &result}(find_idle_stretches(profile_, launched_, wall, operations));
+    (void)idle_charging{profile_, launched_, calls, thread_of_steps(profile_, measured_time{steps}), kind_positions{}, &result}(
+        find_idle_stretches(profile_, launched_, wall, operations));
     std::sort(result.begin(), result.end(), [](charged_idle const& a, charged_idle const& b) { return a.time.begin < b.time.begin; });
     return result;
   }

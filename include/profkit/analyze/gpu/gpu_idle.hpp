@@ -13,6 +13,7 @@
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../kinds/kind_positions.hpp"
 #include "../merge/moved.hpp"
 #include "../summary.hpp"
 #include "../time/durations.hpp"
@@ -132,28 +133,32 @@ struct charged_idle {
 class idle_charging {
  public:
   /// @param calls result of `calls_by_lane`.
+  /// @param kinds the kinds of the steps that contain the stretches.
   /// @param parts receives all parts, in no particular order; null if only their sums are needed.
   idle_charging(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
-                std::optional<std::uint32_t> steps_thread, std::vector<charged_idle>* parts = nullptr)
-      : of_{of}, launched_{launched}, calls_{calls}, parts_{parts} {
+                std::optional<std::uint32_t> steps_thread, kind_positions const& kinds, std::vector<charged_idle>* parts = nullptr)
+      : of_{of}, launched_{launched}, calls_{calls}, kinds_{kinds}, parts_{parts}, result_(kinds.count) {
     if (steps_thread) steps_lane_ = launched.lanes.lane_of(*steps_thread);
-    result_.of_path.resize(of.paths.size());
-    result_.has_operations = !of.gpu_operations.empty();
-    result_.has_launching_calls = std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
+    for (gpu_idle& each : result_) each.of_path.resize(of.paths.size());
+    result_.front().has_operations = !of.gpu_operations.empty();
+    result_.front().has_launching_calls =
+        std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
     if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
   }
 
-  [[nodiscard]] gpu_idle operator()(std::vector<idle_stretch> const& stretches) && {
+  /// @return the idle time by kind of step. The first element also has what does not depend on steps: both flags, and an entry for each
+  /// path with a scope on the step thread.
+  [[nodiscard]] std::vector<gpu_idle> operator()(std::vector<idle_stretch> const& stretches) && {
     std::vector<part> parts = parts_of(stretches);
     if (steps_timeline_) {
-      for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(of_.scopes[scope].path);
+      for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(0, of_.scopes[scope].path);
       steps_timeline_->cut(
           parts, [](part const& each) -> interval const& { return each.time; },
           [&](std::size_t position, interval const& time, thread_state const& state) { charge(parts[position], time, state); });
     } else {
       for (part const& each : parts) charge(each, each.time, {});
     }
-    fold();
+    for (std::size_t kind = 0; kind < result_.size(); ++kind) fold(kind);
     return std::move(result_);
   }
 
@@ -161,11 +166,12 @@ class idle_charging {
   struct part {
     interval time;
     bool is_queued;
+    std::uint32_t kind;                ///< position in `result_`
     thread_state on_launching_thread;  ///< if the launching thread is not the step thread
   };
 
-  gpu_idle::times& entry_of(std::uint32_t path) {
-    std::optional<gpu_idle::times>& times = result_.of_path[path];
+  gpu_idle::times& entry_of(std::size_t kind, std::uint32_t path) {
+    std::optional<gpu_idle::times>& times = result_[kind].of_path[path];
     return times ? *times : times.emplace();
   }
 
@@ -182,11 +188,12 @@ class idle_charging {
     parts.reserve(stretches.size());
     std::vector<std::vector<std::uint32_t>> by_lane(launched_.lanes.count());
     for (std::uint32_t i = 0; i < stretches.size(); ++i) {
-      result_.total += stretches[i].time.duration();
+      std::uint32_t const kind = kinds_(stretches[i].step);
+      result_[kind].total += stretches[i].time.duration();
       if (auto const lane = other_lane(stretches[i].next_launch)) {
         by_lane[*lane].push_back(i);
       } else {
-        parts.push_back({stretches[i].time, stretches[i].is_queued, {}});
+        parts.push_back({stretches[i].time, stretches[i].is_queued, kind, {}});
       }
     }
     auto const begins_before = [](part const& a, part const& b) { return a.time.begin < b.time.begin; };
@@ -197,7 +204,8 @@ class idle_charging {
       thread_timeline{of_, launched_.lanes.scopes(lane), calls_[lane]}.cut(
           positions, [&](std::uint32_t each) -> interval const& { return stretches[each].time; },
           [&](std::size_t position, interval const& time, thread_state const& state) {
-            parts.push_back({time, stretches[positions[position]].is_queued, state});
+            idle_stretch const& from = stretches[positions[position]];
+            parts.push_back({time, from.is_queued, kinds_(from.step), state});
           });
       std::reverse(parts.begin() + before, parts.end());
       std::inplace_merge(parts.begin(), parts.begin() + before, parts.end(), begins_before);
@@ -226,24 +234,25 @@ class idle_charging {
     std::uint32_t scope = on_steps_thread.scope;
     if (scope == attribution::none) {
       if (parts_ != nullptr) parts_->push_back({time, why, attribution::none});
-      result_.unattributed += time.duration();
-      result_.unattributed_by_cause[cause] += time.duration();
+      result_[of.kind].unattributed += time.duration();
+      result_[of.kind].unattributed_by_cause[cause] += time.duration();
       return;
     }
     std::uint32_t const other = of.on_launching_thread.scope;
     if (other != attribution::none && lies_in(of_.scopes[other].path, of_.scopes[scope].path)) scope = other;
     if (parts_ != nullptr) parts_->push_back({time, why, of_.scopes[scope].path});
-    gpu_idle::times& times = entry_of(of_.scopes[scope].path);
+    gpu_idle::times& times = entry_of(of.kind, of_.scopes[scope].path);
     times.self += time.duration();
     times.self_by_cause[cause] += time.duration();
   }
 
-  void fold() {
+  void fold(std::size_t kind) {
+    std::vector<std::optional<gpu_idle::times>>& of_path = result_[kind].of_path;
     for (auto path = static_cast<std::uint32_t>(of_.paths.size()); path-- > 0;) {
-      if (!result_.of_path[path]) continue;
-      result_.of_path[path]->inclusive += result_.of_path[path]->self;
+      if (!of_path[path]) continue;
+      of_path[path]->inclusive += of_path[path]->self;
       if (of_.paths[path].parent == path_record::no_parent) continue;
-      entry_of(of_.paths[path].parent).inclusive += result_.of_path[path]->inclusive;
+      entry_of(kind, of_.paths[path].parent).inclusive += of_path[path]->inclusive;
     }
   }
 
@@ -251,18 +260,21 @@ class idle_charging {
   attribution const& launched_;
   std::optional<std::uint32_t> steps_lane_;
   std::vector<thread_calls> const& calls_;  ///< by lane
+  kind_positions const& kinds_;
   std::vector<charged_idle>* parts_;
   std::optional<thread_timeline> steps_timeline_;
-  gpu_idle result_;
+  std::vector<gpu_idle> result_;  ///< by kind
 };
 
-/// Computes the GPU idle time. Takes time proportional to the records (n log n if scopes are out of order or several threads launch).
+/// Computes the GPU idle time by kind of step. Takes time proportional to the records (n log n if scopes are out of order or several
+/// threads launch).
 /// @param calls result of `calls_by_lane`.
 /// @param steps_thread result of `thread_of_steps`.
 /// @param wall the wall time to examine: the host steps, or the GPU periods.
-inline gpu_idle find_gpu_idle(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
-                              std::optional<std::uint32_t> steps_thread, counted_operations const& operations, measured_time const& wall) {
-  return idle_charging{of, launched, calls, steps_thread}(find_idle_stretches(of, launched, wall, operations));
+inline std::vector<gpu_idle> find_gpu_idle(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
+                                           std::optional<std::uint32_t> steps_thread, counted_operations const& operations,
+                                           measured_time const& wall, kind_positions const& kinds) {
+  return idle_charging{of, launched, calls, steps_thread, kinds}(find_idle_stretches(of, launched, wall, operations));
 }
 
 }  // namespace profkit::detail

@@ -11,6 +11,9 @@
 #include "../../profile/check_read.hpp"
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
+#include "../kinds/kind_key.hpp"
+#include "../kinds/step_kinds.hpp"
+#include "../time/measured_time.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
 
@@ -21,11 +24,13 @@ struct gpu_step_window {
   std::size_t step = 0;  ///< position in `profile::steps`
   interval time;
   /// Number of later steps that had begun on the host when the work of this step completed; n/a if it launched nothing.
-  std::optional<std::uint64_t> steps_ahead;
+  std::optional<std::uint64_t> steps_ahead{};
+  kind_key kind = no_kind;  ///< kind of a measured step
+  timestamp begin{};        ///< beginning of a measured step on the host
 
   template <class Archive>
   friend void fields(Archive& archive, gpu_step_window& state) {
-    archive(state.step), archive(state.time), archive(state.steps_ahead);
+    archive(state.step), archive(state.time), archive(state.steps_ahead), archive(state.kind), archive(state.begin);
     if constexpr (Archive::is_reader) {
       archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a step ends on the devices before it begins");
     }
@@ -64,12 +69,19 @@ inline void check_windows(std::vector<gpu_step_window> const& windows) {
   }
 }
 
+/// A part of the GPU period of a measured step.
+struct gpu_wall_part {
+  interval time;
+  kind_key kind = no_kind;  ///< kind of the step
+  timestamp step{};         ///< beginning of the step on the host
+};
+
 /// The non-empty intersections of the periods with a stretch of time.
-inline std::vector<interval> parts_in(std::vector<gpu_step_window> const& windows, interval const& own) {
-  std::vector<interval> result;
-  for (gpu_step_window const& each : windows) {
+inline std::vector<gpu_wall_part> parts_in(std::vector<gpu_step_window> const& measured, interval const& own) {
+  std::vector<gpu_wall_part> result;
+  for (gpu_step_window const& each : measured) {
     interval const part{std::max(each.time.begin, own.begin), std::min(each.time.end, own.end)};
-    if (part.begin < part.end) result.push_back(part);
+    if (part.begin < part.end) result.push_back({part, each.kind, each.begin});
   }
   return result;
 }
@@ -101,7 +113,15 @@ class gpu_step_window_finder {
       if (step.has_kernels && step.warmup) warmup.push_back(i);
       if (step.has_kernels && step.is_measured()) measured.push_back(i);
     }
-    return {windows(warmup, before.warmup), windows(measured, before.measured)};
+    gpu_step_windows result{windows(warmup, before.warmup), windows(measured, before.measured)};
+    if (result.measured.empty()) return result;
+    measured_time const all{of_};
+    step_kinds const kinds{of_, all};
+    for (gpu_step_window& each : result.measured) {
+      each.begin = of_.steps[each.step].time.begin;
+      each.kind = kinds.of_step_at(each.begin);
+    }
+    return result;
   }
 
  private:
@@ -139,7 +159,7 @@ class gpu_step_window_finder {
       timestamp const earlier_work_done = std::max(begins_[step], earlier_end_[step]);
       timestamp const begin = std::max(end, std::min(earlier_work_done, first_start[i]));
       end = std::max(begin, own_[step].end);
-      result.push_back({order_[step], {begin, end}, std::nullopt});
+      result.push_back({order_[step], {begin, end}});
       if (own_[step].is_empty()) continue;
       std::size_t const begun = count_begun(own_[step].end);
       result.back().steps_ahead = begun > step + 1 ? begun - step - 1 : 0;

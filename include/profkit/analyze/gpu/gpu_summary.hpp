@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../../profile/profile.hpp"
@@ -182,28 +183,38 @@ class merged_api_calls {
 /// Fills the rows of kernels, classes and copies.
 /// @param names names of the operations.
 /// @param steps null: omit times per step.
-inline void summarize_names(gpu_summary& result, std::vector<gpu_name_record> const& names, operations_by_name const& operations,
-                            kernel_class_rules const& classes, time_per_step const* steps = nullptr) {
+/// @return positions in `gpu_summary::kernels`, by name; 0 for names without kernels.
+inline std::vector<std::size_t> summarize_names(gpu_summary& result, std::vector<gpu_name_record> const& names,
+                                                operations_by_name const& operations, kernel_class_rules const& classes,
+                                                time_per_step const* steps = nullptr) {
   kernel_classifier const class_of{classes};
   milliseconds all_kernels{};
+  std::vector<std::pair<std::size_t, duration_summary>> kernels;  // name, times
   for (std::size_t name = 0; name < operations.size(); ++name) {
-    gpu_name_record const& record = names[name];
-    duration_summary const kernels = operations.kernels(name);
-    all_kernels += kernels.total;
-    if (kernels.count > 0) {
-      result.kernels.push_back({record.name, record.mangled, class_of(record.name), kernels, std::nullopt});
-      if (steps != nullptr) result.kernels.back().per_step = steps->of_kernel(name);
-    }
+    duration_summary const times = operations.kernels(name);
+    all_kernels += times.total;
+    if (times.count > 0) kernels.emplace_back(name, times);
     duration_summary const transfers = operations.transfers(name);
-    if (transfers.count > 0) result.copies.push_back({record.name, transfers, operations.bytes(name)});
+    if (transfers.count > 0) result.copies.push_back({names[name].name, transfers, operations.bytes(name)});
   }
-  for (kernel_summary& row : result.kernels) {
+  std::sort(kernels.begin(), kernels.end(), [&](auto const& a, auto const& b) {
+    auto const key = [&](auto const& each) {
+      gpu_name_record const& name = names[each.first];
+      return std::tuple<double, std::string const&, std::string const&>{-each.second.total.count(), name.name, name.mangled};
+    };
+    return key(a) < key(b);
+  });
+  std::vector<std::size_t> row_of(names.size());
+  for (auto const& [name, times] : kernels) {
+    gpu_name_record const& record = names[name];
+    row_of[name] = result.kernels.size();
+    kernel_summary& row = result.kernels.emplace_back(kernel_summary{record.name, record.mangled, class_of(record.name), times, {}});
+    if (steps != nullptr) row.per_step = steps->of_kernel(name);
     if (all_kernels.count() > 0.0) row.share = row.time.total / all_kernels;
   }
   result.classes = summarize_classes(result.kernels);
-  auto const total_of = [](auto const& row) { return row.time.total; };
-  sort_by_total(result.kernels, total_of);
-  sort_by_total(result.copies, total_of);
+  sort_by_total(result.copies, [](copy_summary const& row) { return row.time.total; });
+  return row_of;
 }
 
 }  // namespace profkit::detail

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <vector>
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
-#include "../summary.hpp"
 #include "../time/measured_time.hpp"
 #include "attribution.hpp"
 #include "counted_operations.hpp"
@@ -23,36 +23,31 @@ struct idle_stretch {
 
   /// The operation that ends it was already launched, but had not started.
   bool is_queued = false;
+
+  std::size_t step = 0;  ///< the step that contains it: position in `measured_time::steps`
 };
 
 /// Clips intervals to the measured steps. Intervals are given in time order.
 class step_clip {
  public:
-  explicit step_clip(measured_time const& when) : next_{when.steps().begin()}, last_{when.steps().end()} {}
+  explicit step_clip(measured_time const& when) : first_{when.steps().begin()}, next_{first_}, last_{when.steps().end()} {}
 
-  /// @param visit called with each part.
+  /// @param visit called with each part and the position of its step.
   template <class Visit>
   void operator()(interval const& whole, Visit const& visit) {
     skip_to(whole.begin);
     for (auto step = next_; step != last_ && step->begin < whole.end; ++step) {
-      visit(interval{std::max(step->begin, whole.begin), std::min(step->end, whole.end)});
+      visit(interval{std::max(step->begin, whole.begin), std::min(step->end, whole.end)}, static_cast<std::size_t>(step - first_));
     }
   }
 
-  /// Whether the interval lies in exactly one step.
-  [[nodiscard]] bool holds(interval const& whole) {
+  /// @return the position of the step that contains the interval; n/a if no single step contains all of it.
+  [[nodiscard]] std::optional<std::size_t> step_around(interval const& whole) {
     skip_to(whole.begin);
-    if (next_ == last_ || whole.begin < next_->begin || next_->end < whole.end) return false;
+    if (next_ == last_ || whole.begin < next_->begin || next_->end < whole.end) return std::nullopt;
     auto const after = std::next(next_);
-    return after == last_ || after->begin >= whole.end;
-  }
-
-  /// @return the total length of the parts.
-  [[nodiscard]] std::chrono::nanoseconds length_in(interval const& whole) {
-    if (holds(whole)) return whole.duration();
-    std::chrono::nanoseconds length{};
-    (*this)(whole, [&](interval const& part) { length += part.duration(); });
-    return length;
+    if (after != last_ && after->begin < whole.end) return std::nullopt;
+    return static_cast<std::size_t>(next_ - first_);
   }
 
  private:
@@ -60,6 +55,7 @@ class step_clip {
     while (next_ != last_ && next_->end <= moment) ++next_;
   }
 
+  std::vector<interval>::const_iterator first_;
   std::vector<interval>::const_iterator next_;
   std::vector<interval>::const_iterator last_;
 };
@@ -71,7 +67,8 @@ inline std::vector<idle_stretch> find_idle_stretches(profile const& of, attribut
   std::vector<idle_stretch> result;
   step_clip clip{when};
   auto const add = [&](timestamp from, timestamp to, std::uint32_t next_launch, bool is_queued) {
-    if (from < to) clip({from, to}, [&](interval const& part) { result.push_back({part, next_launch, is_queued}); });
+    if (from < to)
+      clip({from, to}, [&](interval const& part, std::size_t step) { result.push_back({part, next_launch, is_queued, step}); });
   };
   timestamp busy_until = timestamp::min();
   for (timed_operation const& each : operations.all()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -85,7 +86,9 @@ class gpu_figures {
 
   /// Computes the summary, without idle time.
   /// @param work computed from `sums`.
-  [[nodiscard]] gpu_summary summarize(gpu_work const& work, time_per_step const& per_step, kernel_class_rules const& classes) const {
+  /// @param kernel_rows receives the positions in `gpu_summary::kernels`, by name.
+  [[nodiscard]] gpu_summary summarize(gpu_work const& work, time_per_step const& per_step, kernel_class_rules const& classes,
+                                      std::vector<std::size_t>& kernel_rows) const {
     gpu_summary result;
     result.all = work.of_all();
     result.unattributed_operations = work.unattributed_operations();
@@ -94,7 +97,7 @@ class gpu_figures {
     result.unknown_launches = counts_.unknown_launches;
     result.operations_of_graphs = counts_.of_graphs;
     result.operations_of_unknown_graphs = counts_.of_unknown_graphs;
-    summarize_names(result, names_, by_name_, classes, &per_step);
+    kernel_rows = summarize_names(result, names_, by_name_, classes, &per_step);
     result.steps = steps_;
     if (has_all_api_calls_) result.api = api_calls_.summarize();
     return result;

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "../../profile/profile.hpp"
 #include "../../profile/time.hpp"
 #include "../gpu/gpu_step_windows.hpp"
+#include "../kinds/kind_key.hpp"
 #include "../time/statistics.hpp"
 #include "step_series.hpp"
 
@@ -61,15 +64,18 @@ class gpu_period_list {
   gpu_period_list() = default;
 
   /// @param windows GPU periods of steps of the profile.
-  gpu_period_list(profile const& profile, gpu_step_windows const& windows) {
+  /// @param name_of maps the kind in a window to the kind in this list.
+  template <class NameOf>
+  gpu_period_list(profile const& profile, gpu_step_windows const& windows, NameOf const& name_of) {
     for (gpu_step_window const& each : windows.warmup) {
       step_record const& step = profile.steps[each.step];
       warmup_.add(step.index, true, step.time.begin, each.time.duration());
     }
     for (gpu_step_window const& each : windows.measured) {
       step_record const& step = profile.steps[each.step];
-      measured_.add(step.index, false, step.time.begin, each.time.duration());
-      host_ += step.time.duration();
+      kind_key const kind = name_of(each.kind);
+      measured_.add(step.index, false, step.time.begin, each.time.duration(), kind);
+      host_[kind] += step.time.duration();
       if (each.steps_ahead) ahead_.add(*each.steps_ahead);
     }
   }
@@ -78,18 +84,44 @@ class gpu_period_list {
   void append(gpu_period_list const& next) {
     warmup_.append(next.warmup_);
     measured_.append(next.measured_);
-    host_ += next.host_;
+    for (auto const& [kind, time] : next.host_) host_[kind] += time;
     ahead_.add(next.ahead_);
+  }
+
+  /// @return the list without kinds.
+  [[nodiscard]] gpu_period_list of_all_kinds() const {
+    gpu_period_list result = *this;
+    result.rename_kinds([](kind_key) { return no_kind; });
+    return result;
+  }
+
+  /// @return the measured steps of one kind, without `ahead`.
+  [[nodiscard]] gpu_period_list of_kind(kind_key kind) const {
+    gpu_period_list result;
+    result.measured_ = measured_.of_kind(kind);
+    if (auto const host = host_.find(kind); host != host_.end()) result.host_.insert(*host);
+    return result;
+  }
+
+  /// Changes the kinds of the measured steps.
+  /// @param name_of maps an old kind to the new one.
+  template <class NameOf>
+  void rename_kinds(NameOf const& name_of) {
+    measured_.rename_kinds(name_of);
+    for (auto const& [kind, time] : std::exchange(host_, {})) host_[name_of(kind)] += time;
   }
 
   [[nodiscard]] step_series const& warmup() const noexcept { return warmup_; }
   [[nodiscard]] step_series const& measured() const noexcept { return measured_; }
 
   /// @return the number of measured steps.
-  [[nodiscard]] std::uint64_t count() const noexcept { return measured_.measured().count(); }
+  [[nodiscard]] std::uint64_t count() const noexcept { return measured_.count(); }
 
   /// @return the host time of the measured steps.
-  [[nodiscard]] std::chrono::nanoseconds host() const noexcept { return host_; }
+  [[nodiscard]] std::chrono::nanoseconds host() const noexcept {
+    return std::accumulate(host_.begin(), host_.end(), std::chrono::nanoseconds{},
+                           [](auto sum, auto const& each) { return sum + each.second; });
+  }
 
   /// @return `gpu_step_window::steps_ahead` of the measured steps.
   [[nodiscard]] steps_ahead const& ahead() const noexcept { return ahead_; }
@@ -102,7 +134,7 @@ class gpu_period_list {
 
   step_series warmup_;
   step_series measured_;
-  std::chrono::nanoseconds host_{};
+  std::map<kind_key, std::chrono::nanoseconds> host_;  ///< host time of the measured steps, by kind
   steps_ahead ahead_;
 };
 

@@ -35,6 +35,12 @@ class joined_stretches {
     for (auto const& [begin, each] : stretches_) visit(interval{begin, each.end}, each.part);
   }
 
+  /// @param change called with the figures of each stretch.
+  template <class Change>
+  void change_each(Change const& change) {
+    for (auto& [begin, each] : stretches_) change(each.part);
+  }
+
   /// Whether one stretch contains the interval, including its end.
   [[nodiscard]] bool covers(interval const& time) const {
     auto const after = stretches_.upper_bound(time.begin);

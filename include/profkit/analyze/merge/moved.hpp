@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,13 @@ struct moved_position {
 struct same_position {
   [[nodiscard]] std::size_t operator()(std::size_t position) const noexcept { return position; }
 };
+
+/// @return a mapping that keeps all positions.
+inline std::vector<std::uint32_t> same_positions(std::size_t count) {
+  std::vector<std::uint32_t> result(count);
+  std::iota(result.begin(), result.end(), 0U);
+  return result;
+}
 
 /// Whether a mapping is the identity.
 inline bool stay(std::vector<std::uint32_t> const& positions) noexcept {

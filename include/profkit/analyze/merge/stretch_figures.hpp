@@ -26,7 +26,7 @@ struct stretch_figures {
   friend void fields(Archive& archive, stretch_figures& state) {
     archive(state.steps), archive(state.per_step), archive(state.gpu_periods), archive(state.trend), archive(state.balances);
     if constexpr (Archive::is_reader) {
-      archive.check(state.gpu_periods.count() <= state.steps.host().measured().count(), "more steps were made on devices than on the host");
+      archive.check(state.gpu_periods.count() <= state.steps.host().count(), "more steps were made on devices than on the host");
     }
   }
 
@@ -50,6 +50,14 @@ struct stretch_figures {
     crossing_balances moved_balances;
     moved_balances.append(balances, moved_position{allocator_of}, moved_position{path_of});
     balances = std::move(moved_balances);
+  }
+
+  /// Changes the kinds of the measured steps.
+  /// @param name_of maps an old kind to the new one.
+  template <class NameOf>
+  void rename_kinds(NameOf const& name_of) {
+    steps.rename_kinds(name_of);
+    gpu_periods.rename_kinds(name_of);
   }
 
   /// Moves the steps to new positions of paths.

@@ -22,6 +22,14 @@ inline std::string shown_name(path_record const& path) {
   return path.index ? path.name + "_" + std::to_string(*path.index) : name_without_index(path);
 }
 
+/// The name without index and parents: "layer" for `layer_3`, "attention (backward)" for `forward/layer_3/attention (backward)`. Iterations
+/// of a loop share it.
+inline std::string name_without_place(std::vector<path_record> const& paths, std::uint32_t path) {
+  path_record const& record = paths[path];
+  if (record.adopted_from == path_record::no_parent) return name_without_index(record);
+  return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
+}
+
 /// The paths of a profile in depth-first order: a path is followed by all paths inside it.
 class path_tree {
  public:

@@ -104,6 +104,7 @@ class scope_rows {
     path_record const& record = paths_[path];
     scope_summary row;
     row.name = shown_name(record);
+    row.index = record.index;
     row.path = row.name;
     row.source = record.file + ":" + std::to_string(record.line);
     row.host = times_.host(path).summarize();

@@ -30,6 +30,7 @@ class step_rows {
   void add(std::size_t row, std::chrono::nanoseconds time) {
     touch(row);
     now_[row].time += time;
+    ++now_[row].count;
   }
 
   /// Adds the time of each path in the current step to all paths around it. The rows are paths.
@@ -52,6 +53,12 @@ class step_rows {
       std::sort(touched_.begin(), touched_.end(), std::greater<>{});
       for (std::size_t const path : touched_) add_to_parent(path);
     }
+  }
+
+  /// @param visit called with each row of the current step, the number of its values and their sum.
+  template <class Visit>
+  void for_each_in_step(Visit const& visit) const {
+    for (std::size_t const row : touched_) visit(row, now_[row].count, now_[row].time);
   }
 
   /// @param step position among the measured steps, from 0, in increasing order.
@@ -93,6 +100,7 @@ class step_rows {
  private:
   struct value {
     std::chrono::nanoseconds time{};
+    std::uint32_t count = 0;
     bool is_touched = false;
   };
 

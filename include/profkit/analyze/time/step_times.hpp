@@ -69,7 +69,7 @@ class step_figures {
 /// Computes the members from host times and CUDA events; `gpu_period`, its dependents and single values of the profile are filled later.
 inline step_summary summarize_steps(step_list const& steps, std::vector<clock_summary> clocks) {
   step_summary result;
-  result.excluded = steps.excluded();
+  result.excluded = steps.excluded().count();
   result.items = steps.items();
   result.warmup = steps.host().warmup();
   result.clocks = std::move(clocks);
@@ -106,6 +106,14 @@ inline std::optional<gpu_period_summary> summarize_gpu_period(gpu_period_list co
   return result;
 }
 
+/// Computes the throughput from the items and `step_time`.
+inline void set_throughput(step_summary& steps) {
+  if (steps.items == 0 || !steps.step_time) return;
+  double const items_per_step = static_cast<double>(steps.items) / static_cast<double>(steps.host.count);
+  steps.items_per_second = items_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
+  steps.items_per_second_basis = steps.step_time->basis;
+}
+
 /// Chooses the longest mean step time, because a host that runs ahead of its devices does not make a step fast. If CUDA events and kernels
 /// agree, it is the time between the events.
 inline void choose_step_time(step_summary& steps, milliseconds busy_per_step) {
@@ -120,10 +128,7 @@ inline void choose_step_time(step_summary& steps, milliseconds busy_per_step) {
       steps.step_time = {period, "GPU step time (kernels)", steps.gpu_period->verdict.verdict};
   }
   if (steps.step_time->mean.count() <= 0.0) steps.step_time.reset();
-  if (steps.items == 0 || !steps.step_time) return;
-  double const items_per_step = static_cast<double>(steps.items) / static_cast<double>(steps.host.count);
-  steps.items_per_second = items_per_step / std::chrono::duration<double>{steps.step_time->mean}.count();
-  steps.items_per_second_basis = steps.step_time->basis;
+  set_throughput(steps);
 }
 
 }  // namespace profkit::detail

@@ -11,6 +11,7 @@
 #include "../../profile/time.hpp"
 #include "../gpu/attribution.hpp"
 #include "../gpu/counted_operations.hpp"
+#include "../kinds/kind_recorder.hpp"
 #include "../summary.hpp"
 #include "measured_time.hpp"
 #include "step_rows.hpp"
@@ -65,7 +66,9 @@ class time_per_step {
 
   /// @param with_kernels the part of the measured time with kernels collected.
   /// @param counted null if kernels were not collected.
-  time_per_step(profile const& of, measured_time const& when, measured_time const& with_kernels, counted_operations const* counted)
+  /// @param kinds receives the scopes and kernels of each step.
+  time_per_step(profile const& of, measured_time const& when, measured_time const& with_kernels, counted_operations const* counted,
+                kind_recorder& kinds)
       : steps_{when.steps().size()},
         gpu_steps_{counted != nullptr ? with_kernels.steps().size() : 0},
         host_{of.paths.size()},
@@ -73,10 +76,10 @@ class time_per_step {
         host_copies_{of.paths.size()},
         kernels_{of.gpu_names.size()} {
     if (steps_ == 0) return;
-    add_scopes(of, when);
+    add_scopes(of, when, kinds);
     host_.finish(steps_);
     if (gpu_steps_ == 0) return;
-    add_operations(of, *counted);
+    add_operations(of, *counted, kinds);
     for (step_rows* const each : {&gpu_, &host_copies_, &kernels_}) each->finish(gpu_steps_);
   }
 
@@ -130,16 +133,19 @@ class time_per_step {
     }
   }
 
-  void add_scopes(profile const& of, measured_time const& when) {
+  void add_scopes(profile const& of, measured_time const& when, kind_recorder& kinds) {
     measured_time_cursor in{when};
     for_each_by_step(
         static_cast<std::uint32_t>(of.scopes.size()), steps_,
         [&](std::uint32_t scope) { return in.step_of(when.moment_of(of.scopes[scope])).value_or(steps_); },
         [&](std::uint32_t scope) { host_.add(of.scopes[scope].path, of.scopes[scope].time.duration()); },
-        [&](std::size_t step) { host_.end_step(step); });
+        [&](std::size_t step) {
+          kinds.add_scopes(step, host_);
+          host_.end_step(step);
+        });
   }
 
-  void add_operations(profile const& of, counted_operations const& counted) {
+  void add_operations(profile const& of, counted_operations const& counted, kind_recorder& kinds) {
     std::vector<bool> touches_host;  // by name: whether it copies from or to the host
     for (gpu_name_record const& each : of.gpu_names) touches_host.push_back(is_host_copy(each.direction));
     std::vector<std::uint32_t> parents;
@@ -150,7 +156,10 @@ class time_per_step {
     auto const add = [&](std::uint32_t which) {
       timed_operation const& operation = operations[which];
       std::chrono::nanoseconds const time = operation.time.duration();
-      if (operation.kind == gpu_operation_kind::kernel) kernels_.add(operation.name, time);
+      if (operation.kind == gpu_operation_kind::kernel) {
+        kernels_.add(operation.name, time);
+        kinds.add_kernel(operation);
+      }
       if (operation.path == attribution::none) return;
       gpu_.add(operation.path, time);
       if (operation.kind == gpu_operation_kind::copy && touches_host[operation.name]) host_copies_.add(operation.path, time);

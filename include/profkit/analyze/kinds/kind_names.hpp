@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../step_kind_summary.hpp"
+
+namespace profkit::detail {
+
+/// @return "a and b", or "a, b and 3 more".
+inline std::string some_of(std::vector<std::string> const& names) {
+  constexpr std::size_t most = 3;
+  std::string result;
+  std::size_t const shown = names.size() <= most ? names.size() : most - 1;
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (i > 0) result += i + 1 == names.size() ? " and " : ", ";
+    result += names[i];
+  }
+  if (shown < names.size()) result += " and " + std::to_string(names.size() - shown) + " more";
+  return result;
+}
+
+/// @return the elements of `parts` that are not in `others`.
+inline std::vector<std::string> parts_not_in(std::vector<std::string> const& parts, std::vector<std::string> const& others) {
+  std::vector<std::string> result;
+  for (std::string const& each : parts) {
+    if (std::find(others.begin(), others.end(), each) == others.end()) result.push_back(each);
+  }
+  return result;
+}
+
+/// @return the parts that all kinds have.
+inline std::vector<std::string> common_parts(std::vector<step_kind_summary> const& kinds) {
+  std::vector<std::string> result = kinds.front().parts;
+  for (step_kind_summary const& each : kinds) {
+    std::vector<std::string> const missing = parts_not_in(result, each.parts);
+    result = parts_not_in(result, missing);
+  }
+  return result;
+}
+
+/// Marks the usual kind, and names the kinds after the parts that distinguish them.
+/// @param kinds the kinds, most steps first.
+/// @param steps number of measured steps.
+/// @param has_others the last element stands for all kinds beyond the bound.
+inline void name_kinds(std::vector<step_kind_summary>& kinds, std::uint64_t steps, bool has_others) {
+  std::size_t const named = kinds.size() - (has_others ? 1 : 0);
+  if (has_others) kinds.back().name = "other";
+  if (named == 0) return;
+  kinds.front().is_usual = kinds.front().steps >= steps - kinds.front().steps;
+  std::vector<step_kind_summary> const all{kinds.begin(), kinds.begin() + static_cast<std::ptrdiff_t>(named)};
+  std::vector<std::string> const usual = kinds.front().is_usual ? kinds.front().parts : common_parts(all);
+  for (std::size_t i = 0; i < named; ++i) {
+    step_kind_summary& kind = kinds[i];
+    std::string const count = std::to_string(kind.steps) + (kind.steps == 1 ? " step" : " steps");
+    std::vector<std::string> const added = parts_not_in(kind.parts, usual);
+    std::vector<std::string> const missing = parts_not_in(usual, kind.parts);
+    if (kind.is_usual) {
+      kind.name = "usual";
+    } else if (!added.empty()) {
+      kind.name = count + " with " + some_of(added);
+    } else if (!missing.empty()) {
+      kind.name = count + " without " + some_of(missing);
+    } else {
+      kind.name = count + (kind.parts.empty() ? " without scopes" : " with only " + some_of(kind.parts));
+    }
+  }
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kind_key.hpp"
+
+namespace profkit::detail {
+
+/// The kinds of the steps of a measured time, as positions in a list.
+struct kind_positions {
+  /// All steps have the same kind.
+  kind_positions() = default;
+
+  /// @param of_steps the kinds of the steps, in time order.
+  explicit kind_positions(std::vector<kind_key> const& of_steps) {
+    for (kind_key const kind : of_steps) {
+      auto const known = std::find(keys.begin(), keys.end(), kind);  // there are few kinds
+      of_step.push_back(static_cast<std::uint32_t>(known - keys.begin()));
+      if (known == keys.end()) keys.push_back(kind);
+    }
+    if (keys.empty()) keys.push_back(other_kinds);  // for figures that belong to no step
+    count = keys.size();
+  }
+
+  /// @return the position of the kind of a step.
+  [[nodiscard]] std::uint32_t operator()(std::size_t step) const { return of_step.empty() ? 0 : of_step[step]; }
+
+  std::vector<kind_key> keys{};
+  std::vector<std::uint32_t> of_step{};
+  std::size_t count = 1;  ///< number of kinds, at least 1
+};
+
+}  // namespace profkit::detail

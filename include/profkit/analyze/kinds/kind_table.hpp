@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "../gpu/gpu_step_windows.hpp"
+#include "../gpu/step_budget.hpp"
+#include "../merge/add_rows.hpp"
+#include "../merge/moved.hpp"
+#include "kind_key.hpp"
+#include "kind_positions.hpp"
+#include "launched_kernels.hpp"
+#include "wall_by_kind.hpp"
+
+namespace profkit::detail {
+
+/// The figures of the steps of one kind that add up in any order.
+struct kind_figures {
+  struct scopes_of_path {
+    std::uint64_t count = 0;
+    std::chrono::nanoseconds time{};
+
+    template <class Archive>
+    friend void fields(Archive& archive, scopes_of_path& of) {
+      archive(of.count), archive.amount(of.time);
+    }
+
+    void add(scopes_of_path const& other) {
+      count += other.count;
+      time += other.time;
+    }
+  };
+
+  template <class Archive>
+  friend void fields(Archive& archive, kind_figures& of) {
+    archive(of.parts), archive(of.first), archive.amount(of.gpu_steps), archive(of.scopes), archive(of.kernels);
+    archive(of.budget_in_steps), archive(of.budget_in_gpu_windows);
+  }
+
+  /// @param path_of maps paths of `other` to paths of this object.
+  /// @param name_of maps names of GPU operations of `other` to names of this object.
+  void add(kind_figures const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+    gpu_steps += other.gpu_steps;
+    add_rows(scopes, other.scopes, path_of);
+    kernels.add(other.kernels, path_of, name_of);
+    budget_in_steps.add(other.budget_in_steps, path_of);
+    budget_in_gpu_windows.add(other.budget_in_gpu_windows, path_of);
+  }
+
+  /// @return the number of paths with figures.
+  [[nodiscard]] std::size_t paths() const noexcept {
+    return std::max({scopes.size(), kernels.paths(), budget_in_steps.paths(), budget_in_gpu_windows.paths()});
+  }
+
+  [[nodiscard]] step_budget& budget(bool is_of_gpu) noexcept { return is_of_gpu ? budget_in_gpu_windows : budget_in_steps; }
+  [[nodiscard]] step_budget const& budget(bool is_of_gpu) const noexcept { return is_of_gpu ? budget_in_gpu_windows : budget_in_steps; }
+
+  std::set<std::string> parts{};       ///< empty until a window with such a step is added
+  timestamp first = timestamp::max();  ///< beginning of the first known step
+  std::uint64_t gpu_steps = 0;         ///< number of steps with kernels collected
+  std::vector<scopes_of_path> scopes;  ///< by path
+  launched_kernels kernels;
+  step_budget budget_in_steps;        ///< for host step times; `analysis::finish` chooses one of the two
+  step_budget budget_in_gpu_windows;  ///< for GPU periods
+};
+
+/// The kinds of the measured steps, in bounded memory.
+///
+/// The table distinguishes the `max_kinds` kinds that occur first. All further kinds share the key `other_kinds`. Up to this bound the
+/// figures depend neither on the windows nor on the order of merging. Beyond the bound this holds if windows are added in time order;
+/// otherwise steps of a distinguished kind may count as others if their window was added before the kind was known to occur early.
+class kind_table {
+ public:
+  static constexpr std::size_t max_kinds = 16;
+
+  /// Adds kinds without figures.
+  /// @param found the kinds of the steps of a window.
+  /// @param gpu_wall GPU periods, also of earlier steps.
+  /// @return whether the table no longer distinguishes a kind: see `kept`.
+  bool enter(std::vector<occurring_kind> const& found, std::vector<gpu_wall_part> const& gpu_wall = {}) {
+    bool is_new = false;
+    auto const add_kind = [&](kind_key key, std::set<std::string> const& parts, timestamp first) {
+      if (key == other_kinds || key == no_kind) return;
+      auto const [known, is_added] = kinds_.try_emplace(key);
+      known->second.first = std::min(known->second.first, first);
+      if (known->second.parts.empty()) known->second.parts = parts;
+      is_new = is_new || is_added;
+    };
+    for (occurring_kind const& each : found) add_kind(each.key, each.parts, each.first);
+    for (gpu_wall_part const& each : gpu_wall) add_kind(each.kind, {}, each.step);
+    return is_new && fit();
+  }
+
+  /// Adds the budgets of a window.
+  /// @param wall host step times, or GPU periods.
+  /// @param path_of maps paths of the window to paths of this object.
+  void add(budget_basis const& basis, wall_by_kind const& wall, std::vector<std::uint32_t> const& path_of) {
+    kind_positions const kinds{wall.kinds};
+    std::vector<step_budget> const budgets = step_budget::of_kinds(basis, wall.time, kinds);
+    for (std::size_t i = 0; i < budgets.size(); ++i) (*this)[kinds.keys[i]].budget(wall.is_of_gpu).add(budgets[i], path_of);
+  }
+
+  /// @return the key under which the figures of a kind are: its own or `other_kinds`.
+  [[nodiscard]] kind_key kept(kind_key kind) const { return kind == no_kind || kinds_.count(kind) > 0 ? kind : other_kinds; }
+
+  /// @return `kept` as a function object.
+  [[nodiscard]] auto names() const {
+    return [this](kind_key kind) { return kept(kind); };
+  }
+
+  [[nodiscard]] kind_figures& operator[](kind_key kind) {
+    auto const known = kinds_.find(kind);
+    return known == kinds_.end() ? others_ : known->second;
+  }
+
+  /// Merges another one: the result is as if its figures had been added here.
+  /// @param path_of maps paths of `other` to paths of this object.
+  /// @param name_of maps names of GPU operations of `other` to names of this object.
+  /// @return whether the table no longer distinguishes a kind: see `kept`.
+  bool add(kind_table const& other, std::vector<std::uint32_t> const& path_of, std::vector<std::uint32_t> const& name_of) {
+    std::vector<occurring_kind> kinds;
+    for (auto const& [key, each] : other.kinds_) kinds.push_back({key, each.parts, each.first});
+    bool const has_moved = enter(kinds);
+    for (auto const& [key, each] : other.kinds_) (*this)[key].add(each, path_of, name_of);
+    others_.add(other.others_, path_of, name_of);
+    return has_moved;
+  }
+
+  /// @return the budget of all steps.
+  [[nodiscard]] step_budget sum_of_budgets(bool is_of_gpu, std::size_t paths) const {
+    std::vector<std::uint32_t> const same = same_positions(paths);
+    step_budget result;
+    result.idle.of_path.resize(paths);
+    for_each([&](kind_key, kind_figures const& each) { result.add(each.budget(is_of_gpu), same); });
+    return result;
+  }
+
+  /// @param visit called with the key and the figures of each kind; `other_kinds` comes last.
+  template <class Visit>
+  void for_each(Visit const& visit) const {
+    for (auto const& [key, each] : kinds_) visit(key, each);
+    visit(other_kinds, others_);
+  }
+
+ private:
+  template <class Archive>
+  friend void fields(Archive& archive, kind_table& of) {
+    archive(of.kinds_), archive(of.others_);
+    if constexpr (Archive::is_reader) {
+      archive.check(of.kinds_.size() <= max_kinds && of.kinds_.count(no_kind) + of.kinds_.count(other_kinds) == 0,
+                    "there are too many kinds of steps");
+    }
+  }
+
+  /// @return whether the table no longer distinguishes a kind: see `kept`.
+  bool fit() {
+    bool const is_full = kinds_.size() > max_kinds;
+    while (kinds_.size() > max_kinds) {
+      auto last = kinds_.begin();
+      for (auto each = kinds_.begin(); each != kinds_.end(); ++each) {
+        if (last->second.first <= each->second.first) last = each;
+      }
+      kind_figures const& from = last->second;
+      others_.add(from, same_positions(from.paths()), same_positions(from.kernels.names()));
+      kinds_.erase(last);
+    }
+    return is_full;
+  }
+
+  std::map<kind_key, kind_figures> kinds_;
+  kind_figures others_;
+};
+
+/// @return the table with other positions of paths.
+/// @param names number of names of GPU operations.
+inline kind_table moved_kinds(kind_table&& from, std::vector<std::uint32_t> const& path_of, std::size_t names) {
+  if (stay(path_of)) return std::move(from);
+  kind_table result;
+  result.add(from, path_of, same_positions(names));
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../merge/gpu_period_list.hpp"
+#include "../merge/step_list.hpp"
+#include "../merge/step_series.hpp"
+#include "../step_kind_summary.hpp"
+#include "../time/durations.hpp"
+#include "kind_key.hpp"
+
+namespace profkit::detail {
+
+/// Chooses single steps: one of each group, or of several neighbouring groups if there are more than `most`. The choice depends only on the
+/// step indices.
+/// @param groups the groups in order.
+/// @param level `step_series::level` of the groups.
+/// @param most maximum number of steps.
+inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsigned level, std::size_t most) {
+  for (;; ++level) {
+    std::vector<step_group> chosen;
+    for (step_group const& each : groups) {
+      bool const is_near = !chosen.empty() && chosen.back().chosen >> level == each.chosen >> level;
+      if (!is_near) {
+        chosen.push_back(each);
+      } else if (step_series::scrambled(each.chosen) < step_series::scrambled(chosen.back().chosen)) {
+        chosen.back() = each;
+      }
+    }
+    groups = std::move(chosen);
+    if (groups.size() <= most || level >= step_series::max_level) return groups;
+  }
+}
+
+/// @return single steps with their times, in the order of their indices.
+/// @param steps host times and times between CUDA events.
+/// @param periods GPU periods.
+/// @param position_of positions in `summary::kinds`, by kind.
+inline std::vector<listed_step> list_steps(step_list const& steps, gpu_period_list const& periods,
+                                           std::map<kind_key, std::size_t> const& position_of) {
+  constexpr std::size_t most_measured = 4096;
+  constexpr std::size_t most_others = 1024;
+  std::vector<step_group> warmup;
+  std::vector<step_group> measured;
+  for (step_group const& each : steps.host().groups()) (each.is_warmup ? warmup : measured).push_back(each);
+  std::unordered_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by index
+  auto const add_times = [&](step_series const& of) {
+    for (step_group const& each : of.groups()) gpu_times.try_emplace(each.chosen, each.chosen_time);
+  };
+  add_times(steps.gpu());
+  add_times(periods.warmup());
+  add_times(periods.measured());
+  std::vector<listed_step> result;
+  auto const list = [&](std::vector<step_group> const& groups, step_series const& of, std::size_t most, bool is_excluded) {
+    for (step_group const& each : choose_steps(groups, of.level(), most)) {
+      listed_step& added = result.emplace_back();
+      added.index = each.chosen;
+      added.is_warmup = each.is_warmup;
+      added.is_excluded = is_excluded;
+      added.host = to_ms(each.chosen_time);
+      if (auto const kind = position_of.find(each.kind); kind != position_of.end()) added.kind = kind->second;
+      auto const gpu = gpu_times.find(each.chosen);
+      if (!is_excluded && gpu != gpu_times.end()) added.gpu = to_ms(gpu->second);
+    }
+  };
+  list(warmup, steps.host(), most_others, false);
+  list(measured, steps.host(), most_measured, false);
+  list(steps.excluded().groups(), steps.excluded(), most_others, true);
+  std::stable_sort(result.begin(), result.end(), [](listed_step const& a, listed_step const& b) { return a.index < b.index; });
+  return result;
+}
+
+}  // namespace profkit::detail

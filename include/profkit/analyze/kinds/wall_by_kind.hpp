@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "../gpu/gpu_step_windows.hpp"
+#include "../time/measured_time.hpp"
+#include "kind_key.hpp"
+#include "step_kinds.hpp"
+
+namespace profkit::detail {
+
+/// The wall time of a budget, with the kinds of its steps.
+struct wall_by_kind {
+  /// Host step times.
+  /// @param found the kinds of all steps.
+  /// @param steps the steps that count.
+  wall_by_kind(step_kinds const& found, measured_time const& steps) : time{steps} {
+    for (interval const& step : steps.steps()) kinds.push_back(found.of_step_at(step.begin));
+  }
+
+  /// GPU periods.
+  explicit wall_by_kind(std::vector<gpu_wall_part> const& parts) : time{times_of(parts)}, is_of_gpu{true} {
+    for (gpu_wall_part const& each : parts) kinds.push_back(each.kind);
+  }
+
+  measured_time time;
+  std::vector<kind_key> kinds{};  ///< by step
+  bool is_of_gpu = false;
+
+ private:
+  static measured_time times_of(std::vector<gpu_wall_part> const& parts) {
+    std::vector<interval> times;
+    for (gpu_wall_part const& each : parts) times.push_back(each.time);
+    return measured_time::of_stretches(std::move(times));
+  }
+};
+
+}  // namespace profkit::detail
