@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/analyze/gpu/api_call_kind.hpp>
 #include <profkit/profile/profile.hpp>
 
 #include <algorithm>
@@ -104,11 +105,13 @@ class random_steps {
     }
   }
 
-  /// 0: not recorded.
+  /// Only calls that enqueue work launch operations: a running session waits for the operations of these calls, not of others.
+  /// @return 0 if the call was not recorded.
   std::uint64_t launched_before(profkit::timestamp moment) {
     if (made_.api_calls.empty() || one_in(6)) return 0;
     profkit::api_call_record const& call = made_.api_calls[random_() % made_.api_calls.size()];
-    return call.time.begin <= moment && moment - call.time.begin < nanoseconds{200} ? call.correlation : 0;
+    bool const is_near = call.time.begin <= moment && moment - call.time.begin < nanoseconds{200};
+    return is_near && profkit::detail::are_launching(made_.api_names)[call.name] ? call.correlation : 0;
   }
 
   std::mt19937_64 random_;
