@@ -193,7 +193,7 @@ class kind_rows {
 
   void add_kernels(step_kind_summary& to, launched_kernels const& kernels) const {
     std::map<std::size_t, kind_kernel_summary> by_row;
-    for (launched_kernels::row const& each : kernels.rows()) {
+    kernels.for_each([&](launched_kernels::row const& each) {
       kind_kernel_summary& row = by_row[kernel_rows_[each.name]];
       if (row.count == 0) row.min = to_ms(each.min);
       row.kernel = kernel_rows_[each.name];
@@ -203,7 +203,7 @@ class kind_rows {
       row.max = std::max(row.max, to_ms(each.max));
       bool const has_row = each.path != attribution::none && row_of_[each.path] != no_row;
       row.launched_in.push_back({has_row ? std::optional{row_of_[each.path]} : std::nullopt, each.count, to_ms(each.total)});
-    }
+    });
     for (auto& [position, row] : by_row) {
       std::sort(row.launched_in.begin(), row.launched_in.end(), [](launch_place_summary const& a, launch_place_summary const& b) {
         return std::make_tuple(-a.total.count(), a.scope) < std::make_tuple(-b.total.count(), b.scope);
