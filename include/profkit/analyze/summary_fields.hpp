@@ -291,8 +291,6 @@ constexpr auto describe(described_type<summary>) {
   return std::tuple{field{"environment", &s::environment},
                     field{"covers", &s::covers_steps},
                     field{"steps", &s::steps},
-                    field{"step_kinds", &s::kinds},
-                    field{"step_list", &s::listed_steps},
                     field{"scopes", &s::scopes},
                     field{"names", &s::names},
                     field{"adopted", &s::adopted},
@@ -306,7 +304,9 @@ constexpr auto describe(described_type<summary>) {
                     field{"trend", &s::trend},
                     field{"quality", &s::quality},
                     field{"/quality/overhead/scopes", &s::scopes_recorded},
-                    field{"/quality/collectors", &s::collectors}};
+                    field{"/quality/collectors", &s::collectors},
+                    field{"step_kinds", &s::kinds},
+                    field{"step_list", &s::listed_steps}};
 }
 
 }  // namespace profkit::detail

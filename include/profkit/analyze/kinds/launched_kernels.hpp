@@ -84,12 +84,6 @@ class launched_kernels {
   template <class Archive>
   friend void fields(Archive& archive, launched_kernels& of) {
     archive(of.pairs_), archive(of.outside_);
-    if constexpr (Archive::is_reader) {
-      archive.check(std::all_of(of.pairs_.begin(), of.pairs_.end(), [](row const& each) { return each.path != attribution::none; }),
-                    "kernels have no path");
-      archive.check(std::all_of(of.outside_.begin(), of.outside_.end(), [](row const& each) { return each.path == attribution::none; }),
-                    "kernels outside any scope have a path");
-    }
   }
 
   /// Searches with linear probing in a table that is at most a quarter full. The tags keep most searches away from the rows of other pairs,
@@ -138,9 +132,7 @@ class launched_kernels {
     return (std::uint64_t{name} << 32U | path) * 0x9e3779b97f4a7c15U;
   }
   static std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 16U) & ~position_bits; }
-  [[nodiscard]] std::size_t first_slot(std::uint64_t hash) const noexcept {
-    return static_cast<std::size_t>(hash >> 48U) & (slots_.size() - 1);
-  }
+  [[nodiscard]] std::size_t first_slot(std::uint64_t hash) const noexcept { return (hash >> 48U) & (slots_.size() - 1); }
 
   static constexpr std::uint32_t empty_slot = 0;
   static constexpr std::uint32_t position_bits = 0x7fff;  ///< of a slot: 1 + position in `pairs_`; the other bits are from the hash
