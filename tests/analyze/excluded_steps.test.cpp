@@ -6,12 +6,14 @@
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_tracks.hpp>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../support/made_full_profile.hpp"
 #include "../support/made_gpu_profile.hpp"
@@ -33,8 +35,12 @@ profkit::profile without(profkit::profile of, std::size_t step) {
   return of;
 }
 
+/// Without what a summary says about excluded steps themselves: their number and their times.
 std::string json_of(profkit::summary of) {
   of.steps.excluded = 0;
+  std::vector<profkit::listed_step>& listed = of.listed_steps;
+  listed.erase(std::remove_if(listed.begin(), listed.end(), [](profkit::listed_step const& each) { return each.is_excluded; }),
+               listed.end());
   return profkit::report_json(of);
 }
 
@@ -63,6 +69,9 @@ TEST_CASE("the figures of a profile with an excluded step are those without the 
       CHECK(excluded.steps.excluded == 1);
       CHECK(excluded.steps.warmup == 1);
       CHECK(excluded.steps.host.count == 1);
+      REQUIRE(excluded.listed_steps.size() == 3);
+      CHECK(excluded.listed_steps[step].is_excluded);
+      CHECK(excluded.listed_steps[step].host == profkit::milliseconds{profile.steps[step].time.duration()});
       CHECK(json_of(excluded) == json_of(profkit::analyze(without(profile, step))));
       CHECK(json_of(excluded) != json_of(profkit::analyze(profile)));
     }
