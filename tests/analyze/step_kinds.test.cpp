@@ -368,10 +368,16 @@ TEST_CASE("kernels beyond the bound on pairs of name and scope are counted witho
   for (int round = 0; round < 2; ++round) {
     for (std::uint32_t path = 0; path < most + 10; ++path) kernels.add(3, path, std::chrono::nanoseconds{path});
   }
-  REQUIRE(kernels.rows().size() == most + 1);
-  CHECK(kernels.rows().back().path == profkit::attribution::none);
-  CHECK(kernels.rows().back().count == 20);
-  CHECK(kernels.rows()[7].count == 2);
+  std::vector<profkit::detail::launched_kernels::row> rows;
+  kernels.for_each([&](profkit::detail::launched_kernels::row const& each) { rows.push_back(each); });
+  REQUIRE(rows.size() == most + 1);
+  CHECK(rows.back().path == profkit::attribution::none);
+  CHECK(rows.back().name == 3);
+  CHECK(rows.back().count == 20);
+  for (std::uint32_t path = 0; path < most; ++path) {
+    CAPTURE(path);
+    REQUIRE((rows[path].path == path && rows[path].name == 3 && rows[path].count == 2));
+  }
 }
 
 TEST_CASE("a row knows the index of its scopes, and does not take it from their name", "[step_kinds]") {
