@@ -208,13 +208,18 @@ set(PROFKIT_HEADERS
     profkit/record/waker.hpp
     profkit/record/wrong_end.hpp
     profkit/report/adopted_table.hpp
+    profkit/report/budget_section.hpp
     profkit/report/budget_table.hpp
+    profkit/report/cells.hpp
     profkit/report/column_numbers.hpp
     profkit/report/compact_trace_hook.hpp
     profkit/report/coverage_text.hpp
     profkit/report/deflate.hpp
     profkit/report/document.hpp
     profkit/report/file_attempts.hpp
+    profkit/report/findings.hpp
+    profkit/report/first_screen.hpp
+    profkit/report/folded_scopes.hpp
     profkit/report/gpu_tables.hpp
     profkit/report/html_anchors.hpp
     profkit/report/html_axis.hpp
@@ -232,29 +237,49 @@ set(PROFKIT_HEADERS
     profkit/report/html_style.hpp
     profkit/report/html_table.hpp
     profkit/report/html_text.hpp
+    profkit/report/headline.hpp
     profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
     profkit/report/json_text.hpp
+    profkit/report/kernel_words.hpp
+    profkit/report/kernels_section.hpp
+    profkit/report/kind_findings.hpp
+    profkit/report/loss_findings.hpp
+    profkit/report/make_document.hpp
     profkit/report/make_report.hpp
+    profkit/report/memory_section.hpp
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
+    profkit/report/picture_section.hpp
     profkit/report/process_path.hpp
+    profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp
+    profkit/report/report_kinds.hpp
+    profkit/report/report_view.hpp
+    profkit/report/scopes_section.hpp
+    profkit/report/sentence_numbers.hpp
     profkit/report/shown_text.hpp
     profkit/report/status_line.hpp
+    profkit/report/steps_section.hpp
     profkit/report/summary_file.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
+    profkit/report/text_bar.hpp
+    profkit/report/text_style.hpp
+    profkit/report/text_table.hpp
+    profkit/report/text_width.hpp
     profkit/report/trace_content.hpp
     profkit/report/trace_json.hpp
     profkit/report/trace_output.hpp
     profkit/report/trace_tracks.hpp
+    profkit/report/trend_section.hpp
     profkit/report/trend_table.hpp
     profkit/report/verdict_text.hpp
+    profkit/report/work_section.hpp
     profkit/report/work_table.hpp
     profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp

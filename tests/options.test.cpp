@@ -120,6 +120,14 @@ TEST_CASE("an empty list, and empty items, leave the defaults", "[options]") {
   }
 }
 
+TEST_CASE("report prints the first screen, report=full all tables", "[options]") {
+  CHECK(profkit::options::parse("report").print_report);
+  CHECK_FALSE(profkit::options::parse("report").full_report);
+  CHECK(profkit::options::parse("report=full").full_report);
+  CHECK_FALSE(profkit::options::parse("report=full").print_report);
+  CHECK(profkit::options::parse("report=every:60s,report=full").full_report);
+}
+
 TEST_CASE("report=every:T says how often, in milliseconds, seconds, minutes or hours, and prints nothing at the end", "[options]") {
   using std::chrono::milliseconds;
   CHECK(profkit::options::parse("report").report_every == milliseconds{0});

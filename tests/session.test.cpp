@@ -166,7 +166,7 @@ TEST_CASE("report() ends the session and can be asked again", "[session]") {
   profkit::report const report = session.report();
   { PROF_SCOPE("too late"); }
   { profkit::step const step{session}; }
-  CHECK(session.report().text() == report.text());
+  CHECK(session.report().full_text() == report.full_text());
   CHECK(find_row(report.summary(), "too late") == nullptr);
   CHECK(report.summary().steps.host.count == 2);
 }
@@ -213,7 +213,7 @@ TEST_CASE("steps=auto stops when the mean is known, and the report says so", "[s
   REQUIRE(report.profile().stop);
   CHECK(*report.profile().stop->reached <= 0.9);
   std::string const stopped = "stopped after " + std::to_string(steps - 2) + " measured steps: the mean host step time is known to +-";
-  CHECK_THAT(report.text(), ContainsSubstring(stopped));
+  CHECK_THAT(report.full_text(), ContainsSubstring(stopped));
 }
 
 TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[session]") {
@@ -224,7 +224,7 @@ TEST_CASE("steps=auto goes on while the mean is not known, up to its bound", "[s
   std::uint64_t steps = 0;
   for (profkit::step step : session) ++steps;
   CHECK(steps == 27);
-  CHECK_THAT(session.report().text(), ContainsSubstring("stopped at the bound of 25 measured steps"));
+  CHECK_THAT(session.report().full_text(), ContainsSubstring("stopped at the bound of 25 measured steps"));
 }
 
 TEST_CASE("steps=auto does not take in steps that the program excludes", "[session]") {

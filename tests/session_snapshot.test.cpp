@@ -113,7 +113,7 @@ TEST_CASE("a snapshot of a session without steps has all scopes that ended befor
   CHECK(count_scopes(so_far.profile(), "done") == 100);
   CHECK(count_scopes(so_far.profile(), "open") == 0);
   CHECK(so_far.profile().quality.open_scopes == 1);
-  CHECK_THAT(so_far.text(),
+  CHECK_THAT(so_far.full_text(),
              ContainsSubstring("Snapshot of a running session") && ContainsSubstring("1 scopes were open and are not in the report"));
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("a snapshot in the first step has no figures yet", "[session][snapshot
     profkit::report const so_far = session.snapshot();
     CHECK(so_far.summary().covers_steps);
     CHECK(so_far.summary().steps.host.count == 0);
-    CHECK_THAT(so_far.text(), ContainsSubstring("No step was measured") && ContainsSubstring("the open step is not in the report"));
+    CHECK_THAT(so_far.full_text(), ContainsSubstring("No step was measured") && ContainsSubstring("the open step is not in the report"));
   }
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("a snapshot counts the steps whose GPU time has not arrived", "[sessio
   for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{11});
   profkit::report const so_far = session.snapshot();
   CHECK(so_far.profile().quality.snapshot->untimed_steps == 2);
-  CHECK_THAT(so_far.text(), ContainsSubstring("2 steps have no time between CUDA events yet"));
+  CHECK_THAT(so_far.full_text(), ContainsSubstring("2 steps have no time between CUDA events yet"));
 }
 
 TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "[session][snapshot]") {
@@ -225,13 +225,13 @@ TEST_CASE("switched off, and in the child of a fork, a snapshot has nothing", "[
   {
     profkit::session session{off};
     for (profkit::step step : session) {
-      CHECK_THAT(session.snapshot().text(), ContainsSubstring("Nothing was recorded: profkit is off"));
+      CHECK_THAT(session.snapshot().full_text(), ContainsSubstring("Nothing was recorded: profkit is off"));
     }
   }
   profkit::session session{plain_options(0, 1)};
   ::pid_t const child = ::fork();
   if (child == 0) {
-    bool const is_empty = session.snapshot().text().find("belongs to process") != std::string::npos;
+    bool const is_empty = session.snapshot().full_text().find("belongs to process") != std::string::npos;
     ::_exit(is_empty ? 0 : 1);
   }
   int status = -1;

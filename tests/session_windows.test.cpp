@@ -300,7 +300,7 @@ TEST_CASE("figures cover the whole of a session of which not all records are kep
     check_figures(report, "step/many", 5 * scopes_of_a_part);
     CHECK(find_row(report.summary(), "step")->host.count == 5);
     CHECK(report.summary().steps.host.count == 5);
-    CHECK_THAT(report.text(), Catch::Matchers::ContainsSubstring("are in the figures, but not in the profile and in traces"));
+    CHECK_THAT(report.full_text(), Catch::Matchers::ContainsSubstring("are in the figures, but not in the profile and in traces"));
     CHECK(profkit::analyze(report.profile()).quality.discarded_records == report.summary().quality.untraced_records);
   }
   SECTION("without steps, in a scope that is open all the time") {

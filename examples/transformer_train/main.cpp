@@ -104,7 +104,7 @@ exit_code run_command_line(int argc, char** argv) {
       "this is one run."};
   app.footer(
       "Returns 0; 2 for bad arguments or input, 3 when memory runs out, 1 for anything else.\n"
-      "PROFKIT=warmup=N,steps=N,out=DIR,kernels=off sets defaults, PROFKIT=report also prints the tree of scopes.");
+      "PROFKIT=warmup=N,steps=N,out=DIR,kernels=off sets defaults, PROFKIT=report=full also prints the tree of scopes.");
   add_options(app, config, options);
   command chosen = [&] { return run(config, options); };
   add_sweep_command(app, chosen);

@@ -32,7 +32,8 @@ struct kept_steps {
 /// A plain value: set the members before you create the session; later changes have no effect.
 struct options {
   bool enabled = true;        ///< `off`: records nothing; steps still run
-  bool print_report = false;  ///< `report`: print when the session ends
+  bool print_report = false;  ///< `report`: print the first screen of the report when the session ends
+  bool full_report = false;   ///< `report=full`: print all tables of the report when the session ends
   /// @brief `report=every:60s`: period of snapshots while the session runs. A snapshot replaces the files in `output_directory`; without a
   /// directory it prints one line on stderr. 0: no snapshots.
   std::chrono::milliseconds report_every{0};
@@ -134,7 +135,7 @@ struct options {
 
  private:
   static constexpr char const* valid_keys =
-      "off, report, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
+      "off, report, report=full, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
       "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
       "drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
@@ -148,6 +149,8 @@ struct options {
       enabled = false;
     } else if (key == "report" && !has_value) {
       print_report = true;
+    } else if (key == "report" && value == "full") {
+      full_report = true;
     } else if (key == "report") {
       report_every = period(item, value);
     } else if (key == "warmup") {
@@ -195,7 +198,7 @@ struct options {
 
   static std::chrono::milliseconds period(std::string_view item, std::string_view value) {
     constexpr std::string_view every = "every:";
-    constexpr char const* wanted = "no value, or every:T with a time from 1ms to 8760h in ms, s, m or h, as in every:60s";
+    constexpr char const* wanted = "no value, full, or every:T with a time from 1ms to 8760h in ms, s, m or h, as in every:60s";
     constexpr std::uint64_t max_ms = std::uint64_t{8760} * 3'600'000;
     if (value.substr(0, every.size()) != every) bad_value(item, wanted);
     value.remove_prefix(every.size());

@@ -142,15 +142,15 @@ TEST_CASE("without a collected step there are no figures of kernels, and nothing
   CHECK_FALSE(find_row(without, "step/forward")->per_step->gpu);
   CHECK(without.budget->rows.empty());
   profkit::report const report{std::make_shared<profkit::profile const>(std::move(profile))};
-  CHECK_THAT(report.text(), ContainsSubstring("in 0 of 2 measured steps") && !ContainsSubstring("nan") && !ContainsSubstring("inf "));
+  CHECK_THAT(report.full_text(), ContainsSubstring("in 0 of 2 measured steps") && !ContainsSubstring("nan") && !ContainsSubstring("inf "));
 }
 
 TEST_CASE("the report says in how many steps kernels were collected, unless it was in all", "[collected_steps]") {
   profkit::report const some{std::make_shared<profkit::profile const>(half_collected())};
-  CHECK_THAT(some.text(),
+  CHECK_THAT(some.full_text(),
              ContainsSubstring("kernels were collected in 1 of 2 measured steps: figures of operations, GPU and idle cover these steps") &&
                  ContainsSubstring("kernels: collected (in 1 of 2 measured steps)") &&
                  ContainsSubstring("of the collected steps' 10.000 ms"));
   profkit::report const all{std::make_shared<profkit::profile const>(made_gpu_profile())};
-  CHECK_THAT(all.text(), !ContainsSubstring("of 2 measured steps") && ContainsSubstring("kernels: collected\n"));
+  CHECK_THAT(all.full_text(), !ContainsSubstring("of 2 measured steps") && ContainsSubstring("kernels: collected\n"));
 }

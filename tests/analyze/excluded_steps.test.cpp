@@ -100,10 +100,10 @@ TEST_CASE("a last iteration that only validates makes the steps noisy unless it 
 
 TEST_CASE("the report says how many steps the program excluded", "[excluded_steps]") {
   profkit::report const with_excluded{std::make_shared<profkit::profile const>(excluding(made_gpu_profile(), 2))};
-  CHECK_THAT(with_excluded.text(),
+  CHECK_THAT(with_excluded.full_text(),
              ContainsSubstring("1 warm-up steps excluded, and 1 by the program (step.exclude()); std is of the sample"));
   CHECK_THAT(profkit::report_json(with_excluded.summary()), ContainsSubstring("\"excluded\": 1"));
   profkit::report const without{std::make_shared<profkit::profile const>(made_gpu_profile())};
-  CHECK_THAT(without.text(), ContainsSubstring("1 warm-up steps excluded; std is of the sample"));
+  CHECK_THAT(without.full_text(), ContainsSubstring("1 warm-up steps excluded; std is of the sample"));
   CHECK_THAT(profkit::report_json(without.summary()), ContainsSubstring("\"excluded\": 0"));
 }

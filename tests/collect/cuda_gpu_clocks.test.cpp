@@ -73,7 +73,7 @@ TEST_CASE("clocks, power and temperature are read after steps, of the device wit
   CHECK(clocks.device_max_mhz == 1980);
   CHECK(clocks.max_watt == 512.0);
   CHECK(clocks.max_celsius == 61U);
-  CHECK_THAT(report.text(), ContainsSubstring("device 0: SM clock 1701 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("device 0: SM clock 1701 to 1702 of 1980 MHz") && ContainsSubstring("power cap"));
 }
 
 TEST_CASE("the first measured step and the last are read, however short the steps are, and few between", "[clocks]") {

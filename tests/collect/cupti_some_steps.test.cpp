@@ -68,7 +68,7 @@ TEST_CASE("kernels are recorded in every N-th measured step, and in the last one
   CHECK(report.summary().gpu->all.kernels == 3);
   CHECK(report.summary().gpu->unattributed_kernels == 0);
   CHECK(find_row(report.summary(), "step/forward")->host.count == 10);
-  CHECK_THAT(report.text(), Catch::Matchers::ContainsSubstring("kernels: collected (in 3 of 10 measured steps)"));
+  CHECK_THAT(report.full_text(), Catch::Matchers::ContainsSubstring("kernels: collected (in 3 of 10 measured steps)"));
 }
 
 TEST_CASE("where fewer steps are measured than N, kernels are recorded in the last one", "[cupti]") {

@@ -21,6 +21,8 @@ def normal(line):
     line = re.sub(r"^host: <verdict>: .*", "host: <verdict>", line)
     line = re.sub(r"^(warm-up) \d+ given; .*", r"\1", line)
     line = re.sub(r"^(95 % interval of the mean) .*", r"\1", line)
+    line = re.sub(r"[\u2581-\u258f\u2591]+", "<blocks>", line).replace(" takes about ", " takes ")
+    line = re.sub(r"\b(s|ms|µs)\b", "<time>", line)  # chosen by the speed of the machine
     line = re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "#", line)
     return re.sub(r"-{3,}", "---", re.sub(r"\s+", " ", line))
 
@@ -31,7 +33,8 @@ def check_output(readme, program):
     if not blocks:
         return ["README.md has no block of output behind a line that begins with 'prints'"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PROFKIT")}
-    printed = subprocess.run([program], env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+    environment["LC_ALL"] = "C.UTF-8"
+    printed = subprocess.run([program], env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=True, timeout=60).stdout
     lines = [normal(line) for line in printed.splitlines()]
     shown = [line for line in blocks[0].splitlines() if line.strip() not in ("", "...")]  # "...": left out
     position = 0
@@ -44,16 +47,17 @@ def check_output(readme, program):
 
 
 def check_picture(root, page, profkit):
-    """The block below "(`profkit report FILE`):" consists of lines of that report, in their order."""
-    match = re.search(r"`profkit report (\S+)`\):\n\n```\n(.*?)^```", (root / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    """The block below "(`profkit report [--full] FILE`):" consists of lines of that report, in their order."""
+    match = re.search(r"`profkit report ((?:--full )?)(\S+)`\):\n\n```\n(.*?)^```", (root / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if not match:
         return [f"{page} has no block below '(`profkit report FILE`):'"]
-    command = [profkit, "report", root / match.group(1)]
-    printed = iter(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.splitlines())
-    shown = [line for line in match.group(2).splitlines() if line]
+    command = [profkit, "report", *match.group(1).split(), root / match.group(2)]
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    printed = iter(subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8", check=True, timeout=60).stdout.splitlines())
+    shown = [line for line in match.group(3).splitlines() if line]
     for line in shown:
         if line not in printed:
-            return [f"{page} shows a line that `profkit report {match.group(1)}` does not print, or not there: {line}"]
+            return [f"{page} shows a line that `profkit report {match.group(1)}{match.group(2)}` does not print, or not there: {line}"]
     print(f"{page}: {len(shown)} lines of a report")
     return []
 

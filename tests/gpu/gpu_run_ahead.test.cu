@@ -75,7 +75,7 @@ TEST_CASE("without a step timer, the step time of a host that runs ahead is the 
   CHECK(budget.is_of_gpu);
   CHECK(budget.busy <= budget.wall);
   CHECK(budget.busy / budget.wall > 0.95);
-  CHECK_THAT(report.text(), Catch::Matchers::ContainsSubstring("The host runs ahead of the GPU by up to "));
+  CHECK_THAT(report.full_text(), Catch::Matchers::ContainsSubstring("The host runs ahead of the GPU by up to "));
 }
 
 TEST_CASE("with a step timer beside the kernels, both say the same of a host that runs ahead", "[gpu]") {

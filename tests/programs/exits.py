@@ -59,7 +59,7 @@ class Run:
         report = json.loads((self.folder / "out" / "report.json").read_text())
         require(report["steps"]["measured"] == steps, report["steps"])
         require(report["quality"]["abandoned_steps"] == abandoned, report["quality"])
-        require(self.stdout.count("Data quality") == 1, f"printed: {self.stdout}")
+        require(self.stdout.count("\nDATA ") == 1, f"printed: {self.stdout}")
         return self
 
     def reports_nothing(self):
@@ -106,7 +106,7 @@ def static_main(program):
 def without_steps(program):
     for _, run in each(program):
         done = run("without_steps").status_is(CODE)
-        require("work" in done.stdout and "Data quality" in done.stdout, done.stdout)
+        require("work" in done.stdout and "\nDATA " in done.stdout, done.stdout)
 
 
 def reported(program):

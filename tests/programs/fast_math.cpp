@@ -53,7 +53,7 @@ int main() {
     PROF_COUNTER("some", number_of(step.index() == 1 ? nan_bits : two_bits));  // by its bits: the compiler may take a NaN for impossible
   }
   profkit::report const report = session.report();
-  std::string const text = report.text();
+  std::string const text = report.full_text();
   require(contains(text, "none           3   nan   nan  nan  nan           3"), "a counter that is no number is nan", text);
   require(contains(text, "much           3   inf   nan"), "an infinite counter is inf", text);
   require(contains(text, "little         3  -inf   nan"), "an infinite counter has a sign", text);

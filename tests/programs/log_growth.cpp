@@ -122,7 +122,7 @@ void refused() {
   require(profile.scopes.size() > 50'000, "only " + std::to_string(profile.scopes.size()) + " were recorded");
   require(dropped > 0, "there was memory enough: this proves nothing");
   require(profile.quality.events_without_memory == dropped, "the reason is not the memory");
-  std::string const text = fmt::format("{}", session.report());
+  std::string const text = session.report().full_text();
   require(text.find("the system gave no memory for a thread's log") != std::string::npos, text);
   require(text.find("a thread's log was full") == std::string::npos, text);
 }

@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   require(report.profile().scopes.size() == steps * (scopes + 1), "scopes are missing");
   require(report.profile().quality.dropped_events == 0, "scopes were dropped");
   require(report.profile().steps.size() == steps, "steps are missing");
-  require(report.text().find("draining: between steps only (cannot start a thread: Resource temporarily unavailable)") != std::string::npos,
+  require(report.full_text().find("draining: between steps only (cannot start a thread: Resource temporarily unavailable)") != std::string::npos,
           "the report does not say that there is no thread");
   return 0;
 }

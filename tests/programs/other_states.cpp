@@ -40,7 +40,7 @@ bool off() {
   ::setenv("PROFKIT", "off", 1);
   profkit::session session;
   for (profkit::step step : session) PROF_SCOPE("work");
-  text = session.report().text();
+  text = session.report().full_text();
   return says("Nothing was recorded: profkit is off") && does_not_say("No step was made") && does_not_say("nothing dropped") &&
          does_not_say("overhead: ");
 }
@@ -54,7 +54,7 @@ bool child() {
   if (process != 0) {
     int status = -1;
     ::waitpid(process, &status, 0);
-    text = session.report().text();
+    text = session.report().full_text();
     return status == 0 && says("before") && does_not_say("Nothing was recorded");
   }
   int ends[2] = {};
@@ -67,7 +67,7 @@ bool child() {
   text.assign(warning, static_cast<std::size_t>(::read(ends[0], warning, sizeof warning)));
   std::string const line = "profkit: nothing is recorded here: the session belongs to process " + parent;
   bool const is_warned_once = says(line) && text.find("profkit: ", line.size()) == std::string::npos;
-  text = session.report().text();
+  text = session.report().full_text();
   bool const is_right = is_warned_once && says("Nothing was recorded: the session belongs to process " + parent) &&
                         says("make the session after fork() or daemon()") && does_not_say("No step was made") &&
                         does_not_say("nothing dropped");
@@ -77,7 +77,7 @@ bool child() {
 bool warm_up() {
   profkit::session session{wanted(3, 0)};
   for (profkit::step step : session) PROF_SCOPE("work");
-  text = session.report().text();
+  text = session.report().full_text();
   return says("No step was measured") && says(" 3 warm-up steps were made.") && does_not_say("no scope was recorded") &&
          does_not_say("No step was made");
 }
@@ -90,7 +90,7 @@ bool abandoned() {
     throw std::runtime_error{"left"};
   } catch (std::runtime_error const&) {
   }
-  text = session.report().text();
+  text = session.report().full_text();
   return says("No step was measured") && says(" 1 steps were exited by an exception.") && does_not_say("No step was made") &&
          does_not_say("whole session") && does_not_say("work");
 }
@@ -101,13 +101,13 @@ bool excluded() {
     PROF_SCOPE("work");
     step.exclude();
   }
-  text = session.report().text();
+  text = session.report().full_text();
   return says("No step was measured") && says(" 2 steps were excluded by the program.") && does_not_say("no scope was recorded");
 }
 
 bool empty() {
   profkit::session session{wanted(0, 2)};
-  text = session.report().text();
+  text = session.report().full_text();
   return says("No step was made (profkit::step): everything below covers the whole session.") && says("no scope was recorded") &&
          does_not_say("No step was measured");
 }

@@ -152,7 +152,7 @@ def lives(program, folder):
     watch.wait_for("the session did not end: its last 100 ms may be missing")
     killed_at = watch.wait_for_steps(0)
     require(killed_at >= steps, f"{killed_at} steps after the kill, {steps} before it")
-    reported = subprocess.run([os.environ["PROFKIT_PROGRAM"], "report", "run.journal"], cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+    reported = subprocess.run([os.environ["PROFKIT_PROGRAM"], "report", "--full", "run.journal"], cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
     require(re.search(rf"^host +{killed_at} ", reported, re.MULTILINE), f"{killed_at} steps on the screen, not in the report:\n{reported[:600]}")
     second = start(program, folder, "journal=run.journal", "200")
     watch.wait_for(rf"process {second.pid} on ")

@@ -106,7 +106,7 @@ TEST_CASE("whatever the system clock is set to, durations are those of the stead
   double const seconds = std::chrono::duration<double>{by}.count();
   char text[100];
   std::snprintf(text, sizeof text, "\nthe system clock was set by %+.3f s during the session; durations are not affected\n", seconds);
-  CHECK_THAT(report.text(), ContainsSubstring(text));
+  CHECK_THAT(report.full_text(), ContainsSubstring(text));
 }
 
 TEST_CASE("a clock that is set twice is counted twice, and one that nobody sets is not mentioned") {
@@ -121,8 +121,8 @@ TEST_CASE("a clock that is set twice is counted twice, and one that nobody sets 
   }
   profkit::report const report = session.report();
   CHECK(report.summary().quality.clock_changes == 2);
-  CHECK_THAT(report.text(), ContainsSubstring("the system clock was set 2 times during the session, by -1.000 s in all"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("the system clock was set 2 times during the session, by -1.000 s in all"));
   profkit::session quiet{plain_options(0, 3)};
   for (profkit::step step : quiet) work();
-  CHECK_THAT(quiet.report().text(), !ContainsSubstring("system clock was set"));
+  CHECK_THAT(quiet.report().full_text(), !ContainsSubstring("system clock was set"));
 }

@@ -49,7 +49,7 @@ TEST_CASE("the report puts what was done for a scope beside what it did itself",
   profkit::report const report = report_of(profile_with_backward());
   // Two measured steps. The outer attention and the inner one: a softmax of 1 ms and an addition of 1.5 ms.
   std::string const row = "    attention  backward        2.000          5.000      2    4.000      8.000    8.000          1.60";
-  CHECK_THAT(report.text(), ContainsSubstring("Work done for scopes elsewhere\n") && ContainsSubstring(row));
+  CHECK_THAT(report.full_text(), ContainsSubstring("Work done for scopes elsewhere\n") && ContainsSubstring(row));
   CHECK_THAT(report.markdown(), ContainsSubstring("## Work done for scopes elsewhere\n") &&
                                     ContainsSubstring("attention | backward | 2.000 | 5.000 | 2 | 4.000 | 8.000 | 8.000 | 1.60 |"));
 
@@ -72,7 +72,7 @@ TEST_CASE("the report puts what was done for a scope beside what it did itself",
 
 TEST_CASE("where kernels were not collected the work of the GPU for a scope is n/a, and null", "[adopted]") {
   profkit::report const report = report_of(profile_with_backward(false));
-  CHECK_THAT(report.text(), ContainsSubstring("    attention  backward        2.000            n/a      2    4.000        n/a      n/a"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("    attention  backward        2.000            n/a      2    4.000        n/a      n/a"));
   json const attention = json::parse(profkit::report_json(report.summary())).at("adopted").at(2);
   CHECK(attention["host_total_ms"].get<double>() == Approx(4.0));
   for (char const* const name : {"gpu_operations", "gpu_kernel_ms", "gpu_busy_ms", "own_gpu_kernel_ms", "kernel_ratio"}) {
@@ -82,7 +82,7 @@ TEST_CASE("where kernels were not collected the work of the GPU for a scope is n
 
 TEST_CASE("a report without adopting scopes has no such table, and an empty list", "[adopted]") {
   profkit::report const report = report_of(made_gpu_profile());
-  CHECK_THAT(report.text(), !ContainsSubstring("Work done for scopes elsewhere"));
+  CHECK_THAT(report.full_text(), !ContainsSubstring("Work done for scopes elsewhere"));
   json const all = json::parse(profkit::report_json(report.summary()));
   REQUIRE(all.at("adopted").is_array());
   CHECK(all["adopted"].empty());

@@ -21,6 +21,7 @@ TEST_CASE("a column has one unit, and decimals so that its largest number has ab
   CHECK(text(column_kind::milliseconds, 0.4928, 0.4928) == "492.8 \xc2\xb5s");
   CHECK(text(column_kind::milliseconds, 12'345.0, 12'345.0) == "12.35 s");
   CHECK(text(column_kind::duration, 1.7126, 1.7126) == "1,712.6 \xc2\xb5s");
+  CHECK(text(column_kind::milliseconds, 0.000349, 0.000349) == "0.349 \xc2\xb5s");
   CHECK(text(column_kind::duration, 17.126, 17.126) == "17.13 ms");
   CHECK(text(column_kind::bytes, 12.09 * 1024 * 1024 * 1024, 12.09 * 1024 * 1024 * 1024) == "12.09 GiB");
   CHECK(text(column_kind::bytes, 5759.2 * 1024 * 1024, 242.1 * 1024 * 1024) == "0.24 GiB");

@@ -124,7 +124,7 @@ TEST_CASE("report.json says what was lost of the GPU's work", "[report]") {
 }
 
 TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "[report]") {
-  std::string const text = gpu_report().text();
+  std::string const text = gpu_report().full_text();
   CHECK_THAT(section(text, "GPU work by scope"), ContainsSubstring("  forward") && ContainsSubstring("9.000    4.000    6.000    6.000"));
   std::string const kernels = section(text, "Kernels");
   CHECK_THAT(kernels, ContainsSubstring("void cutlass::Kernel2<") && ContainsSubstring("matmul") && ContainsSubstring("50.4 %"));
@@ -133,11 +133,11 @@ TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "
   CHECK_THAT(section(text, "Kernel classes"), ContainsSubstring("matmul"));
   CHECK_THAT(section(text, "Copies and memsets"), ContainsSubstring("[CUDA memset]"));
   CHECK_THAT(text, !ContainsSubstring("API calls\n"));
-  CHECK_THAT(gpu_report(made_gpu_profile(true)).text(), ContainsSubstring("cudaDeviceSynchronize"));
+  CHECK_THAT(gpu_report(made_gpu_profile(true)).full_text(), ContainsSubstring("cudaDeviceSynchronize"));
 }
 
 TEST_CASE("the text says for how long the GPU did nothing, and of what", "[report]") {
-  std::string const text = gpu_report().text();
+  std::string const text = gpu_report().full_text();
   CHECK_THAT(text, ContainsSubstring("idle: no operation ran on any device for 10.900 ms, 54.5 % of the measured steps' 20.000 ms"));
   CHECK_THAT(text, !ContainsSubstring("ms to none"));
   std::string const scopes = section(text, "GPU work by scope");
@@ -147,10 +147,10 @@ TEST_CASE("the text says for how long the GPU did nothing, and of what", "[repor
 
   profkit::profile profile = made_gpu_profile();
   profile.scopes.clear();
-  CHECK_THAT(gpu_report(profile).text(),
+  CHECK_THAT(gpu_report(profile).full_text(),
              ContainsSubstring("of the step thread, or to a scope that adopted it on another thread, 10.900 ms outside any scope\n"));
   profile.steps.clear();
-  CHECK_THAT(gpu_report(profile).text(), ContainsSubstring("idle: n/a, no step was measured\n"));
+  CHECK_THAT(gpu_report(profile).full_text(), ContainsSubstring("idle: n/a, no step was measured\n"));
 }
 
 TEST_CASE("names of kernels are cut in text and whole in kernels.csv, and what is left out is said", "[report]") {
@@ -163,8 +163,8 @@ TEST_CASE("names of kernels are cut in text and whole in kernels.csv, and what i
     profile.gpu_names.push_back({"void long_name<" + std::string(300, 'x') + ">::number_" + std::to_string(i), {}});
   }
   profkit::report const report = gpu_report(profile);
-  CHECK_THAT(report.text(), ContainsSubstring("and 14 more with 0.105 ms, in kernels.csv"));
-  CHECK_THAT(report.text(), ContainsSubstring("xxx...xxx") && !ContainsSubstring(std::string(101, 'x')));
+  CHECK_THAT(report.full_text(), ContainsSubstring("and 14 more with 0.105 ms, in kernels.csv"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("xxx...xxx") && !ContainsSubstring(std::string(101, 'x')));
   REQUIRE(report.summary().gpu.has_value());
   std::string const csv = profkit::kernel_table(*report.summary().gpu).to_csv();
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 35);
@@ -187,8 +187,8 @@ TEST_CASE("where kernels were not collected the report says why and every figure
   profkit::profile profile = made_gpu_profile();
   profile.collectors = {{"kernels", "not collected", "another tool holds CUPTI", profkit::collector_kind::kernels}};
   profkit::report const report = gpu_report(profile);
-  CHECK(section(report.text(), "Kernels") == "not collected (another tool holds CUPTI)");
-  CHECK_THAT(section(report.text(), "By name"), ContainsSubstring("n/a"));
+  CHECK(section(report.full_text(), "Kernels") == "not collected (another tool holds CUPTI)");
+  CHECK_THAT(section(report.full_text(), "By name"), ContainsSubstring("n/a"));
   json const written = json::parse(profkit::report_json(report.summary()));
   for (char const* const name : {"kernels", "kernel_classes", "copies", "api", "gpu"}) CHECK(written.at(name).is_null());
   for (char const* const name : {"dropped_kernels", "invalid_kernels", "unattributed_kernels", "unattributed_operations"}) {

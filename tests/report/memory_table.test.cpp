@@ -77,7 +77,7 @@ json scope_named(json const& report, std::string const& path) {
 
 TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]") {
   profkit::report const report = memory_report_of(profile_with_memory());
-  std::string const text = report.text();
+  std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("Memory by scope\n"));
   CHECK(profkit::scope_memory_table(report.summary()).to_csv() ==
         "scope,memory of,peak MiB,own peak MiB,retained MiB,own retained MiB,allocated MiB,allocations,\"all of it, peak MiB\"\n"
@@ -100,7 +100,7 @@ TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/
   CHECK_THAT(csv, ContainsSubstring("  forward,host (polled),2.0,0.0,0.5,-0.5,n/a,n/a,102.0\n"));
   CHECK_THAT(csv, ContainsSubstring("    layer_1,host (polled),2.0,2.0,1.0,1.0,n/a,n/a,102.0\n"));
   CHECK_THAT(csv, !ContainsSubstring("layer_0,host"));
-  CHECK_THAT(report.text(), ContainsSubstring("polled: read at both ends of scopes; a peak in between is not seen\n"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("polled: read at both ends of scopes; a peak in between is not seen\n"));
 }
 
 TEST_CASE("report.json has the memory of every scope, by allocator", "[memory]") {
@@ -153,7 +153,7 @@ TEST_CASE("the peak of a scope is that of the polled allocator where there is no
 
 TEST_CASE("without allocators the report has no such table, and null for peaks", "[memory]") {
   profkit::report const report = memory_report_of(made_profile());
-  CHECK_THAT(report.text(), !ContainsSubstring("Memory by scope") && !ContainsSubstring("Memory of allocators"));
+  CHECK_THAT(report.full_text(), !ContainsSubstring("Memory by scope") && !ContainsSubstring("Memory of allocators"));
   json const all = json::parse(profkit::report_json(report.summary()));
   REQUIRE(all.at("allocators").is_array());
   CHECK(all["allocators"].empty());
@@ -165,10 +165,10 @@ TEST_CASE("without allocators the report has no such table, and null for peaks",
 
 TEST_CASE("releases without a known allocation are in the data quality", "[memory]") {
   profkit::profile profile = profile_with_memory();
-  CHECK_THAT(memory_report_of(profile).text(), !ContainsSubstring("no known allocation"));
+  CHECK_THAT(memory_report_of(profile).full_text(), !ContainsSubstring("no known allocation"));
   profile.allocations.push_back({at_ms(210), 77, 0, 0, 0, allocation_kind::released});
   profile.allocations.push_back({at_ms(210.5), 1, 5, 0, 0, allocation_kind::allocated});
-  std::string const text = memory_report_of(profile).text();
+  std::string const text = memory_report_of(profile).full_text();
   CHECK_THAT(text, ContainsSubstring("1 releases of libtorch have no known allocation (before the session, or dropped)\n"));
   CHECK_THAT(text, ContainsSubstring("1 allocations of libtorch reused a live address: a release was not recorded\n"));
 }

@@ -142,7 +142,7 @@ TEST_CASE("a table has a line for each row whatever is in its cells, and CSV giv
 
 TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 without control characters", "[names]") {
   profkit::report const report = hostile_report();
-  for (std::string const& text : {report.text(), report.markdown()}) {
+  for (std::string const& text : {report.full_text(), report.markdown()}) {
     CHECK(is_utf8(text));
     CHECK(
         std::none_of(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20U && c != '\n') || c == '\x7f'; }));
@@ -154,7 +154,7 @@ TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 w
   }
   // One row per scope, with its figures.
   auto const& scopes = report.summary().scopes;
-  CHECK(lines_of(profkit::detail::report_code<void>::text(report.summary(), false)).size() > scopes.size());
+  CHECK(lines_of(profkit::detail::report_code<void>::full_text(report.summary(), false)).size() > scopes.size());
   CHECK(scopes.size() == 1 + 1 + 3 * hostile_names().size());
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("what a text says of a device, a clock and a collector is one line of 
   profile.scopes = {{second, 0, 0}};
   profile.steps = {{second, 0, false, 1, 1e12}};
   profile.work = {{second.begin, 0, {1e12, 1e9}}};
-  std::string const text = profkit::detail::report_code<void>::text(profkit::analyze(profile), false);
+  std::string const text = profkit::detail::report_code<void>::full_text(profkit::analyze(profile), false);
   CHECK(is_utf8(text));
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK_THAT(text, Catch::Matchers::ContainsSubstring("MFU n/a, no dense peaks are known of \"" + shown + "\"\n"));

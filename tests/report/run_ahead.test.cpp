@@ -29,7 +29,7 @@ json parsed_json(profkit::profile const& of) { return json::parse(profkit::repor
 }  // namespace
 
 TEST_CASE("the report says that the host runs ahead, by how many steps, and which time a step takes", "[run_ahead]") {
-  std::string const text = report_on(loop_that_runs_ahead().profile).text();
+  std::string const text = report_on(loop_that_runs_ahead().profile).full_text();
   CHECK_THAT(text, ContainsSubstring("The host runs ahead of the GPU by up to 28 steps (median 14.5): step time is the GPU's, 10.000 ms "
                                      "(host 1.990 ms).\n"));
   CHECK_THAT(text, ContainsSubstring("409600 tokens/s by GPU step time (kernels)"));
@@ -40,7 +40,7 @@ TEST_CASE("the report says that the host runs ahead, by how many steps, and whic
 }
 
 TEST_CASE("a report of a host that waits for the GPU says nothing of that", "[run_ahead]") {
-  std::string const text = report_on(loop_that_waits().profile).text();
+  std::string const text = report_on(loop_that_waits().profile).full_text();
   CHECK_THAT(text, !ContainsSubstring("runs ahead") && !ContainsSubstring("GPU (kernels)"));
   CHECK_THAT(text, ContainsSubstring("tokens/s by host step time"));
 }
@@ -49,7 +49,7 @@ TEST_CASE("a single step that nobody waits for has no lead", "[run_ahead]") {
   made_loop made;
   made.launch(0.1, 10.0);
   made.step(0.0, 2.0);
-  CHECK_THAT(report_on(made.profile).text(),
+  CHECK_THAT(report_on(made.profile).full_text(),
              ContainsSubstring("The host does not wait for the GPU within a step: step time is the GPU's, 10.110 ms (host 2.000 ms).\n"));
 }
 
@@ -91,10 +91,10 @@ TEST_CASE("report.json has the GPU's period, the lead and the step time that fol
 TEST_CASE("steps=auto that stopped by host times says so where the GPU takes longer", "[run_ahead]") {
   profkit::profile profile = loop_that_runs_ahead().profile;
   profile.stop = profkit::stop_record{0.01, 0.001, false, 1000};
-  std::string const text = report_on(profile).text();
+  std::string const text = report_on(profile).full_text();
   CHECK_THAT(text, ContainsSubstring("stopped after 30 measured steps: the mean host step time is known to +-0.1 %, wanted +-1 %; the GPU "
                                      "takes longer: collect profkit::cuda_step_timer to stop by its time\n"));
   profkit::profile waiting = loop_that_waits().profile;
   waiting.stop = profile.stop;
-  CHECK_THAT(report_on(waiting).text(), ContainsSubstring("wanted +-1 %\n"));
+  CHECK_THAT(report_on(waiting).full_text(), ContainsSubstring("wanted +-1 %\n"));
 }

@@ -43,7 +43,7 @@ TEST_CASE("the report says how far each scope is from what the device can, forwa
   made of;
   of.profile.measured_roofs = {
       {precision::bf16, 700e12, 0.0, "matrix product"}, {precision::unknown, 0.0, 4e12, "copy"}, {precision::unknown, 0.0, 3e12, "copy"}};
-  std::string const text = work_report_of(of.profile).text();
+  std::string const text = work_report_of(of.profile).full_text();
   CHECK_THAT(text, ContainsSubstring("Work and limits\n"));
   CHECK_THAT(text, ContainsSubstring(
                        "    scores  declared  bf16         GPU busy time    8.000   3958     2    494.8    250       1979   50.0 %     "
@@ -68,7 +68,7 @@ TEST_CASE("the line of the model has its denominator in full", "[work]") {
   of.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
   for (profkit::step_record& step : of.profile.steps) step.model_flops = 10e12;
   CHECK_THAT(
-      work_report_of(of.profile).text(),
+      work_report_of(of.profile).full_text(),
       ContainsSubstring("model: 10000 GFLOP per step (given by the program), 250 TFLOP/s by host step time; MFU 25.3 % of 989.5 TFLOP/s: "
                         "NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; 35.7 % of the 700 TFLOP/s measured here\n"));
 }
@@ -76,19 +76,19 @@ TEST_CASE("the line of the model has its denominator in full", "[work]") {
 TEST_CASE("without a denominator the report says why, and no share", "[work]") {
   made unknown_device;
   unknown_device.profile.environment.gpu = "NVIDIA X1";
-  std::string const text = work_report_of(unknown_device.profile).text();
+  std::string const text = work_report_of(unknown_device.profile).full_text();
   CHECK_THAT(text, ContainsSubstring("MFU n/a, no dense peaks are known of \"NVIDIA X1\"\n"));
   CHECK_THAT(text, ContainsSubstring("roof: n/a, no dense peaks are known of \"NVIDIA X1\"\n"));
   made no_device;
   no_device.profile.environment.gpu.clear();
-  CHECK_THAT(work_report_of(no_device.profile).text(), ContainsSubstring("MFU n/a, the device is not known\n"));
+  CHECK_THAT(work_report_of(no_device.profile).full_text(), ContainsSubstring("MFU n/a, the device is not known\n"));
   made no_precision;
   no_precision.profile.precision = precision::unknown;
-  CHECK_THAT(work_report_of(no_precision.profile).text(),
+  CHECK_THAT(work_report_of(no_precision.profile).full_text(),
              ContainsSubstring("MFU n/a, the precision is not given (PROFKIT=precision=NAME)\n"));
   made no_rate;
   no_rate.profile.environment.gpu = "Tesla V100-SXM2-16GB";
-  CHECK_THAT(work_report_of(no_rate.profile).text(),
+  CHECK_THAT(work_report_of(no_rate.profile).full_text(),
              ContainsSubstring("MFU n/a, no dense peak is known of Tesla V100-SXM2-16GB for bf16\n"));
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("a share above 100 % does not stand without a remark", "[work]") {
   made of;
   of.say(made::norm, 6, {0.0, 1e12, precision::unknown, 1.0F});
   for (profkit::step_record& step : of.profile.steps) step.model_flops = 50e12;
-  std::string const text = work_report_of(of.profile).text();
+  std::string const text = work_report_of(of.profile).full_text();
   CHECK_THAT(text, ContainsSubstring("a share above 100 % is impossible: the work of step "));
   CHECK_THAT(text, ContainsSubstring(
                        "MFU 126.3 % of 989.5 TFLOP/s: NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; more than 100 % is impossible: "
@@ -167,7 +167,7 @@ TEST_CASE("report.json has the model with its denominator, and the limits", "[wo
 
 TEST_CASE("where no scope said what it does the report has no such tables", "[work]") {
   profkit::report const report = work_report_of(made_gpu_profile());
-  CHECK_THAT(report.text(), !ContainsSubstring("Work and limits") && !ContainsSubstring("Work by name") && !ContainsSubstring("MFU"));
+  CHECK_THAT(report.full_text(), !ContainsSubstring("Work and limits") && !ContainsSubstring("Work by name") && !ContainsSubstring("MFU"));
   json const all = json::parse(profkit::report_json(report.summary()));
   CHECK(all.at("model").is_null());
   for (json const& row : all.at("scopes")) CHECK(row.at("work").is_null());

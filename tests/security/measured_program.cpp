@@ -77,6 +77,6 @@ int main(int argc, char** argv) {
     PROF_GPU_SCOPE("gpu work", nullptr);
   }
   profkit::report const report = session.report();
-  std::printf("%zu characters of report\n", report.text().size());
+  std::printf("%zu characters of report\n", report.full_text().size());
   if (is_writing) report.write("report");
 }

@@ -29,6 +29,7 @@ TEST_CASE("profkit report prints the report of a saved profile, in each format",
   profkit::save(made_gpu_profile(), file);
   profkit::report const wanted = report_of(made_gpu_profile());
   CHECK(folder.run("report" + quoted(file)).out == wanted.text());
+  CHECK(folder.run("report" + quoted(file) + " --full").out == wanted.full_text());
   CHECK(folder.run("report" + quoted(file) + " --format markdown").out == wanted.markdown());
   CHECK(folder.run("report" + quoted(file) + " --format json").out == profkit::report_json(wanted.summary()));
 }
@@ -39,6 +40,7 @@ TEST_CASE("profkit report prints the report of a summary, and says that its sing
   wanted.write((folder.path() / "out").string());
   std::string const file = quoted(folder.path() / "out" / "summary.profkit");
   CHECK(folder.run("report" + file).out == wanted.text());
+  CHECK(folder.run("report --full" + file).out == wanted.full_text());
   CHECK(folder.run("report" + file + " --format markdown").out == wanted.markdown());
   CHECK(folder.run("report" + file + " --format json").out == profkit::report_json(wanted.summary()));
   temporary_folder::result const refused = folder.run("report" + file + " --out" + quoted(folder.path() / "again"));
@@ -53,7 +55,7 @@ TEST_CASE("profkit report reads the journal of a session that did not end, and s
   std::string bytes = profkit::detail::journal_encoder::beginning();
   profkit::detail::journal_encoder{}.append(made_gpu_profile(), false, bytes);
   std::ofstream{file, std::ios::binary} << bytes << "part of a frame";
-  temporary_folder::result const found = folder.run("report" + quoted(file) + " --out" + quoted(folder.path() / "out"));
+  temporary_folder::result const found = folder.run("report --full" + quoted(file) + " --out" + quoted(folder.path() / "out"));
   CHECK(found.code == 0);
   CHECK_THAT(found.out, ContainsSubstring("journal: recovered (the session did not end"));
   CHECK_THAT(found.out, ContainsSubstring("15 bytes behind that are not whole"));

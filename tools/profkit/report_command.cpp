@@ -2,6 +2,7 @@
 #include "report_command.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/summary_file.hpp>
 #include <profkit/session/load_report.hpp>
+#include <profkit/session/session_outputs.hpp>
 #include <string>
 
 namespace profkit_program {
@@ -26,10 +28,11 @@ struct report_arguments {
   std::string file;
   std::string directory;
   report_format format = report_format::text;
+  bool is_full = false;
 };
 
-std::string content_of(profkit::summary const& what, report_format format) {
-  switch (format) {
+std::string content_of(profkit::summary const& what, report_arguments const& given, std::string const& files) {
+  switch (given.format) {
     case report_format::json:
       return profkit::report_json(what);
     case report_format::markdown:
@@ -37,18 +40,22 @@ std::string content_of(profkit::summary const& what, report_format format) {
     case report_format::text:
       break;
   }
-  return profkit::report_text(what);
+  return given.is_full ? profkit::report_full_text(what) : profkit::detail::report_code<void>::first_screen(what, STDOUT_FILENO, files);
 }
 
 int run_report(report_arguments const& given) {
   if (profkit::is_summary_file(given.file)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
-    fmt::print("{}", content_of(profkit::load_summary(given.file), given.format));
+    fmt::print("{}", content_of(profkit::load_summary(given.file), given, {}));
     return 0;
   }
   profkit::report const what = profkit::load_report(given.file);
-  if (!given.directory.empty()) what.write(given.directory);
-  fmt::print("{}", content_of(what.summary(), given.format));
+  std::string files;
+  if (!given.directory.empty()) {
+    constexpr std::uint64_t trace_steps = 3;
+    files = profkit::detail::write_report_files(what, given.directory, trace_steps);
+  }
+  fmt::print("{}", content_of(what.summary(), given, files));
   return 0;
 }
 
@@ -67,6 +74,7 @@ void add_report_command(CLI::App& app, command& chosen) {
       ->transform(CLI::CheckedTransformer{formats})
       ->type_name("")
       ->option_text("text|json|markdown [text]");
+  report.add_flag("--full", given->is_full, "Print all tables instead of the first screen");
   report.add_option("--out", given->directory, "Also write the files there that a session writes with out=DIR")->type_name("DIR");
   report.footer("Returns 0; 2 for bad arguments or input. Of a journal whose session did not end, \"Data quality\" says how far it goes.");
   report.callback([given, &chosen] { chosen = [given] { return run_report(*given); }; });

@@ -159,7 +159,11 @@ exit_code run(run_config const& config, profkit::options const& options) {
 
   profkit::report const& report = measured.report;
   std::vector<run_table> const tables = tables_of(config, report);
-  if (options.print_report) fmt::print("\n{}", report);
+  if (options.full_report) {
+    fmt::print("\n{}", report.full_text());
+  } else if (options.print_report) {
+    fmt::print("\n{}", report);
+  }
   for (run_table const& each : tables) {
     if (each.is_printed) fmt::print("\n{}", each.table.text());
   }

@@ -135,6 +135,7 @@ measurement measure(run_config const& config, compute_device const& device, std:
   // Removed from the options of the session, which would write and print its own report too.
   options.output_directory.clear();
   options.print_report = false;
+  options.full_report = false;
   options.items_per_step = static_cast<std::uint64_t>(config.tokens_per_step());
   options.item_name = "tokens";
   options.model_flops_per_step = model_flops_of_step(config);

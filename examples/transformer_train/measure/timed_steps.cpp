@@ -24,6 +24,7 @@ profkit::report time_steps(compute_device const& device, profkit::options option
                            std::function<void()> const& one_step) {
   options.output_directory.clear();
   options.print_report = false;
+  options.full_report = false;
   options.trace = false;
   profkit::session session{options};
 #if TRAINER_WITH_CUDA

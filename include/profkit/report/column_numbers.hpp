@@ -93,7 +93,8 @@ class column_numbers {
     } else {
       set_unit(0.001, "\xc2\xb5s");
     }
-    decimals_ = divisor_ < 1.0 ? 1 : decimals_for(size / divisor_);
+    // Clocks tick in nanoseconds.
+    decimals_ = divisor_ < 1.0 ? (size / divisor_ >= 10.0 ? 1 : 3) : decimals_for(size / divisor_);
   }
 
   void set_unit(double divisor, char const* unit) {
@@ -125,7 +126,8 @@ class column_numbers {
       if (is_finite(value)) result = std::max(result, std::abs(value));
     };
     for (row const& each : table.rows) {
-      if (column >= each.cells.size()) continue;
+      if (column >= each.cells.size() || each.is_quiet)
+        continue;  // a quiet row, such as the warm-up, does not choose the unit of the others
       cell_value const& value = each.cells[column].value;
       if (double const* const number = std::get_if<double>(&value)) add(*number);
       if (range_cell const* const range = std::get_if<range_cell>(&value)) add(range->high);

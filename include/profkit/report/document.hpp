@@ -97,16 +97,18 @@ struct column {
   std::optional<colour> legend{};  ///< what the column counts has this colour in bars of the document; n/a: none
   bool is_difference = false;      ///< positive numbers have a sign, too
   double margin = 0.0;             ///< of a column of changes: a smaller change does not matter
+  std::string short_heading{};     ///< in text, "{}" stands for the unit; empty: `heading` and the unit
 };
 
 /// A row. Rows with a depth make a tree: a row is inside the last row before it with a smaller depth.
 struct row {
   std::vector<cell> cells;  ///< one per column
   std::uint32_t depth = 0;
-  bool is_open = true;      ///< its children are shown at first
-  bool is_total = false;    ///< the sum of the others
-  bool is_heading = false;  ///< begins a group, such as a kind of step
-  bool is_quiet = false;    ///< a summary of rows that are not shown ("3 smaller: a, b, c")
+  bool is_open = true;         ///< its children are shown at first
+  bool is_total = false;       ///< the sum of the others
+  bool is_heading = false;     ///< begins a group, such as a kind of step
+  bool is_quiet = false;       ///< a summary of rows that are not shown ("3 smaller: a, b, c")
+  std::size_t stands_for = 1;  ///< number of rows that a quiet row sums up
 };
 
 /// A table with typed columns.

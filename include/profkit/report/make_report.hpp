@@ -3,14 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "../analyze/analyze.hpp"
 #include "../analyze/gpu/attribution.hpp"
@@ -24,7 +25,9 @@
 #include "compact_trace_hook.hpp"
 #include "coverage_text.hpp"
 #include "file_attempts.hpp"
+#include "first_screen.hpp"
 #include "gpu_tables.hpp"
+#include "make_document.hpp"
 #include "memory_table.hpp"
 #include "nsys_csv.hpp"
 #include "quality_text.hpp"
@@ -33,6 +36,7 @@
 #include "shown_text.hpp"
 #include "summary_file.hpp"
 #include "tables.hpp"
+#include "text_style.hpp"
 #include "trace_json.hpp"
 #include "trend_table.hpp"
 #include "verdict_text.hpp"
@@ -61,6 +65,7 @@ class report_sections {
   bool is_markdown_;
 };
 
+/// The step budget and its verdict. @param summary has a budget.
 inline std::string budget_text(summary const& summary, report_sections const& section) {
   std::string text =
       section("Where the step went", budget_table(summary), "") + collected_steps_note(summary) + budget_verdict(summary) + "\n";
@@ -68,6 +73,7 @@ inline std::string budget_text(summary const& summary, report_sections const& se
   return text;
 }
 
+/// GPU work by scope, kernels, copies and API calls. @param summary has GPU figures.
 inline std::string gpu_text(summary const& summary, report_sections const& section) {
   gpu_summary const& gpu = *summary.gpu;
   std::string text = section("GPU work by scope", gpu_scope_table(summary), nothing_text(summary, "scope")) +
@@ -80,17 +86,20 @@ inline std::string gpu_text(summary const& summary, report_sections const& secti
   return text;
 }
 
+/// Declared work and its limits; empty without declared work.
 inline std::string work_text(summary const& summary, report_sections const& section) {
   if (!has_work(summary)) return {};
   return section("Work and limits", work_table(summary), "") + work_note(summary) + collected_steps_note(summary) + "\n" +
          section("Work by name", work_name_table(summary), "");
 }
 
+/// Memory by scope and by allocator. @param summary has allocators.
 inline std::string memory_text(summary const& summary, report_sections const& section) {
   return section("Memory by scope", scope_memory_table(summary), "no scope had any") + scope_memory_note +
          (has_polled_memory(summary) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(summary), "");
 }
 
+/// Which steps the statistics cover, items per second, and how far the host runs ahead.
 inline std::string throughput_text(step_summary const& steps) {
   std::string text = fmt::format("{} warm-up steps excluded", steps.warmup);
   if (steps.excluded > 0) text += fmt::format(", and {} by the program (step.exclude())", steps.excluded);
@@ -107,7 +116,13 @@ std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& pro
 }
 
 template <class Unused>
-std::string report_code<Unused>::text(summary const& what, bool as_markdown) {
+std::string report_code<Unused>::first_screen(summary const& what, int descriptor, std::string const& files) {
+  text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
+  return detail::first_screen{make_document(what), style}.text(files);
+}
+
+template <class Unused>
+std::string report_code<Unused>::full_text(summary const& what, bool as_markdown) {
   report_sections const section{as_markdown};
   std::string text = coverage_text(what);
   if (!what.quality.not_recorded.empty()) return text + section.title("Data quality") + quality_text(what);
@@ -147,9 +162,9 @@ inline constexpr std::array<std::string_view, 9> occasional_files{
     "cuda_gpu_mem_size_sum.csv", "nvtx_gpu_proj_sum.csv", "nvtx_kern_sum.csv", "trace.pftrace"};
 
 /// Removes files of an earlier report that this report does not have. Touches no other file.
-inline void remove_earlier_files(std::filesystem::path const& folder, std::set<std::string> const& written, file_attempts& attempt) {
+inline void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::string> const& written, file_attempts& attempt) {
   for (std::string_view const name : occasional_files) {
-    if (written.count(std::string{name}) != 0) continue;
+    if (std::find(written.begin(), written.end(), name) != written.end()) continue;
     attempt([&] {
       std::error_code failure;
       std::filesystem::remove(folder / name, failure);
@@ -160,20 +175,22 @@ inline void remove_earlier_files(std::filesystem::path const& folder, std::set<s
 }
 
 template <class Unused>
-void report_code<Unused>::write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps) {
+std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, std::string const& directory,
+                                                    std::uint64_t trace_steps) {
   std::filesystem::path const folder = directory;
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure) throw error{"cannot make the directory " + directory + ": " + failure.message(), failure.value()};
   file_attempts attempt;
-  std::set<std::string> written;
+  std::vector<std::string> written;
   auto const write = [&](std::string const& name, std::string const& content) {
-    written.insert(name);
+    written.push_back(name);
     attempt([&] { write_file(folder / name, content); });
   };
   write("report.json", report_json(what));
   attempt([&] { save_summary(what, folder / "summary.profkit"); });
-  write("report.md", text(what, true));
+  written.emplace_back("summary.profkit");
+  write("report.md", full_text(what, true));
   write("scopes.csv", scope_table(what).to_csv());
   if (!what.allocators.empty()) write("scope_memory.csv", scope_memory_table(what).to_csv());
   write("steps.csv", step_table(what).to_csv());
@@ -181,9 +198,11 @@ void report_code<Unused>::write(profile const& profile, summary const& what, std
   attribution const launched = attribute(profile);
   for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) write(each.name, each.content);
   write_traces(profile, launched, trace_steps, folder / "trace.json", attempt);
-  if (write_compact_trace != nullptr) written.insert("trace.pftrace");
+  written.emplace_back("trace.json");
+  if (write_compact_trace != nullptr) written.emplace_back("trace.pftrace");
   remove_earlier_files(folder, written, attempt);
   attempt.finish();
+  return written;
 }
 
 template <class Unused>

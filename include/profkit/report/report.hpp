@@ -19,11 +19,14 @@
 
 namespace profkit {
 
-/// @brief The tables of a summary for a terminal, as in `report::text`. Also for a loaded summary (`load_summary`).
-[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::text(what, false); }
+/// @brief The first screen of a report, as in `report::text`. Also for a loaded summary (`load_summary`).
+[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::first_screen(what, -1, {}); }
 
-/// @brief The same tables in Markdown.
-[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::text(what, true); }
+/// @brief All tables of a summary as text, as in `report::full_text`.
+[[nodiscard]] inline std::string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what, false); }
+
+/// @brief All tables in Markdown.
+[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::full_text(what, true); }
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
@@ -45,10 +48,14 @@ class report {
   /// @brief The figures of all tables and files, as values.
   [[nodiscard]] profkit::summary const& summary() const noexcept { return *summary_; }
 
-  /// @brief The tables for a terminal.
+  /// @brief The first screen: what to do, and the figures behind it, in at most 60 lines of at most 120 characters. Without colours; block
+  /// characters if the environment names a locale with UTF-8.
   [[nodiscard]] std::string text() const { return report_text(*summary_); }
 
-  /// @brief The tables in Markdown.
+  /// @brief All tables as text.
+  [[nodiscard]] std::string full_text() const { return report_full_text(*summary_); }
+
+  /// @brief All tables in Markdown.
   [[nodiscard]] std::string markdown() const { return report_markdown(*summary_); }
 
   /// @brief Writes all files of the report: `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../analyze/summary.hpp"
 #include "../profile/profile.hpp"
@@ -16,8 +17,13 @@ namespace profkit::detail {
 template <class>
 struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& profile);
-  static std::string text(summary const& what, bool as_markdown);
-  static void write(profile const& profile, summary const& what, std::string const& directory, std::uint64_t trace_steps);
+  /// The first screen. @param descriptor what it is printed to, for width and colours; -1: anything. @param files the last line; may be
+  /// empty.
+  static std::string first_screen(summary const& what, int descriptor, std::string const& files);
+  static std::string full_text(summary const& what, bool as_markdown);
+  /// @return the names of the files.
+  static std::vector<std::string> write(profile const& profile, summary const& what, std::string const& directory,
+                                        std::uint64_t trace_steps);
   static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
 };
 

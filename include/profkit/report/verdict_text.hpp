@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -96,7 +97,8 @@ inline std::string drift_words(verdict_summary const& verdict) {
     case step_verdict::too_few:
       return detail::too_few_words(verdict);
     case step_verdict::still_warming:
-      return fmt::format("use at least {} warm-up steps; after them a step takes {:+.1f} %", *verdict.steady_from, 100.0 * verdict.change);
+      return fmt::format("use at least {} warm-up steps; after them a step is {:.1f} % {}", *verdict.steady_from,
+                         100.0 * std::fabs(verdict.change), verdict.change < 0.0 ? "shorter" : "longer");
     case step_verdict::drifting:
       return detail::drift_words(verdict);
     case step_verdict::noisy:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -13,7 +16,14 @@ namespace profkit::detail {
 
 /// Whether the end of a session prints or writes anything.
 [[nodiscard]] inline bool has_outputs(options const& wanted) noexcept {
-  return wanted.enabled && (wanted.print_report || wanted.trace || !wanted.output_directory.empty());
+  return wanted.enabled && (wanted.print_report || wanted.full_report || wanted.trace || !wanted.output_directory.empty());
+}
+
+/// Writes the files of a report. @return the last line of the first screen: the folder and the names of the files.
+inline std::string write_report_files(report const& last, std::string const& directory, std::uint64_t trace_steps) {
+  std::string text = directory + ":";
+  for (std::string const& name : report_code<void>::write(last.profile(), last.summary(), directory, trace_steps)) text += " " + name;
+  return text;
 }
 
 /// Writes the outputs of an ended session: first the files, then the report on standard output. Failures are reported on stderr and do not
@@ -27,9 +37,14 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
     }
   };
   bool const has_directory = !wanted.output_directory.empty();
-  if (has_directory) attempt([&] { last.write(process_path(wanted.output_directory), wanted.trace_steps); });
+  std::string files;
+  if (has_directory) attempt([&] { files = write_report_files(last, process_path(wanted.output_directory), wanted.trace_steps); });
   if (wanted.trace && !has_directory) attempt([&] { last.write_trace("trace.json", wanted.trace_steps); });
-  if (wanted.print_report) attempt([&] { print_to_stdout(last.text() + "\n"); });
+  if (wanted.full_report) {
+    attempt([&] { print_to_stdout(last.full_text() + "\n"); });
+  } else if (wanted.print_report) {
+    attempt([&] { print_to_stdout(report_code<void>::first_screen(last.summary(), STDOUT_FILENO, files) + "\n"); });
+  }
 }
 
 }  // namespace profkit::detail

@@ -45,7 +45,7 @@ def busy_by_nsys(database, warmup):
 
 def check_budget(checks, place):
     folder = place.out / "budget"
-    report, printed = train(place, SMALL.options(WARMUP, STEPS), folder, "budget.log", "report")
+    report, printed = train(place, SMALL.options(WARMUP, STEPS), folder, "budget.log", "report=full")
     budget = report["budget"]
     total = sum(part["total_ms"] for part in budget["parts"])
     off = abs(total - report["steps"]["mean_ms"] * STEPS) / budget["wall_ms"]

@@ -153,7 +153,7 @@ class busy_sums {
       std::chrono::nanoseconds const total = rows[top].total();
       if (total.count() == 0) continue;
       bool const has_scope = top < paths.size();
-      budget_row line{has_scope ? part_of.name_of(static_cast<std::uint32_t>(top)) : "outside any scope", to_ms(rows[top].busy), {}, {}};
+      budget_row line{has_scope ? part_of.name_of(static_cast<std::uint32_t>(top)) : outside_any_scope, to_ms(rows[top].busy), {}, {}};
       for (std::size_t cause = 0; cause < idle_causes; ++cause) line.idle[cause] = to_ms(rows[top].idle[cause]);
       line.total = to_ms(total);
       result.busy += line.busy;

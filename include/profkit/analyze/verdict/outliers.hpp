@@ -35,19 +35,25 @@ struct median_spread {
   return 1.2533 * total / static_cast<double>(values.size());
 }
 
-/// @brief The number of outliers: values with a modified z-score 0.6745 |x - median| / MAD above 3.5 that are more than 1 % from the
+/// @brief Whether a value is an outlier: its modified z-score 0.6745 |x - median| / MAD is above 3.5, and it is more than 1 % from the
 /// median. The second condition excludes harmless deviations of very steady steps. Source: B. Iglewicz and D. C. Hoaglin, "How to detect
 /// and handle outliers", ASQC Quality Press (1993).
-[[nodiscard]] inline std::uint64_t count_outliers(std::vector<double> const& values) {
+/// @param deviation the `robust_deviation` of all values.
+[[nodiscard]] inline bool is_outlier(double value, median_spread const& spread, double deviation) noexcept {
   constexpr double max_score = 3.5;
   constexpr double min_distance = 0.01;
+  double const distance = std::abs(value - spread.median);
+  return distance > max_score * deviation && distance > min_distance * std::abs(spread.median);
+}
+
+/// @brief The number of outliers (`is_outlier`).
+[[nodiscard]] inline std::uint64_t count_outliers(std::vector<double> const& values) {
   auto const spread = median_and_mad(values);
   if (!spread) return 0;
   double const deviation = robust_deviation(values, *spread);
   std::uint64_t result = 0;
   for (double const value : values) {
-    double const distance = std::abs(value - spread->median);
-    if (distance > max_score * deviation && distance > min_distance * std::abs(spread->median)) ++result;
+    if (is_outlier(value, *spread, deviation)) ++result;
   }
   return result;
 }

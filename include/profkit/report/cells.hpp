@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../profile/time.hpp"
+#include "document.hpp"
+
+// Short ways to make cells and rows of a document.
+
+namespace profkit::detail {
+
+/// @param detail the complete text, if `text` is a short form.
+inline cell text_cell(std::string text, std::string detail = {}) { return {std::move(text), std::move(detail)}; }
+/// A number in the unit of its column: ms, bytes, a share of 1, or none.
+inline cell number_cell(double value) { return {value, {}}; }
+/// A whole number.
+inline cell count_cell(std::uint64_t value) { return number_cell(static_cast<double>(value)); }
+/// n/a. @param why the reason; a tooltip in HTML.
+inline cell missing_cell(std::string why) { return {std::monostate{}, std::move(why)}; }
+/// Prints nothing: the column does not apply to the row.
+inline cell empty_cell() { return text_cell({}); }
+
+/// n/a without a value.
+inline cell number_cell(std::optional<double> value, char const* why) { return value ? number_cell(*value) : missing_cell(why); }
+/// A time; n/a without one.
+inline cell ms_cell(std::optional<milliseconds> value, char const* why) { return value ? number_cell(value->count()) : missing_cell(why); }
+
+/// A bar of parts from left to right.
+inline cell bar(std::vector<bar_part> parts) { return {bar_cell{std::move(parts)}, {}}; }
+
+/// A column with a heading for text, which has its unit.
+inline column text_headed(column made, char const* short_heading) {
+  made.short_heading = short_heading;
+  return made;
+}
+
+/// A column of times whose heading explains the colour of a part of the bars.
+inline column legend_column(char const* heading, char const* short_heading, colour meaning, char const* explanation) {
+  return text_headed({heading, column_kind::milliseconds, column_use::always, explanation, meaning}, short_heading);
+}
+
+/// A row that begins a group.
+inline row heading_row(std::string text, std::size_t columns) {
+  row result;
+  result.cells.push_back(text_cell(std::move(text)));
+  result.cells.resize(columns);
+  result.is_heading = true;
+  return result;
+}
+
+}  // namespace profkit::detail

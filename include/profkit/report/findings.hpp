@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headline.hpp"
+#include "kernel_words.hpp"
+#include "kind_findings.hpp"
+#include "loss_findings.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+#include "verdict_text.hpp"
+
+// What a report says first: at most three findings, each with what to do and the most that it can save.
+
+namespace profkit::detail {
+
+/// "+-4.1 %" -> "±4.1 %".
+inline std::string with_plus_minus(std::string text) {
+  for (std::size_t at = text.find("+-"); at != std::string::npos; at = text.find("+-", at)) text.replace(at, 2, plus_minus);
+  return text;
+}
+
+/// What makes step times reliable, by what is wrong with them; empty if nothing is.
+inline std::string verdict_advice(verdict_summary const& verdict) {
+  switch (verdict.verdict) {
+    case step_verdict::throttled:
+      return "Let the device cool, raise its power limit, or lock its clocks (nvidia-smi -lgc).";
+    case step_verdict::too_few:
+      return "Measure more steps (steps=N), or until the mean is known (steps=auto).";
+    case step_verdict::still_warming:
+      return fmt::format("Use at least {} warm-up steps (warmup={}).", verdict.steady_from.value_or(0), verdict.steady_from.value_or(0));
+    case step_verdict::drifting:
+      return "Look for other load and for things that grow with the steps (memory, lists); measure longer.";
+    case step_verdict::noisy:
+      return verdict.outliers > 0 ? "Measure more steps (steps=auto); look at single steps, and compare medians."
+                                  : "Measure more steps (steps=auto).";
+    case step_verdict::stable:
+      break;
+  }
+  return {};
+}
+
+/// (a) Why the times cannot be believed.
+inline std::optional<finding> reliability_finding(report_view const& view) {
+  step_summary const& times = view.main().times;
+  verdict_summary const& verdict = main_verdict(times);
+  if (verdict.verdict == step_verdict::stable) return std::nullopt;
+  return finding{
+      "These times are not reliable yet.",
+      fmt::format("{}: {}.", capitalized(verdict_name(verdict.verdict)), with_plus_minus(verdict_reason(verdict, view.all.steps.clocks))),
+      verdict_advice(verdict),
+      {}};
+}
+
+/// "5.48 ms (26 %)": a time and its share of the step.
+inline std::string at_most(double ms, double step) { return time_words(milliseconds{ms}) + " (" + share_words(ms / step) + ")"; }
+
+/// (b) What bounds the step.
+inline std::optional<finding> bound_finding(report_view const& view) {
+  if (!has_gpu_time(view.main())) return std::nullopt;
+  budget_summary const& budget = *view.main().budget;
+  double const steps = gpu_steps(view.main());
+  double const step = view.step_ms();
+  double const busy = budget.busy.count() / steps;
+  double const idle = step - busy;
+  std::array<double, idle_causes> const causes = idle_per_step(budget);
+  double const launching = launch_time(budget);
+  auto const cause_of = [&](idle_cause cause) { return causes[static_cast<std::size_t>(cause)]; };
+  std::string const works = "It works " + part_words(milliseconds{busy}, milliseconds{step}) + ".";
+  std::string const idles = fmt::format("All its idle time is {}", at_most(idle, step));
+  auto const longest = [&](idle_cause cause) {
+    starving_scope const* const scope = longest_waiting(budget, cause);
+    return scope == nullptr ? std::string{}
+                            : fmt::format(", {} of that in {}", time_words(scope->by_cause[static_cast<std::size_t>(cause)] / steps),
+                                          name_words(scope->name));
+  };
+  std::string const graph = fmt::format(
+      "{} can save {} at the very most.",
+      uses_graphs(view.all) ? "fewer and larger operations" : "a CUDA graph, or fewer and larger operations,", at_most(launching, step));
+  switch (bound_of(budget)) {
+    case step_bound::gpu: {
+      if (idle < 0.01 * step) return std::nullopt;
+      double const queued = cause_of(idle_cause::queued);
+      return finding{
+          "The GPU sets the pace.",
+          works + " " + idles + (queued > 0.0 ? ", " + time_words(milliseconds{queued}) + " of that between queued operations." : "."),
+          "Do not tune the host: " + (launching > 0.0 ? graph : "it can save " + at_most(idle, step) + " at the very most."),
+          {}};
+    }
+    case step_bound::communication: {
+      double const all = budget.communication.busy.count() / steps;
+      double const exposed = budget.communication.exposed.count() / steps;
+      return finding{"Communication sets the pace.",
+                     fmt::format("It takes {} a step, {} of it with no other operation running.", time_words(milliseconds{all}),
+                                 time_words(milliseconds{exposed})),
+                     fmt::format("Overlap it with computation, or send less: at most {} can be saved.", at_most(exposed, step)),
+                     {}};
+    }
+    case step_bound::launching:
+      return finding{cause_of(idle_cause::queued) > cause_of(idle_cause::launching) ? "The GPU waits between queued operations."
+                                                                                    : "Launching sets the pace.",
+                     fmt::format("The GPU works {}; {} are launch-bound, {} between queued operations.",
+                                 part_words(milliseconds{busy}, milliseconds{step}),
+                                 budget.has_launches ? time_words(milliseconds{cause_of(idle_cause::launching)}) : "n/a",
+                                 time_words(milliseconds{cause_of(idle_cause::queued)})),
+                     capitalized(graph),
+                     {}};
+    case step_bound::host: {
+      starving_scope const* const scope = longest_waiting(budget, idle_cause::host);
+      double const all = cause_of(idle_cause::host);
+      double const saved = scope == nullptr ? all : scope->by_cause[static_cast<std::size_t>(idle_cause::host)].count() / steps;
+      return finding{"The host sets the pace.",
+                     fmt::format("The GPU works {} and waits {} for the host{}.", part_words(milliseconds{busy}, milliseconds{step}),
+                                 at_most(all, step), longest(idle_cause::host)),
+                     fmt::format("Speed up {} or move its work to another thread: at most {} can be saved.",
+                                 scope == nullptr ? "the host's part" : name_words(scope->name), at_most(saved, step)),
+                     {}};
+    }
+    case step_bound::synchronisation:
+      return finding{
+          "The host waits for the GPU, and then the GPU for the host.",
+          fmt::format("The GPU works {}; it idles {} around synchronisation{}.", part_words(milliseconds{busy}, milliseconds{step}),
+                      at_most(cause_of(idle_cause::synchronisation), step), longest(idle_cause::synchronisation)),
+          fmt::format("Remove calls that need a result on the host: at most {} can be saved.",
+                      at_most(cause_of(idle_cause::synchronisation), step)),
+          {}};
+    case step_bound::copies:
+      return finding{
+          "Copies set the pace.",
+          fmt::format("The GPU works {}; it idles {} while the host copies{}.", part_words(milliseconds{busy}, milliseconds{step}),
+                      at_most(cause_of(idle_cause::copy), step), longest(idle_cause::copy)),
+          fmt::format("Use pinned memory and a stream of their own: at most {} can be saved.", at_most(cause_of(idle_cause::copy), step)),
+          {}};
+  }
+  return std::nullopt;
+}
+
+/// Where to begin: the innermost scope with a quarter of the step; where most of the work is outside any scope, with scopes for it.
+inline std::string begin_words(report_view const& view, folded_scope const& scope) {
+  double const share = scope.time / view.step_ms();
+  if (double const outside = outside_ms(view); outside > scope.time) {
+    return fmt::format("Add scopes first: {} of the step are in operations that were launched outside any scope.",
+                       at_most(outside, view.step_ms()));
+  }
+  bool const is_quarter = share >= 0.25;
+  return fmt::format("Begin with {}, the {}: {}.", view.tree.unique_name(scope),
+                     is_quarter ? "innermost scope with over a quarter of the step" : "longest innermost scope",
+                     at_most(scope.time, view.step_ms()));
+}
+
+/// (c) The largest lever.
+inline std::optional<finding> lever_finding(report_view const& view) {
+  if (view.step_ms() <= 0.0) return std::nullopt;
+  folded_scope const* const begin = view.tree.innermost(0.25 * view.step_ms());
+  step_kind_summary const& main = view.main();
+  double const all = kernel_ms(main);
+  if (view.all.gpu && !main.kernels.empty() && all > 0.0) {
+    std::vector<std::pair<std::string, double>> const classes = class_times(view.all, main);
+    std::string head = fmt::format("Kernel time is {} {}", share_words(classes.front().second / all), classes.front().first);
+    if (classes.size() > 1 && classes[1].first != "other" && classes[1].second >= 0.1 * all)
+      head += fmt::format(", {} {}", share_words(classes[1].second / all), classes[1].first);
+    kind_kernel_summary const& longest = main.kernels.front();
+    double const ms = longest.total.count() / gpu_steps(main);
+    std::string const text = fmt::format(
+        "Longest: {}, {} ({}), {}.", name_words(short_kernel_name(view.all.gpu->kernels[longest.kernel].name)),
+        time_words(milliseconds{ms}), share_words(ms / all), launches_words(static_cast<double>(longest.count) / gpu_steps(main)));
+    return finding{head + ".", text, begin == nullptr ? "Begin with this kernel." : begin_words(view, *begin),
+                   begin == nullptr ? "" : begin->path};
+  }
+  if (begin == nullptr || view.tree.has_gpu()) return std::nullopt;
+  bool const is_quarter = begin->time >= 0.25 * view.step_ms();
+  return finding{fmt::format("{} takes {} of host time a step.", view.tree.unique_name(*begin), at_most(begin->time, view.step_ms())),
+                 fmt::format("It runs {} a step, {} each.", times_words(begin->count),
+                             time_words(milliseconds{begin->count > 0.0 ? begin->time / begin->count : 0.0})),
+                 is_quarter ? "Begin there: it is the innermost scope with over a quarter of the step."
+                            : "Begin there: it is the longest innermost scope.",
+                 begin->path};
+}
+
+/// The findings that a report shows: at most three, of which a loss of data is one.
+inline std::vector<finding> findings(report_view const& view) {
+  constexpr std::size_t max_findings = 3;
+  std::vector<finding> result;
+  auto const add = [&](std::optional<finding> each) {
+    if (each && result.size() < max_findings) result.push_back(std::move(*each));
+  };
+  if (view.has_steps()) {
+    add(reliability_finding(view));
+    add(bound_finding(view));
+    add(lever_finding(view));
+    add(other_kind_finding(view));
+    add(outlier_finding(view));
+  } else {
+    add(no_steps_finding(view.all));
+  }
+  if (std::optional<finding> loss = loss_finding(view.all)) {
+    if (result.size() == max_findings) result.pop_back();
+    result.push_back(std::move(*loss));
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cells.hpp"
+#include "document.hpp"
+#include "headline.hpp"
+#include "kernel_words.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+// The section "Kernels" of the main kind of step.
+
+namespace profkit::detail {
+
+/// "layer_* > attention +1": the last two scopes of the longest place, and the number of other places.
+inline cell launched_in_cell(summary const& all, std::vector<launch_place_summary> const& places) {
+  if (places.empty()) return missing_cell("the places of launches are unknown");
+  std::vector<std::string> texts;
+  for (launch_place_summary const& each : places) {
+    std::string text = outside_any_scope;
+    if (each.scope && *each.scope < all.scopes.size()) {
+      scope_summary const& scope = all.scopes[*each.scope];
+      text = folded_tree::without_index(scope);
+      if (scope.parent) text.insert(0, folded_tree::without_index(all.scopes[*scope.parent]).append(" \xe2\x80\xba "));
+    }
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
+  }
+  std::string shown = texts.front();
+  if (texts.size() > 1) shown += fmt::format(" +{}", texts.size() - 1);
+  std::string detail;
+  for (std::string const& each : texts) detail += (detail.empty() ? "" : ", ") + each;
+  return text_cell(std::move(shown), std::move(detail));
+}
+
+/// A kernel of a kind of step. @param total kernel time per step, in milliseconds, to which the share refers.
+inline row kernel_row_of(summary const& all, step_kind_summary const& kind, kind_kernel_summary const& each, double total) {
+  kernel_summary const& kernel = all.gpu->kernels[each.kernel];
+  double const steps = gpu_steps(kind);
+  double const ms = each.total.count() / steps;
+  double const mean = each.total.count() / static_cast<double>(std::max<std::uint64_t>(1, each.count));
+  row result;
+  result.cells = {text_cell(short_kernel_name(kernel.name), kernel.name),
+                  text_cell(kernel.kernel_class),
+                  number_cell(ms),
+                  number_cell(total > 0.0 ? ms / total : 0.0),
+                  bar({{colour::kernel_class, shade_of_class(kernel.kernel_class), ms}}),
+                  number_cell(static_cast<double>(each.count) / steps),
+                  number_cell(mean),
+                  {range_cell{each.min.count(), mean, each.max.count(), {}, {}}, {}},
+                  launched_in_cell(all, each.launched_in)};
+  return result;
+}
+
+/// The longest 60 kernels, and the sum of all others. @param kind its kernels refer to `all`.
+inline data_table kernels_table(summary const& all, step_kind_summary const& kind) {
+  constexpr std::size_t shown = 15;
+  constexpr std::size_t listed = 60;
+  data_table table;
+  table.name = "kernels";
+  table.columns = {{"kernel", column_kind::code},
+                   {"class"},
+                   text_headed({"per step", column_kind::milliseconds}, "{}"),
+                   text_headed({"of kernels", column_kind::share}, "%"),
+                   {"", column_kind::bar},
+                   {"launches", column_kind::count},
+                   {"mean", column_kind::duration},
+                   {"from, mean, to", column_kind::logarithmic_range, column_use::wide},
+                   {"launched in", column_kind::text, column_use::wide}};
+  double const total = kernel_ms(kind);
+  for (std::size_t i = 0; i < std::min(kind.kernels.size(), listed); ++i)
+    table.rows.push_back(kernel_row_of(all, kind, kind.kernels[i], total));
+  double folded = 0.0;
+  for (std::size_t i = shown; i < kind.kernels.size(); ++i) folded += kind.kernels[i].total.count() / gpu_steps(kind);
+  if (kind.kernels.size() > listed) {
+    double rest = 0.0;
+    for (std::size_t i = listed; i < kind.kernels.size(); ++i) rest += kind.kernels[i].total.count() / gpu_steps(kind);
+    row others;
+    others.cells = {text_cell(counted(kind.kernels.size() - listed, "more kernel", "more kernels") + " in kernels.csv"), empty_cell(),
+                    number_cell(rest), number_cell(rest / total)};
+    while (others.cells.size() < table.columns.size()) others.cells.push_back(empty_cell());
+    others.is_quiet = true;
+    others.stands_for = kind.kernels.size() - listed;
+    table.rows.push_back(std::move(others));
+  }
+  if (kind.kernels.size() > shown && total > 0.0) {
+    table.shown_rows = shown;
+    std::size_t const more = kind.kernels.size() - shown;
+    table.folded_label = fmt::format("{}: {}, {} of kernel time", counted(more, "more kernel", "more kernels"),
+                                     time_words(milliseconds{folded}), share_words(folded / total));
+  }
+  table.sorted_by = 2;
+  return table;
+}
+
+/// The section; without kernels it says why there are none.
+inline section kernels_section(report_view const& view) {
+  section result;
+  result.id = "kernels";
+  result.title = "Kernels";
+  step_kind_summary const& kind = view.main();
+  double const total = kernel_ms(kind);
+  if (!view.all.gpu || kind.kernels.empty() || total <= 0.0) {
+    result.answer = view.all.gpu ? "none: no kernel ran." : "n/a: " + why_no_kernels(view.all) + ".";
+    return result;
+  }
+  std::uint64_t launches = 0;
+  double shown = 0.0;
+  constexpr std::size_t first = 15;
+  for (std::size_t i = 0; i < kind.kernels.size(); ++i) {
+    launches += kind.kernels[i].count;
+    if (i < first) shown += kind.kernels[i].total.count() / gpu_steps(kind);
+  }
+  std::string const times = launches_words(static_cast<double>(launches) / gpu_steps(kind));
+  result.answer =
+      fmt::format("{} of kernels{}, {}; the first {} of {} take {}.", times, view.has_steps() ? " a step" : "",
+                  time_words(milliseconds{total}), std::min(first, kind.kernels.size()), kind.kernels.size(), share_words(shown / total));
+  std::vector<std::pair<std::string, double>> const classes = class_times(view.all, kind);
+  bars_figure bars;
+  bars.bars.emplace_back();
+  for (auto const& [name, ms] : classes) {
+    bar_part const part{colour::kernel_class, shade_of_class(name), ms};
+    bars.bars.front().parts.push_back({name, {part}});
+    bars.legend.emplace_back(bar_part{colour::kernel_class, shade_of_class(name), 0.0}, name + " " + share_words(ms / total));
+  }
+  result.blocks.emplace_back(figure{result.answer, std::move(bars)});
+  data_table table = kernels_table(view.all, kind);
+  if (view.kinds.has_several()) table.caption = view.kinds.main_words();
+  result.blocks.emplace_back(std::move(table));
+  result.how_to_read = view.kinds.has_several() && kind.is_usual
+                           ? "Times, launches and means are of the usual steps. Range: shortest and longest execution."
+                           : "Range: shortest and longest execution.";
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/verdict/outliers.hpp"
+#include "headline.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+// Findings about steps that are not like the others.
+
+namespace profkit::detail {
+
+/// Mean time of a step of a kind, in milliseconds.
+inline double mean_ms(step_kind_summary const& kind) {
+  return kind.times.step_time ? kind.times.step_time->mean.count() : kind.times.host.mean.value_or(milliseconds{}).count();
+}
+
+/// Time of a part of a kind's step: of the budget if there is one, else host time; n/a if neither is known.
+inline std::optional<double> part_ms(report_view const& view, step_kind_summary const& kind, std::string const& part) {
+  if (kind.budget) {
+    for (budget_row const& row : kind.budget->rows) {
+      if (row.part == part) return row.total.count() / gpu_steps(kind);
+    }
+  }
+  folded_tree const tree{view.all, kind};
+  for (std::size_t const i : tree.roots()) {
+    folded_scope const& root = tree.rows()[i];
+    if (root.name == part || root.name == part + "_*") return root.time;
+  }
+  return std::nullopt;
+}
+
+/// "generation (136 ms) and validation (15.3 ms)": parts that only this kind has, the longest three.
+inline std::string own_parts_words(report_view const& view, step_kind_summary const& kind) {
+  std::vector<std::string> const& usual = view.main().parts;
+  std::vector<std::pair<std::string, double>> own;
+  for (std::string const& part : kind.parts) {
+    if (std::find(usual.begin(), usual.end(), part) == usual.end()) own.emplace_back(part, part_ms(view, kind, part).value_or(0.0));
+  }
+  std::stable_sort(own.begin(), own.end(), [](auto const& a, auto const& b) { return a.second > b.second; });
+  constexpr std::size_t max_parts = 3;
+  own.resize(std::min(own.size(), max_parts));
+  std::string text;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == own.size() ? " and " : ", ";
+    text += fmt::format("{} ({})", name_words(own[i].first), time_words(milliseconds{own[i].second}));
+  }
+  return text;
+}
+
+/// Whether the steps of a kind have a part in common with the usual step.
+inline bool has_usual_part(report_view const& view, step_kind_summary const& kind) {
+  std::vector<std::string> const& usual = view.main().parts;
+  return std::any_of(kind.parts.begin(), kind.parts.end(),
+                     [&](std::string const& part) { return std::find(usual.begin(), usual.end(), part) != usual.end(); });
+}
+
+/// Which figures the kind has, and what can make its steps shorter.
+inline std::string other_kind_advice(step_kind_summary const& kind) {
+  std::string text = "The figures of this report are of the usual steps; the others have their own.";
+  if (!has_gpu_time(kind)) return text;
+  double const idle = 1.0 - kind.budget->busy / kind.budget->wall;
+  double const launching = launch_time(*kind.budget);
+  if (bound_of(*kind.budget) != step_bound::launching) return fmt::format("{} The GPU idles {} of their time.", text, share_words(idle));
+  return fmt::format("{} The GPU idles {} of their time: a CUDA graph can save {} per step at the very most.", text, share_words(idle),
+                     time_words(milliseconds{launching}));
+}
+
+/// (d) Steps of other kinds: the kind that takes most of the time, if its steps take twice as long or all of them 1 % of the time.
+inline std::optional<finding> other_kind_finding(report_view const& view) {
+  if (!view.main().is_usual) return std::nullopt;
+  double const usual = mean_ms(view.main());
+  double const all = view.all.steps.host.total.count();
+  step_kind_summary const* worst = nullptr;
+  for (step_kind_summary const* const kind : view.kinds.others()) {
+    double const total = mean_ms(*kind) * static_cast<double>(kind->steps);
+    bool const matters = mean_ms(*kind) >= 2.0 * usual || total >= 0.01 * all;
+    if (matters && (worst == nullptr || total > mean_ms(*worst) * static_cast<double>(worst->steps))) worst = kind;
+  }
+  if (worst == nullptr || usual <= 0.0) return std::nullopt;
+  std::string const own = own_parts_words(view, *worst);
+  std::string text = worst->steps == 1 ? "It took " : "They take ";
+  text += fmt::format("{}, {} times the usual step", time_words(milliseconds{mean_ms(*worst)}), significant(mean_ms(*worst) / usual));
+  if (!own.empty()) text += ", with " + own;
+  if (!has_usual_part(view, *worst)) text += own.empty() ? ", with none of the usual parts" : " and none of the usual parts";
+  return finding{capitalized(name_words(worst->name)) + (worst->steps == 1 ? " is not a usual step." : " are not usual steps."),
+                 text + ".",
+                 other_kind_advice(*worst),
+                 {}};
+}
+
+/// Measured steps of the main kind that are far from the others: their numbers and times.
+inline std::vector<std::pair<std::uint64_t, double>> outliers_of(report_view const& view) {
+  std::vector<std::pair<std::uint64_t, double>> steps;
+  for (listed_step const& each : view.all.listed_steps) {
+    bool const is_main = each.kind && *each.kind == 0 && view.main().is_usual;
+    if (!each.is_warmup && !each.is_excluded && (is_main || view.all.kinds.empty())) steps.emplace_back(each.index, each.host.count());
+  }
+  std::vector<double> times;
+  times.reserve(steps.size());
+  for (auto const& step : steps) times.push_back(step.second);
+  auto const spread = median_and_mad(times);
+  if (!spread) return {};
+  steps.erase(std::remove_if(steps.begin(), steps.end(),
+                             [&](auto const& step) { return !is_outlier(step.second, *spread, robust_deviation(times, *spread)); }),
+              steps.end());
+  return steps;
+}
+
+/// Steps of the usual kind that are far from the others.
+inline std::optional<finding> outlier_finding(report_view const& view) {
+  duration_summary const& times = main_times(view.main().times);
+  verdict_summary const& verdict = main_verdict(view.main().times);
+  if (verdict.outliers == 0 || !times.mean || !times.median || times.mean->count() <= 0.0) return std::nullopt;
+  if (std::abs((*times.mean - *times.median) / *times.mean) < 0.01) return std::nullopt;
+  constexpr std::size_t max_named = 5;
+  std::vector<std::pair<std::uint64_t, double>> const steps = outliers_of(view);
+  std::string text =
+      fmt::format("The median step takes {}, the longest {}", time_words(*times.median), time_words(times.max.value_or(milliseconds{})));
+  for (std::size_t i = 0; i < std::min(steps.size(), max_named); ++i) {
+    text += fmt::format("{}step {} {}", i == 0 ? "; " : ", ", steps[i].first, time_words(milliseconds{steps[i].second}));
+  }
+  if (steps.size() > max_named) text += fmt::format(", and {} more", steps.size() - max_named);
+  milliseconds const raise = *times.mean - *times.median;
+  std::string const effect = raise.count() > 0.0 ? "the mean is " + time_words(raise) + " above the median."
+                                                 : "the mean is " + time_words(-raise) + " below the median.";
+  return finding{fmt::format("{} of {} {}.", verdict.outliers, counted(verdict.measured, "step", "steps"),
+                             verdict.outliers == 1 ? "is an outlier" : "are outliers"),
+                 text + ".",
+                 "Look at them in a trace (keep=slowest:5): " + effect,
+                 {}};
+}
+
+}  // namespace profkit::detail

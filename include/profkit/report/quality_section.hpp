@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cells.hpp"
+#include "document.hpp"
+#include "loss_findings.hpp"
+#include "quality_text.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+// The section "Data quality and overhead".
+
+namespace profkit::detail {
+
+/// What profkit adds to a step, as a share of it: the measured cost of scopes, and a microsecond for each collected operation (the middle
+/// of what docs/overhead.md lists). An estimate: a busy GPU hides most of it. n/a without steps.
+inline std::optional<double> estimated_overhead(report_view const& view) {
+  if (!view.has_steps() || view.step_ms() <= 0.0) return std::nullopt;
+  summary const& all = view.all;
+  constexpr double ms_per_operation = 1e-3;
+  double const ns_per_scope = static_cast<double>(all.quality.cost_of_1000_scopes.count()) / 1000.0;
+  double cost = ns_per_scope * 1e-6 * static_cast<double>(all.scopes_recorded) / static_cast<double>(all.steps.host.count);
+  if (all.gpu && all.gpu->steps > 0)
+    cost += ms_per_operation * static_cast<double>(all.gpu->all.operations) / static_cast<double>(all.gpu->steps);
+  milliseconds const mean = all.steps.step_time ? all.steps.step_time->mean : milliseconds{view.step_ms()};
+  return mean.count() > 0.0 ? std::optional{cost / mean.count()} : std::nullopt;
+}
+
+/// "; journal: not written (no space left on device)" for the first two collectors that failed. The headline has the reason of kernels.
+inline std::string failed_collectors_words(summary const& all) {
+  constexpr std::size_t max_named = 2;
+  std::string text;
+  std::size_t failed = 0;
+  for (collector_record const& each : all.collectors) {
+    bool const has_failed = each.status == "not collected" || each.status == "not written";
+    if (!has_failed || each.kind == collector_kind::kernels || ++failed > max_named) continue;
+    text += fmt::format("; {}: {}", name_words(each.name), each.status);
+    if (!each.reason.empty()) text += " (" + one_line(each.reason, max_shown_reason) + ")";
+  }
+  return failed > max_named ? text + fmt::format("; {} more collectors failed", failed - max_named) : text;
+}
+
+/// What is missing, of how much, the estimated overhead, and collectors that failed.
+inline std::string quality_answer(report_view const& view) {
+  summary const& all = view.all;
+  if (!all.quality.not_recorded.empty()) return "nothing was recorded" + failed_collectors_words(all) + ".";
+  std::string text;
+  for (lost_data const& each : losses(all)) {
+    if (each.count > 0) text += (text.empty() ? "" : ", ") + count_words(each.count) + " " + each.what;
+  }
+  std::string const of =
+      all.gpu ? fmt::format("{} scopes and {} operations", count_words(all.scopes_recorded), count_words(all.gpu->all.operations))
+              : fmt::format("{} scopes", count_words(all.scopes_recorded));
+  text = text.empty() ? "complete (nothing lost of " + of + ")" : "incomplete: " + text + " (recorded: " + of + ")";
+  if (all.quality.snapshot) text = "snapshot of a running session, " + text;
+  for (collector_record const& each : all.collectors) {
+    if (each.kind == collector_kind::journal && each.status == "recovered") text.insert(0, "journal of a session that did not end, ");
+  }
+  if (std::optional<double> const cost = estimated_overhead(view)) text += "; estimated overhead " + share_words(*cost);
+  return text + failed_collectors_words(all) + ".";
+}
+
+/// All kinds of losses, those of 0 included.
+inline data_table losses_table(summary const& all) {
+  data_table table;
+  table.name = "losses";
+  table.columns = {{"lost or unknown"}, {"of", column_kind::count}, {"count", column_kind::count}};
+  auto const add = [&](std::string what, std::uint64_t of, std::uint64_t count) {
+    row next;
+    next.cells = {text_cell(std::move(what)), of > 0 ? count_cell(of) : empty_cell(), count_cell(count)};
+    table.rows.push_back(std::move(next));
+  };
+  for (lost_data const& each : losses(all)) add(each.what, each.of, each.count);
+  if (all.gpu) add("GPU operations outside any scope", all.gpu->all.operations, all.gpu->unattributed_operations);
+  add("scopes left open", all.scopes_recorded, all.quality.open_scopes);
+  for (allocator_summary const& each : all.allocators)
+    add("releases of unknown memory of " + one_line(each.source), 0, each.unknown_releases);
+  return table;
+}
+
+/// Each collector with its outcome.
+inline data_table collectors_table(summary const& all) {
+  data_table table;
+  table.name = "collectors";
+  table.columns = {{"collector"}, {"status"}, {"reason"}};
+  for (collector_record const& each : all.collectors) {
+    row next;
+    next.cells = {text_cell(each.name), text_cell(each.status), text_cell(each.reason)};
+    table.rows.push_back(std::move(next));
+  }
+  return table;
+}
+
+/// The section; it is never empty.
+inline section quality_section(report_view const& view) {
+  section result;
+  result.id = "quality";
+  result.title = "Data quality and overhead";
+  result.answer = quality_answer(view);
+  result.blocks.emplace_back(losses_table(view.all));
+  if (!view.all.collectors.empty()) result.blocks.emplace_back(collectors_table(view.all));
+  result.blocks.emplace_back(note{fmt::format("Scopes cost {:.1f}{}ns each; {} between steps. Clock: {}.",
+                                              static_cast<double>(view.all.quality.cost_of_1000_scopes.count()) / 1000.0, no_break_space,
+                                              time_words(milliseconds{view.all.quality.bookkeeping}), one_line(view.all.quality.clock)),
+                                  false});
+  result.how_to_read =
+      "The estimated overhead is the measured cost of scopes, and a microsecond for each collected GPU operation. A host that runs ahead "
+      "of "
+      "the GPU hides most of it.";
+  return result;
+}
+
+}  // namespace profkit::detail

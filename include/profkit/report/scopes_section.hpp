@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cells.hpp"
+#include "document.hpp"
+#include "headline.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+
+// The section "Scopes": the folded tree of each kind of step.
+
+namespace profkit::detail {
+
+/// Each sibling of a folded row: smallest and largest, and siblings that are far from the others by themselves.
+inline range_cell siblings_cell(folded_scope const& scope) {
+  constexpr std::size_t max_odd = 3;
+  constexpr double min_share = 0.002;
+  std::vector<double> values;
+  double sum = 0.0;
+  for (folded_scope::sibling const& each : scope.siblings) {
+    values.push_back(each.each);
+    sum += each.each;
+  }
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  double const median = sorted[sorted.size() / 2];
+  auto const is_odd = [&](double value) {
+    return (value > 2.0 * median || value < median / 2.0) && std::max(value - median, median - value) >= min_share * sum;
+  };
+  std::size_t odd = 0;
+  for (double const value : values) odd += is_odd(value) ? 1 : 0;
+  bool const is_named = odd > 0 && odd <= max_odd && odd < values.size();
+  range_cell result;
+  result.low = sorted.back();
+  for (folded_scope::sibling const& each : scope.siblings) {
+    if (is_named && is_odd(each.each)) {
+      result.remark += fmt::format("{}_{}: {}", result.remark.empty() ? "" : ", ", each.index, time_words(milliseconds{each.each}));
+      continue;
+    }
+    result.low = std::min(result.low, each.each);
+    result.high = std::max(result.high, each.each);
+  }
+  result.mean = sum / static_cast<double>(values.size());
+  result.values = std::move(values);
+  return result;
+}
+
+/// The rows of folded trees, from a share of the step on; the rest of each parent is one row.
+class scope_rows_of {
+ public:
+  /// @param threshold rows with less than this share of the step, by time and by host time, are summed up.
+  scope_rows_of(data_table& table, folded_tree const& tree, double step_ms, double threshold)
+      : table_{table}, tree_{tree}, step_{step_ms > 0.0 ? step_ms : 1.0}, threshold_{threshold} {}
+
+  void add(std::vector<std::size_t> const& siblings, std::uint32_t depth, bool is_open) {
+    std::vector<std::size_t> smaller;
+    for (std::size_t const i : tree_.by_time(siblings)) {
+      if (!is_large(tree_.rows()[i])) {
+        smaller.push_back(i);
+        continue;
+      }
+      folded_scope const& scope = tree_.rows()[i];
+      constexpr double always_open = 0.25;
+      bool const opens = depth < 2 || (is_open && depth < 4 && scope.time >= always_open * step_);
+      row next = row_of(scope, shown_name(scope));
+      next.depth = depth;
+      next.is_open = opens;
+      table_.rows.push_back(std::move(next));
+      add(scope.children, depth + 1, opens);
+    }
+    if (!smaller.empty()) add_smaller(smaller, depth);
+  }
+
+  /// The step of a kind, above its scopes.
+  void add_root(std::string name, folded_scope const& step) {
+    row root = row_of(step, std::move(name));
+    root.is_heading = true;
+    table_.rows.push_back(std::move(root));
+  }
+
+ private:
+  [[nodiscard]] bool is_large(folded_scope const& scope) const { return std::max(scope.time, scope.host) >= threshold_ * step_; }
+
+  static std::string shown_name(folded_scope const& scope) {
+    std::string name = scope.name;
+    if (scope.folded > 1) name += fmt::format(" {} {}", times_sign, scope.folded);
+    return scope.is_of_step_thread || scope.parent ? name : name + ", other thread";
+  }
+
+  [[nodiscard]] row row_of(folded_scope const& scope, std::string name) const {
+    row result;
+    result.cells = {text_cell(std::move(name)), number_cell(scope.count), number_cell(scope.time), number_cell(scope.time / step_)};
+    bool const has_gpu = tree_.has_gpu();
+    cell const each = scope.siblings.empty() ? empty_cell() : cell{siblings_cell(scope), {}};
+    constexpr char const* no_kernels = "kernels were not collected";
+    if (has_gpu) {
+      double const busy = scope.busy.value_or(0.0);
+      double const idle = scope.idle.value_or(0.0);
+      result.cells.push_back(bar({{colour::busy, 0, busy / step_}, {colour::launch_bound, 0, idle / step_}}));
+      result.cells.push_back(number_cell(scope.busy, no_kernels));
+      result.cells.push_back(number_cell(scope.idle, "idle time is charged to scopes of the step's thread only"));
+      result.cells.push_back(number_cell(scope.host));
+      result.cells.push_back(bar({{colour::host, 0, scope.host / step_}}));
+    } else {
+      double inside = 0.0;
+      for (std::size_t const child : scope.children) inside += tree_.rows()[child].host;
+      result.cells.push_back(bar({{colour::host, 0, scope.host / step_}}));
+      result.cells.push_back(number_cell(std::max(0.0, scope.host - inside)));
+      result.cells.push_back(missing_cell(no_kernels));
+    }
+    result.cells.push_back(each);
+    return result;
+  }
+
+  /// "3 smaller: a, b, c...".
+  void add_smaller(std::vector<std::size_t> const& positions, std::uint32_t depth) {
+    folded_scope sum;
+    std::string names;
+    constexpr std::size_t max_names = 3;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      folded_scope const& each = tree_.rows()[positions[i]];
+      sum.time += each.time;
+      sum.host += each.host;
+      sum.count += each.count;
+      if (each.busy) sum.busy = sum.busy.value_or(0.0) + *each.busy;
+      if (each.idle) sum.idle = sum.idle.value_or(0.0) + *each.idle;
+      if (i < max_names) names += (i == 0 ? "" : ", ") + name_words(each.name);
+    }
+    if (positions.size() > max_names) names += ", \xe2\x80\xa6";
+    row next = row_of(sum, counted(positions.size(), "smaller: ", "smaller: ") + names);
+    next.cells[1] = empty_cell();
+    next.depth = depth;
+    next.is_quiet = true;
+    next.stands_for = positions.size();
+    table_.rows.push_back(std::move(next));
+  }
+
+  data_table& table_;
+  folded_tree const& tree_;
+  double step_;
+  double threshold_;
+};
+
+/// The columns of the tree. @param has_gpu whether kernels were collected; else times are host time.
+inline std::vector<column> scope_columns(bool has_gpu) {
+  std::vector<column> columns{{"scope"}, text_headed({"per step", column_kind::count}, "calls")};
+  if (has_gpu) {
+    columns.push_back(
+        {"", column_kind::milliseconds, column_use::always, "GPU busy and idle time of the scope; each moment of the step counts once"});
+    columns.push_back(text_headed({"of step", column_kind::share}, "%"));
+    columns.push_back({"busy, idle", column_kind::bar});
+    columns.push_back(legend_column("busy", "busy", colour::busy, "an operation that was launched in the scope runs"));
+    columns.push_back(legend_column("idle", "idle", colour::launch_bound, "no operation runs, and the host is in the scope"));
+    columns.push_back(legend_column("host", "host", colour::host, "time of the host in the scope"));
+    columns.push_back({"host", column_kind::bar, column_use::wide});
+  } else {
+    columns.push_back({"host", column_kind::milliseconds});
+    columns.push_back(text_headed({"of step", column_kind::share}, "%"));
+    columns.push_back({"host", column_kind::bar});
+    columns.push_back(text_headed({"itself", column_kind::milliseconds, column_use::always, "without the scopes inside"}, "itself"));
+    columns.push_back(text_headed({"GPU", column_kind::milliseconds}, "GPU"));
+  }
+  columns.push_back(text_headed(
+      {"each", column_kind::range, column_use::always, "of siblings that differ in their index only: shortest and longest"}, "each {}"));
+  return columns;
+}
+
+/// Adds the tree of a kind of step. @param threshold rows below this share of the step are summed up.
+inline void add_kind_rows(data_table& table, report_view const& view, step_kind_summary const& kind, folded_tree const& tree,
+                          double threshold) {
+  double const step = &kind == &view.main() ? view.step_ms() : step_length(kind).count();
+  double longest = step;
+  if (longest <= 0.0) {
+    for (std::size_t const i : tree.roots()) longest += tree.rows()[i].time;
+  }
+  scope_rows_of rows{table, tree, longest, threshold};
+  bool const has_root = tree.step().has_value();
+  if (has_root) {
+    bool const is_main = &kind == &view.main();
+    rows.add_root(is_main ? fmt::format("{} ({} of {})", view.kinds.main_words(), kind.steps, view.all.steps.host.count) : kind.name,
+                  *tree.step());
+  }
+  rows.add(tree.roots(), has_root ? 1 : 0, true);
+}
+
+/// The main kind, then the others that a report shows.
+inline std::vector<step_kind_summary const*> kinds_shown(report_view const& view) {
+  std::vector<step_kind_summary const*> result{&view.main()};
+  if (view.kinds.has_several()) {
+    for (step_kind_summary const* const each : view.kinds.others()) result.push_back(each);
+  }
+  return result;
+}
+
+/// The trees of all kinds that are shown. @param threshold rows below this share of the step are summed up.
+inline data_table scopes_table(report_view const& view, double threshold) {
+  data_table table;
+  table.name = "scopes";
+  table.columns = scope_columns(view.tree.has_gpu());
+  if (view.kinds.has_several()) table.caption = view.kinds.main_words();
+  for (step_kind_summary const* const kind : kinds_shown(view)) {
+    if (kind == &view.main()) {
+      add_kind_rows(table, view, *kind, view.tree, threshold);
+    } else {
+      add_kind_rows(table, view, *kind, folded_tree{view.all, *kind}, threshold);
+    }
+  }
+  return table;
+}
+
+/// The section, with at most 200 rows: the threshold is doubled until they suffice.
+inline section scopes_section(report_view const& view) {
+  section result;
+  result.id = "scopes";
+  result.title = "Scopes";
+  if (view.tree.rows().empty()) {
+    result.answer = view.has_steps() ? "n/a: no scope was recorded in the measured steps." : "n/a: no scope was recorded.";
+    return result;
+  }
+  constexpr std::size_t max_rows = 200;
+  double threshold = 0.005;
+  data_table table = scopes_table(view, threshold);
+  while (table.rows.size() > max_rows && threshold < 1.0) {
+    threshold *= 2.0;
+    table = scopes_table(view, threshold);
+  }
+  result.answer = fmt::format("{} in {}.", counted(view.all.scopes.size(), "scope", "scopes"), counted(table.rows.size(), "row", "rows"));
+  if (!view.tree.has_gpu()) result.answer += " GPU time is n/a: " + why_no_kernels(view.all) + ".";
+  result.blocks.emplace_back(std::move(table));
+  result.how_to_read = view.tree.has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "
+                                             "host was in it. Scopes that differ in their index "
+                                             "only are one row with their sum. scopes.csv has all of them."
+                                           : "The time of a scope is host time. Scopes that differ in their index only are one row with "
+                                             "their sum. scopes.csv has all of them.";
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shown_text.hpp"
+#include "text_style.hpp"
+
+// Text in lines of a given width, counted in characters, not in bytes.
+
+namespace profkit::detail {
+
+/// The number of characters of valid UTF-8.
+inline std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+/// The first characters.
+inline std::string first_characters(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    bool const begins = (static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U;
+    if (begins && count-- == 0) break;
+    ++at;
+  }
+  return std::string{text.substr(0, at)};
+}
+
+/// The last characters.
+inline std::string last_characters(std::string_view text, std::size_t count) {
+  std::size_t const all = width_of(text);
+  return all <= count ? std::string{text} : std::string{text.substr(first_characters(text, all - count).size())};
+}
+
+/// Shortens in the middle to a number of characters.
+inline std::string cut_in_the_middle(std::string const& text, std::size_t width) {
+  if (width_of(text) <= width) return text;
+  if (width <= 3) return first_characters(text, width);
+  std::size_t const head = (width - 3) * 2 / 3;
+  return first_characters(text, head) + "..." + last_characters(text, width - 3 - head);
+}
+
+/// Cuts at the end.
+inline std::string cut_at_the_end(std::string const& text, std::size_t width) {
+  if (width_of(text) <= width) return text;
+  return width <= 3 ? first_characters(text, width) : first_characters(text, width - 3) + "...";
+}
+
+/// Fills up with blanks at the right, or at the left.
+inline std::string padded(std::string text, std::size_t width, bool is_right_aligned = false) {
+  std::size_t const used = width_of(text);
+  if (used >= width) return text;
+  return is_right_aligned ? std::string(width - used, ' ') + text : text + std::string(width - used, ' ');
+}
+
+/// Replaces each occurrence, from left to right.
+inline void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+}
+
+/// One line of valid text: control characters are escaped, and without UTF-8 the signs of profkit are written in ASCII. No-break spaces
+/// stay; `without_no_break` removes them when lines are broken.
+inline std::string printable(std::string_view text, text_style const& style, std::size_t max_bytes = max_shown_reason) {
+  std::string result = one_line(text, max_bytes);
+  if (style.is_utf8) return result;
+  static constexpr std::pair<std::string_view, std::string_view> signs[] = {
+      {"\xc2\xb1", "+-"},      {"\xc3\x97", "x"},     {"\xe2\x88\x92", "-"}, {"\xc2\xb5", "u"},
+      {"\xe2\x80\xa6", "..."}, {"\xe2\x80\xba", ">"}, {"\xc2\xb7", " "},     {"\xc2\xb0", " "}};
+  for (auto const& [sign, ascii] : signs) replace_all(result, sign, ascii);
+  return result;
+}
+
+/// Blanks in place of no-break spaces.
+inline std::string without_no_break(std::string text) {
+  replace_all(text, "\xc2\xa0", " ");
+  return text;
+}
+
+/// Breaks a text at blanks, never at no-break spaces. What does not fit into `max_lines` is cut with "...".
+/// @param first begins the first line, `next` the others.
+inline std::vector<std::string> wrapped(std::string_view text, std::string const& first, std::string const& next, std::size_t width,
+                                        std::size_t max_lines) {
+  std::vector<std::string> lines;
+  std::string line = first;
+  bool is_begun = false;
+  while (!text.empty()) {
+    std::size_t const blank = text.find(' ');
+    std::string const word{text.substr(0, blank)};
+    text = blank == std::string_view::npos ? std::string_view{} : text.substr(blank + 1);
+    if (word.empty()) continue;
+    if (is_begun && width_of(line) + 1 + width_of(word) > width) {
+      if (lines.size() + 1 == max_lines) {
+        lines.push_back(without_no_break(width_of(line) + 4 <= width ? line + " ..." : cut_at_the_end(line + " ...", width)));
+        return lines;
+      }
+      lines.push_back(without_no_break(std::move(line)));
+      line = next;
+      is_begun = false;
+    }
+    line += (is_begun ? " " : "") + word;
+    if (width_of(line) > width) line = cut_at_the_end(line, width);
+    is_begun = true;
+  }
+  if (is_begun) lines.push_back(without_no_break(std::move(line)));
+  return lines;
+}
+
+}  // namespace profkit::detail

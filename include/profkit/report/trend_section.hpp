@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "cells.hpp"
+#include "document.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+#include "trend_table.hpp"
+
+// The section "Trend": how the steps of a long run changed over time.
+
+namespace profkit::detail {
+
+/// The means of the windows with the least and the greatest mean.
+inline std::pair<milliseconds, milliseconds> range_of_means(run_trend_summary const& trend) {
+  auto const [least, greatest] =
+      std::minmax_element(trend.windows.begin(), trend.windows.end(),
+                          [](trend_window_summary const& a, trend_window_summary const& b) { return a.mean < b.mean; });
+  return {least->mean, greatest->mean};
+}
+
+/// The largest lasting change of the step time, or the range of the windows. @param trend has windows.
+inline std::string trend_answer(run_trend_summary const& trend) {
+  if (trend.change) {
+    level_change_summary const& change = *trend.change;
+    return fmt::format("From step {} on, {} into the run, steps take {} instead of {} ({} time).", count_words(change.step),
+                       format_clock(change.begin), time_words(change.after), time_words(change.before), change.is_of_gpu ? "GPU" : "host");
+  }
+  auto const [least, greatest] = range_of_means(trend);
+  return fmt::format("No lasting change of the level: means of {} windows lie between {} and {}.", trend.windows.size(), time_words(least),
+                     time_words(greatest));
+}
+
+/// A row for each window of steps.
+inline data_table trend_rows(run_trend_summary const& trend) {
+  data_table table;
+  table.name = "trend";
+  table.columns = {{"first step", column_kind::count},
+                   {"begin"},
+                   {"steps", column_kind::count},
+                   {"mean", column_kind::milliseconds},
+                   {"p95", column_kind::milliseconds, column_use::always, "relative error of at most 1 %"},
+                   {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"}};
+  for (std::string const& name : trend.memory) table.columns.push_back({name, column_kind::bytes, column_use::wide, "highest reading"});
+  for (trend_window_summary const& each : trend.windows) {
+    row next;
+    next.cells = {count_cell(each.first_step),   text_cell(format_clock(each.begin)),
+                  count_cell(each.steps),        number_cell(each.mean.count()),
+                  number_cell(each.p95.count()), number_cell(each.gpu_busy_share, "no kernels were collected in these steps")};
+    for (std::size_t i = 0; i < trend.memory.size(); ++i) {
+      std::optional<std::uint64_t> const bytes = i < each.memory_bytes.size() ? each.memory_bytes[i] : std::nullopt;
+      next.cells.push_back(bytes ? count_cell(*bytes) : missing_cell("not read in these steps"));
+    }
+    table.rows.push_back(std::move(next));
+  }
+  table.shown_rows = 0;
+  table.folded_label = fmt::format("All {} windows as a table", trend.windows.size());
+  return table;
+}
+
+/// Mean and p95 over the run.
+inline lines_figure trend_lines(run_trend_summary const& trend) {
+  lines_figure lines;
+  lines.x_title = "measured step";
+  lines.y_title = "host time of a step";
+  lines.begins_at_zero = true;
+  lines_figure::line mean{"mean", {}, {}, {}, {}};
+  lines_figure::line p95{"p95", {}, {}, {}, {}};
+  for (trend_window_summary const& each : trend.windows) {
+    // In the middle of its window.
+    double const x = static_cast<double>(each.first_step) + 0.5 * static_cast<double>(each.steps);
+    mean.x.push_back(x);
+    mean.y.push_back(each.mean.count());
+    p95.x.push_back(x);
+    p95.y.push_back(each.p95.count());
+  }
+  lines.lines = {std::move(mean), std::move(p95)};
+  return lines;
+}
+
+/// @return n/a for a run that is too short to have a trend.
+inline std::optional<section> trend_section(report_view const& view) {
+  run_trend_summary const& trend = view.all.trend;
+  if (trend.windows.size() < 2 || !has_trend_table(trend)) return std::nullopt;
+  section result;
+  result.id = "trend";
+  result.title = "Trend";
+  result.answer = trend_answer(trend);
+  result.blocks.emplace_back(figure{result.answer, trend_lines(trend)});
+  result.blocks.emplace_back(trend_rows(trend));
+  result.how_to_read =
+      "Each point is a window of neighbouring steps. A level change is a step from which on times differ permanently, with its probability "
+      "under "
+      "constant times: docs/statistics.md.";
+  return result;
+}
+
+}  // namespace profkit::detail

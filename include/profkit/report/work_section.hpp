@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "cells.hpp"
+#include "document.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+#include "work_table.hpp"
+
+// The section "Work and limits": declared work, achieved rates, and what the device could do.
+
+namespace profkit::detail {
+
+/// The rates of a precision as a roof; n/a if neither is known.
+inline std::optional<roofline_figure::roof> roof_of(device_rates const& rates, std::size_t precision, std::string const& source) {
+  if (!rates.flops_per_second[precision]) return std::nullopt;
+  return roofline_figure::roof{fmt::format("{} {}", precision_names[precision], source), *rates.flops_per_second[precision],
+                               rates.bytes_per_second.value_or(0.0)};
+}
+
+/// Roofs of the precisions in which work was declared: published and measured ones.
+inline std::vector<roofline_figure::roof> roofs_of(summary const& all) {
+  std::vector<roofline_figure::roof> roofs;
+  for (std::size_t precision = 0; precision < precision_count; ++precision) {
+    bool const is_used = std::any_of(all.names.begin(), all.names.end(), [&](scope_name_summary const& each) {
+      return each.work && each.work->precision.find(precision_names[precision]) != std::string::npos;
+    });
+    if (!is_used) continue;
+    for (auto const& [rates, source] : {std::pair{&all.limits.peaks, "peak"}, std::pair{&all.limits.measured_rates, "measured"}}) {
+      if (auto roof = roof_of(*rates, precision, source)) roofs.push_back(std::move(*roof));
+    }
+  }
+  return roofs;
+}
+
+/// Time of work in milliseconds: per step, or of the whole session without steps.
+inline double work_time(report_view const& view, work_summary const& work) {
+  double const steps = static_cast<double>(std::max<std::uint64_t>(1, view.all.gpu ? view.all.gpu->steps : view.all.steps.host.count));
+  return view.has_steps() ? work.time.count() / steps : work.time.count();
+}
+
+/// A row for each name with declared work, the longest first.
+inline data_table work_rows(report_view const& view) {
+  data_table table;
+  table.name = "work_by_name";
+  table.columns = {
+      {"scope (by name)"},
+      {"precision", column_kind::text, column_use::wide},
+      {"time", column_kind::milliseconds, column_use::always, "per step"},
+      {"TFLOP/s", column_kind::real},
+      {"GB/s", column_kind::real},
+      {"FLOP/byte", column_kind::real, column_use::wide},
+      {"of roof", column_kind::share, column_use::always, "shortest possible time at the published peaks, divided by the measured time"},
+      {"limited by", column_kind::text, column_use::wide},
+      {"of measured", column_kind::share, column_use::always, "the same against the rates that this program measured"}};
+  // Four significant digits: the numbers of a column of rates differ by factors.
+  auto const rate = [](std::optional<double> value, double unit) {
+    return value ? text_cell(format_figure(value, unit)) : missing_cell("no such work was declared");
+  };
+  for (scope_name_summary const& each : view.all.names) {
+    if (!each.work) continue;
+    work_summary const& work = *each.work;
+    char const* const why = "no peak or no declared work";
+    row next;
+    next.cells = {text_cell(each.name),
+                  work.precision.empty() ? missing_cell("not declared") : text_cell(work.precision),
+                  number_cell(work_time(view, work)),
+                  rate(work.flops_per_second, 1e12),
+                  rate(work.bytes_per_second, 1e9),
+                  rate(work.intensity, 1.0),
+                  work.roof ? number_cell(work.roof->share) : missing_cell(why),
+                  work.roof ? text_cell(name_of(work.roof->bound)) : missing_cell(why),
+                  work.measured_roof ? number_cell(work.measured_roof->share) : missing_cell("no measured rate")};
+    table.rows.push_back(std::move(next));
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(),
+                   [](row const& a, row const& b) { return std::get<double>(a.cells[2].value) > std::get<double>(b.cells[2].value); });
+  return table;
+}
+
+/// Whether the scopes declare most of their work themselves. Others only add up the scopes inside.
+inline bool declares_work(work_summary const& work) { return work.self_flops > 0.5 * work.flops || work.self_bytes > 0.5 * work.bytes; }
+
+/// The scope by name that loses most time against its roof.
+inline std::string work_answer(report_view const& view) {
+  std::string text;
+  if (view.all.model && view.all.model->utilization) {
+    text = fmt::format("The model reaches {} of the device's peak (MFU), {} TFLOP/s. ", share_words(*view.all.model->utilization),
+                       significant(view.all.model->flops_per_second / 1e12));
+  }
+  scope_name_summary const* most = nullptr;
+  double lost = 0.0;
+  for (scope_name_summary const& each : view.all.names) {
+    if (!each.work || !declares_work(*each.work) || !each.work->roof || each.work->roof->share > 1.0) continue;
+    double const here = work_time(view, *each.work) * (1.0 - each.work->roof->share);
+    if (here <= lost) continue;
+    lost = here;
+    most = &each;
+  }
+  if (most == nullptr)
+    return text.empty() ? "Work is declared; the device has no known peak to compare with." : text.substr(0, text.size() - 1);
+  return text + fmt::format("{} is farthest from its roof: {} of it, {} of {} are above the shortest possible time.",
+                            name_words(most->name), share_words(most->work->roof->share), time_words(milliseconds{lost}),
+                            time_words(milliseconds{work_time(view, *most->work)}));
+}
+
+/// Roofs and measured points.
+inline roofline_figure roofline_of(report_view const& view) {
+  roofline_figure result;
+  result.roofs = roofs_of(view.all);
+  double const step = view.step_ms();
+  for (scope_name_summary const& each : view.all.names) {
+    if (!each.work || !declares_work(*each.work) || !each.work->intensity || !each.work->flops_per_second) continue;
+    double const share = step > 0.0 ? std::min(1.0, work_time(view, *each.work) / step) : 0.0;
+    result.points.push_back({each.name, *each.work->intensity, *each.work->flops_per_second, share});
+  }
+  return result;
+}
+
+/// Removes the line break at the end.
+inline std::string without_break(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+/// @return n/a if no scope declared work.
+inline std::optional<section> work_section(report_view const& view) {
+  if (!has_work(view.all)) return std::nullopt;
+  section result;
+  result.id = "work";
+  result.title = "Work and limits";
+  result.answer = work_answer(view);
+  roofline_figure roofline = roofline_of(view);
+  if (!roofline.points.empty() && !roofline.roofs.empty()) result.blocks.emplace_back(figure{result.answer, std::move(roofline)});
+  result.blocks.emplace_back(work_rows(view));
+  result.blocks.emplace_back(note{without_break(limits_text(view.all.limits))});
+  if (std::string const impossible = without_break(impossible_text(view.all)); !impossible.empty())
+    result.blocks.emplace_back(note{impossible, true});
+  result.how_to_read =
+      "Rates are declared work divided by the time of the scopes. The roof is the shortest possible time: work divided by the peak of the "
+      "device, for "
+      "arithmetic or for memory, whichever takes longer. Method: docs/roofline.md.";
+  return result;
+}
+
+}  // namespace profkit::detail

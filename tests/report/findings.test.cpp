@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/findings.hpp>
+#include <profkit/report/folded_scopes.hpp>
+#include <profkit/report/kernel_words.hpp>
+#include <profkit/report/make_document.hpp>
+#include <profkit/report/sentence_numbers.hpp>
+
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "../support/made_summary.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using profkit::milliseconds;
+using profkit::detail::finding;
+using profkit::detail::folded_scope;
+using profkit::detail::folded_tree;
+
+namespace {
+
+/// Sentences with blanks for no-break spaces.
+std::string plain(std::string text) {
+  for (std::size_t at = text.find("\xc2\xa0"); at != std::string::npos; at = text.find("\xc2\xa0")) text.replace(at, 2, " ");
+  return text;
+}
+
+std::string headline_of(profkit::summary const& what) { return plain(profkit::detail::make_document(what).headline); }
+
+std::vector<std::string> findings_of(profkit::summary const& what) {
+  std::vector<std::string> result;
+  for (finding const& each : profkit::detail::make_document(what).findings)
+    result.push_back(plain(each.headline + " " + each.text + " > " + each.action));
+  return result;
+}
+
+folded_tree tree_of(profkit::summary const& what) { return folded_tree{what, profkit::detail::report_kinds{what}.main()}; }
+
+std::vector<std::string> names_of(folded_tree const& tree) {
+  std::vector<std::string> result;
+  for (folded_scope const& each : tree.rows()) result.push_back(std::string(2 * each.depth, ' ') + each.name);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the headline of a busy GPU says that only kernels help, and the first finding what the host can save at most", "[findings]") {
+  made_summary made{35, 46.32};
+  made.budget({{"forward", 13.61, 0.10, 0.0, 0.01, 0.04, 0.34}, {"backward", 31.16, 0.07, 0.09, 0.02, 0.12, 0.76}});
+  CHECK(headline_of(made.get()) ==
+        "A step takes 46.3 ms and keeps the GPU busy for 97 % of it: only faster or fewer kernels make it shorter");
+  CHECK(findings_of(made.get()) ==
+        std::vector<std::string>{"The GPU sets the pace. It works 44.8 of 46.3 ms. All its idle time is 1.55 ms (3.3 %), 1.10 ms of that "
+                                 "between queued operations. > Do not tune the host: a CUDA graph, "
+                                 "or fewer and larger operations, can save 1.27 ms (2.7 %) at the very most."});
+}
+
+TEST_CASE("less than 1 % of idle time is no finding", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 9.95, 0.05}});
+  CHECK(findings_of(made.get()).empty());
+}
+
+TEST_CASE("each cause of idle time has its headline, its advice and the most that it can save", "[findings]") {
+  auto const check = [](made_summary::part const& part, char const* headline, char const* finding_text) {
+    made_summary made;
+    made.budget({part});
+    INFO(headline);
+    CHECK_THAT(headline_of(made.get()), ContainsSubstring(headline));
+    REQUIRE(findings_of(made.get()).size() == 1);
+    CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring(finding_text));
+  };
+  check({"load", 6.0, 4.0}, "A step takes 10.0 ms; the GPU idles for 40 % of it, mostly because launching is too slow",
+        "can save 4.00 ms (40 %) at the very most");
+  check({"load", 6.0, 1.0, 0.0, 0.0, 0.0, 3.0}, "mostly in the gaps between queued operations",
+        "The GPU waits between queued operations. The GPU works 6.00 of 10.0 ms; 1.00 ms are launch-bound, 3.00 ms between queued "
+        "operations. > A CUDA graph, or fewer and larger operations, can save 4.00 ms (40 %) at the very most.");
+  check({"load", 6.0, 0.0, 4.0}, "mostly while the host is in load",
+        "Speed up load or move its work to another thread: at most 4.00 ms (40 %) can be saved.");
+  check({"load", 6.0, 0.0, 0.0, 4.0}, "mostly because the host waits for the GPU in load",
+        "Remove calls that need a result on the host: at most 4.00 ms (40 %)");
+  check({"load", 6.0, 0.0, 0.0, 0.0, 4.0}, "mostly because of copies in load",
+        "Use pinned memory and a stream of their own: at most 4.00 ms (40 %)");
+}
+
+TEST_CASE("a headline names a scope only where the GPU waits for it for half of the time, and says mostly only of half of the idle time",
+          "[findings]") {
+  made_summary spread;
+  spread.budget({{"load", 3.0, 0.0, 1.6}, {"decode", 2.0, 0.0, 1.2}, {"augment", 1.0, 0.0, 1.2}});
+  CHECK(headline_of(spread.get()) ==
+        "A step takes 10.0 ms; the GPU idles for 40 % of it, mostly while the host does other work than launching");
+  CHECK_THAT(findings_of(spread.get()).front(),
+             ContainsSubstring("waits 4.00 ms (40 %) for the host, 1.60 ms of that in load.") &&
+                 ContainsSubstring("> Speed up load or move its work to another thread: at most 1.60 ms (16 %) can be saved."));
+  made_summary mixed;
+  mixed.budget({{"load", 6.0, 1.2, 1.6, 1.2}});
+  CHECK(headline_of(mixed.get()) == "A step takes 10.0 ms; the GPU idles for 40 % of it, above all while the host is in load");
+}
+
+TEST_CASE("a program that uses CUDA graphs is not told to use them", "[findings]") {
+  made_summary made;
+  made.budget({{"load", 6.0, 4.0}});
+  made.get().gpu = profkit::gpu_summary{};
+  made.get().gpu->operations_of_graphs = 1;
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Fewer and larger operations can save 4.00 ms (40 %) at the very most."));
+}
+
+TEST_CASE("where most of the step is outside any scope, the lever is to add scopes", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 3.0}, {profkit::outside_any_scope, 7.0}});
+  made.scope(0, "step", 10.0).gpu_time(3.0, 0.0).scope(1, "forward", 3.0).gpu_time(3.0, 0.0).kernel("gemm", "matmul", 10.0, 1);
+  REQUIRE(findings_of(made.get()).size() == 1);
+  CHECK_THAT(findings_of(made.get()).front(),
+             ContainsSubstring("> Add scopes first: 7.00 ms (70 %) of the step are in operations that were launched outside any scope."));
+}
+
+TEST_CASE("communication that nothing hides bounds the step if it is more than the idle time", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 9.7, 0.3}});
+  made.get().budget->communication = {milliseconds{100.0}, milliseconds{60.0}};
+  CHECK(headline_of(made.get()) == "A step takes 10.0 ms; 15 % of it is communication that does not overlap with other work");
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("at most 1.50 ms (15 %) can be saved"));
+  made.get().budget->communication.exposed = milliseconds{10.0};
+  CHECK_THAT(headline_of(made.get()), ContainsSubstring("keeps the GPU busy for 97 %"));
+}
+
+TEST_CASE("a time that is not stable is the first finding, with its reason and advice, and the headline says about", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 9.0, 1.0}});
+  profkit::verdict_summary& verdict = made.get().steps.host_verdict;
+  verdict.verdict = profkit::step_verdict::noisy;
+  verdict.relative_half_width = 0.041;
+  CHECK_THAT(headline_of(made.get()), ContainsSubstring("A step takes about 10.0 ms"));
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("These times are not reliable yet. Noisy: the mean is known to \xc2\xb1"
+                                                                "4.1 %; n = 40") &&
+                                                  ContainsSubstring("> Measure more steps (steps=auto)."));
+  verdict.verdict = profkit::step_verdict::still_warming;
+  verdict.steady_from = 12;
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Use at least 12 warm-up steps (warmup=12)."));
+}
+
+TEST_CASE("the largest lever is named by classes of kernels, the longest kernel, and the innermost scope with a quarter of the step",
+          "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 10.0}});
+  made.scope(0, "step", 10.0)
+      .gpu_time(10.0, 0.0)
+      .scope(1, "forward", 10.0)
+      .gpu_time(10.0, 0.0)
+      .scope(2, "attention", 3.0)
+      .gpu_time(3.0, 0.0)
+      .scope(3, "softmax", 1.0)
+      .gpu_time(1.0, 0.0);
+  made.kernel("void softmax_kernel<float>(float*)", "softmax", 3.0, 12).kernel("gemm", "matmul", 6.0, 2).kernel("odd", "other", 1.0, 1);
+  std::vector<std::string> const found = findings_of(made.get());
+  REQUIRE(found.size() == 1);
+  CHECK(found.front() ==
+        "Kernel time is 60 % matmul, 30 % softmax. Longest: softmax_kernel<float>, 3.00 ms (30 %), 12 launches. > Begin with attention, "
+        "the innermost scope with over a quarter of the step: 3.00 ms (30 %).");
+  CHECK(profkit::detail::make_document(made.get()).findings.front().scope == "forward/attention");
+}
+
+TEST_CASE("host time of other threads is no part of the step, and scopes of the same name are told apart", "[findings]") {
+  made_summary made;
+  made.get().environment.gpu = {};
+  made.scope(0, "step", 10.0)
+      .scope(1, "forward", 4.0)
+      .scope(2, "multiply", 2.0)
+      .scope(1, "backward", 6.0)
+      .scope(2, "multiply", 5.0)
+      .scope(0, "render (tile)", 20.0);
+  CHECK(headline_of(made.get()) == "A step takes 10.0 ms on the host, 50 % of it in multiply in backward; the GPU is n/a: no collector");
+  CHECK(findings_of(made.get()) == std::vector<std::string>{"multiply in backward takes 5.00 ms (50 %) of host time a step. It runs once a "
+                                                            "step, 5.00 ms each. > Begin there: it is the innermost scope with over a "
+                                                            "quarter of the step."});
+  folded_tree const tree = tree_of(made.get());
+  CHECK(tree.rows()[tree.by_time(tree.roots()).back()].name == "render (tile)");
+}
+
+TEST_CASE("outliers that move the mean by 1 % are a finding, with their numbers and what they do to the mean", "[findings]") {
+  made_summary made{8, 10.0};
+  made.get().steps.host_verdict.outliers = 6;
+  made.get().steps.host.median = milliseconds{9.0};
+  made.get().steps.host.max = milliseconds{30.0};
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    profkit::listed_step step;
+    step.index = i;
+    step.host = milliseconds{i < 6 ? 30.0 : 9.0 + 0.01 * static_cast<double>(i % 3)};
+    made.get().listed_steps.push_back(step);
+  }
+  REQUIRE(findings_of(made.get()).size() == 1);
+  CHECK(findings_of(made.get()).front() ==
+        "6 of 8 steps are outliers. The median step takes 9.00 ms, the longest 30.0 ms; step 0 30.0 ms, step 1 30.0 ms, step 2 30.0 ms, "
+        "step 3 30.0 ms, step 4 30.0 ms, and 1 more. > Look at them in a trace (keep=slowest:5): the mean is 1.00 ms above the median.");
+}
+
+TEST_CASE("without steps, and with all steps warm-up, the finding says how to get figures", "[findings]") {
+  profkit::summary none;
+  none.covers_steps = false;
+  CHECK_THAT(findings_of(none).front(), ContainsSubstring("for (profkit::step step : session)"));
+  profkit::summary warm;
+  warm.steps.warmup = 3;
+  CHECK_THAT(findings_of(warm).front(), ContainsSubstring("lower warmup=N"));
+}
+
+TEST_CASE("steps of another kind that take 1 % of the time are a finding, with the parts that only they have", "[findings]") {
+  made_summary made{35, 46.32};
+  made.budget({{"forward", 46.0, 0.32}}).scope(0, "step", 46.32).gpu_time(46.0, 0.32).scope(1, "forward", 46.32).gpu_time(46.0, 0.32);
+  made.other_kind("step 40", {"generation", "validation"}, 1, 151.04);
+  made.get().kinds[1].budget = made_summary::budget_of({{"generation", 38.9, 74.5, 0.2, 0.0, 3.0, 19.1}, {"validation", 14.6, 0.7}}, 1);
+  CHECK_THAT(headline_of(made.get()), ContainsSubstring("A usual step takes 46.3 ms"));
+  std::vector<std::string> const found = findings_of(made.get());
+  REQUIRE_FALSE(found.empty());
+  CHECK_THAT(found.back(), ContainsSubstring("Step 40 is not a usual step. It took 151 ms, 3.26 times the usual step, with generation (136 "
+                                             "ms) and validation (15.3 ms) and none of the usual parts."));
+  CHECK_THAT(found.back(), ContainsSubstring("The GPU idles 65 % of their time: a CUDA graph can save 94.3 ms per step at the very most."));
+  made.get().kinds[1].times = made_summary::times(1, 0.4);
+  CHECK(findings_of(made.get()).empty());
+}
+
+TEST_CASE("if no kind of step is usual, the headline is about all steps", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 10.0}}).scope(0, "step", 10.0).gpu_time(10.0, 0.0).other_kind("10 steps with a", {"a"}, 10, 20.0);
+  made.get().kinds[0].is_usual = false;
+  CHECK_THAT(headline_of(made.get()), ContainsSubstring("A step takes 10.0 ms"));
+}
+
+TEST_CASE("a loss is always a finding, with its number, and displaces the last one", "[findings]") {
+  made_summary made;
+  made.budget({{"forward", 5.0, 5.0}})
+      .scope(0, "step", 10.0)
+      .gpu_time(5.0, 5.0)
+      .scope(1, "forward", 10.0)
+      .gpu_time(5.0, 5.0)
+      .kernel("gemm", "matmul", 5.0, 1);
+  made.get().steps.host_verdict.verdict = profkit::step_verdict::noisy;
+  REQUIRE(findings_of(made.get()).size() == 3);
+  made.get().quality.dropped_events = 300;
+  std::vector<std::string> const found = findings_of(made.get());
+  REQUIRE(found.size() == 3);
+  CHECK(found.back() ==
+        "Data is missing. 300 scopes and counters dropped of 400 (75 %). > Give the logs of threads more memory (log=SIZE), or open fewer "
+        "scopes.");
+}
+
+TEST_CASE("siblings that differ in the recorder's index only are one row, from three on, and so are their children", "[folded_scopes]") {
+  made_summary made;
+  made.scope(0, "step", 10.0);
+  for (int i = 0; i < 3; ++i) made.scope(1, "layer", 2.0 + i, i).scope(2, "attention", 1.0).scope(2, i == 1 ? "dense_7" : "norm_3", 0.5);
+  made.scope(1, "head", 0.5, 0).scope(1, "head", 0.5, 1).scope(1, "tail_1", 0.1).scope(1, "tail_2", 0.1).scope(1, "tail_3", 0.1);
+  folded_tree const tree = tree_of(made.get());
+  CHECK(names_of(tree) ==
+        std::vector<std::string>{"layer_*", "  attention", "  norm_3", "  dense_7", "head_0", "head_1", "tail_1", "tail_2", "tail_3"});
+  folded_scope const& layer = tree.rows().front();
+  CHECK(layer.folded == 3);
+  CHECK(layer.time == Approx(9.0));
+  CHECK(layer.count == Approx(3.0));
+  REQUIRE(layer.siblings.size() == 3);
+  CHECK(layer.siblings[2].each == Approx(4.0));
+  CHECK(tree.rows()[1].time == Approx(3.0));
+  REQUIRE(tree.step());
+  CHECK(tree.step()->time == Approx(10.0));
+}
+
+TEST_CASE("work for scopes with an index is folded like them", "[folded_scopes]") {
+  made_summary made;
+  made.scope(0, "step", 10.0).scope(1, "forward", 3.0);
+  for (int i = 0; i < 4; ++i) made.scope(2, "layer", 0.5, i).scope(3, "softmax", 0.25);
+  made.scope(1, "backward", 6.0);
+  for (int i = 3; i >= 0; --i) made.scope(2, "forward/layer_" + std::to_string(i) + "/softmax (backward)", 1.0);
+  CHECK(names_of(tree_of(made.get())) ==
+        std::vector<std::string>{"forward", "  layer_*", "    softmax", "backward", "  forward/layer_*/softmax (backward)"});
+}
+
+TEST_CASE("siblings that are far from the others are named, and the range is that of the others", "[folded_scopes]") {
+  made_summary made;
+  made.scope(0, "step", 30.0);
+  for (int i = 0; i < 12; ++i) made.scope(1, "layer", i == 1 ? 18.58 : 1.5 + 0.1 * i, i);
+  folded_tree const tree = tree_of(made.get());
+  profkit::detail::range_cell const range = profkit::detail::siblings_cell(tree.rows().front());
+  CHECK(range.low == Approx(1.5));
+  CHECK(range.high == Approx(2.6));
+  CHECK(plain(range.remark) == "_1: 18.6 ms");
+}
+
+TEST_CASE("numbers in sentences have three digits, two below 1, and a unit that fits", "[sentence_numbers]") {
+  using profkit::detail::share_words;
+  using profkit::detail::time_words;
+  auto const time = [](double ms) { return plain(time_words(milliseconds{ms})); };
+  CHECK(time(46.321) == "46.3 ms");
+  CHECK(time(151.04) == "151 ms");
+  CHECK(time(999.4) == "999 ms");
+  CHECK(time(1234.0) == "1.23 s");
+  CHECK(time(0.4217) == "0.42 ms");
+  CHECK(time(0.0247) == "24.7 \xc2\xb5s");
+  CHECK(time(0.0) == "0 ms");
+  CHECK(plain(share_words(0.9671)) == "97 %");
+  CHECK(plain(share_words(0.0334)) == "3.3 %");
+  CHECK(plain(share_words(0.0002)) == "<0.1 %");
+  CHECK(plain(share_words(0.0)) == "0 %");
+  CHECK(plain(profkit::detail::part_words(milliseconds{44.77}, milliseconds{46.32})) == "44.8 of 46.3 ms");
+  CHECK(plain(profkit::detail::part_words(milliseconds{0.05}, milliseconds{46.32})) == "50.0 \xc2\xb5s of 46.3 ms");
+  CHECK(plain(profkit::detail::rate_words(353'712.0)) == "354 k");
+}
+
+TEST_CASE("kernel names are shown without arguments, namespaces and long template arguments", "[kernel_words]") {
+  using profkit::detail::short_kernel_name;
+  CHECK(short_kernel_name("softmax_kernel5(float*, int)") == "softmax_kernel5");
+  CHECK(short_kernel_name("void at::native::(anonymous namespace)::fill<float>(float*)") == "fill<float>");
+  CHECK(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, "
+                          "at::native::FillFunctor<float>)") ==
+        "vectorized_elementwise_kernel<4, FillFunctor<float>, array<ch\xe2\x80\xa6>");
+  CHECK(short_kernel_name("void op::operator()(int)") == "operator()");
+  CHECK(short_kernel_name("") == "");
+  CHECK(short_kernel_name(")") == ")");
+  CHECK(short_kernel_name("(x)") == "(x)");
+}
