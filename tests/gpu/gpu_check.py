@@ -44,7 +44,7 @@ CHECKS = {
     "beside_torch_profiler": Check(check_torch_profiler, ["libprofkit_kernel_status.so", TORCH]),
     "parity": Check(check_parity, [TRAINER]),
     "capture": Check(check_capture, [TRAINER, "profkit_nsys"]),
-    "recorded": Check(check_recorded, [TRAINER]),
+    "recorded": Check(check_recorded, [TRAINER, "profkit_validation_steps"]),
     "no_wait": Check(check_no_wait, [TRAINER]),
     "attention_backends": Check(check_attention_backends, [TRAINER]),
     "memory": Check(check_memory, [TRAINER, TORCH]),

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import nsys_parity
-from checks.programs import ROOT, Run, has_nsys, report_of_profile, text_of, train, train_under_nsys
+from checks.programs import ROOT, Run, has_nsys, program_in, report_of_profile, run_logged, text_of, train, train_under_nsys
 
 PARITY = [Run("small", 512, "fwd", "fp32"), Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "bf16")]
 PARITY_WARMUP, PARITY_STEPS = 3, 30
@@ -176,6 +176,9 @@ def check_recorded(checks, place):
     limits = place.out / "recorded" / "tiny-128-train-bf16.profile"
     train(place, [*RECORDED_LIMITS, "--save-profile", str(limits)], place.out / "recorded" / "limits", "recorded.log")
     checks.add("a recorded profile is under 2 MB: with --measure-roof", limits.stat().st_size < RECORDED_LIMIT, f"{limits.stat().st_size:,} bytes")
+    kinds = place.out / "recorded" / "validation-steps.profile"
+    run_logged([program_in(place.build, "profkit_validation_steps"), kinds], place.out / "recorded.log")
+    checks.add("a recorded profile is under 2 MB: steps of two kinds", kinds.stat().st_size < RECORDED_LIMIT, f"{kinds.stat().st_size:,} bytes")
     for run in RECORDED:
         folder = place.out / "recorded" / run.folder
         saved = place.out / "recorded" / f"{run.folder}.profile"
