@@ -388,3 +388,30 @@ TEST_CASE("a row knows the index of its scopes, and does not take it from their 
   CHECK(find_row(of, "step/layer_3")->index == 3);
   CHECK_FALSE(find_row(of, "step/block_4")->index);
 }
+
+TEST_CASE("steps that validate, recorded on an H200, are a kind of their own and do not make the others noisy", "[step_kinds]") {
+  profkit::summary const of = profkit::analyze(profkit::load(TEST_DATA "/validation-steps.profile"));
+  CHECK(of.steps.host.count == 34);
+  CHECK(of.steps.host_verdict.verdict == profkit::step_verdict::noisy);
+  REQUIRE(of.kinds.size() == 2);
+  profkit::step_kind_summary const& usual = of.kinds[0];
+  CHECK(usual.is_usual);
+  CHECK(usual.parts == part_names{"forward", "backward", "optimizer", "loss"});
+  CHECK(usual.steps == 30);
+  CHECK(usual.times.host_verdict.verdict == profkit::step_verdict::stable);
+  profkit::step_kind_summary const& validation = of.kinds[1];
+  CHECK(validation.name == "4 steps with validation");
+  CHECK(validation.parts == part_names{"validation"});
+  CHECK(validation.steps == 4);
+  CHECK(validation.times.host.mean.value() > 1.4 * usual.times.host.mean.value());
+  // Each validates 6 batches of 4 layers with 2 kernels; a step of training has 8 kernels forward, 4 backward and the optimizer's.
+  auto const kernels_of = [](profkit::step_kind_summary const& kind) {
+    std::uint64_t count = 0;
+    for (profkit::kind_kernel_summary const& each : kind.kernels) count += each.count;
+    return count;
+  };
+  CHECK(kernels_of(usual) == 30 * 13);
+  CHECK(kernels_of(validation) == 4 * 48);
+  REQUIRE((usual.budget && validation.budget));
+  CHECK(usual.budget->wall.count() + validation.budget->wall.count() == Approx(of.budget->wall.count()));
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop of small steps of training, each ninth of which validates instead: two kinds of step. Its profile is recorded for tests on machines
-// without a GPU (tests/data/README.md).
+// A loop of small steps of training, each ninth of which validates instead: two kinds of step. Its profile is recorded for tests on
+// machines without a GPU (tests/data/README.md).
 //
 // usage: profkit_validation_steps FILE      FILE: where the profile is saved
 #include <profkit/cupti.hpp>
