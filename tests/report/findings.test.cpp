@@ -162,6 +162,8 @@ TEST_CASE("the largest lever is named by classes of kernels, the longest kernel,
         "Kernel time is 60 % matmul, 30 % softmax. Longest: softmax_kernel<float>, 3.00 ms (30 %), 12 launches. > Begin with attention, "
         "the innermost scope with over a quarter of the step: 3.00 ms (30 %).");
   CHECK(profkit::detail::make_document(made.get()).findings.front().scope == "forward/attention");
+  made.kernel("mine", "other", 20.0, 1);
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("Most kernel time is in kernels without a class. Longest: "));
 }
 
 TEST_CASE("host time of other threads is no part of the step, and scopes of the same name are told apart", "[findings]") {

@@ -156,6 +156,16 @@ inline std::string begin_words(report_view const& view, folded_scope const& scop
                      at_most(scope.time, view.step_ms()));
 }
 
+/// The one or two classes with the most kernel time; n/a if half of it is in kernels without a class.
+/// @param classes with their times, longest first and "other" last.
+inline std::optional<std::string> class_words(std::vector<std::pair<std::string, double>> const& classes, double all) {
+  if (classes.back().first == "other" && classes.back().second >= 0.5 * all) return std::nullopt;
+  std::string words = fmt::format("Kernel time is {} {}", share_words(classes.front().second / all), classes.front().first);
+  if (classes.size() > 1 && classes[1].first != "other" && classes[1].second >= 0.1 * all)
+    words += fmt::format(", {} {}", share_words(classes[1].second / all), classes[1].first);
+  return words;
+}
+
 /// (c) The largest lever.
 inline std::optional<finding> lever_finding(report_view const& view) {
   if (view.step_ms() <= 0.0) return std::nullopt;
@@ -163,15 +173,12 @@ inline std::optional<finding> lever_finding(report_view const& view) {
   step_kind_summary const& main = view.main();
   double const all = kernel_ms(main);
   if (view.all.gpu && !main.kernels.empty() && all > 0.0) {
-    std::vector<std::pair<std::string, double>> const classes = class_times(view.all, main);
-    std::string head = fmt::format("Kernel time is {} {}", share_words(classes.front().second / all), classes.front().first);
-    if (classes.size() > 1 && classes[1].first != "other" && classes[1].second >= 0.1 * all)
-      head += fmt::format(", {} {}", share_words(classes[1].second / all), classes[1].first);
     kind_kernel_summary const& longest = main.kernels.front();
     double const ms = longest.total.count() / gpu_steps(main);
     std::string const text = fmt::format(
         "Longest: {}, {} ({}), {}.", name_words(short_kernel_name(view.all.gpu->kernels[longest.kernel].name)),
         time_words(milliseconds{ms}), share_words(ms / all), launches_words(static_cast<double>(longest.count) / gpu_steps(main)));
+    std::string const head = class_words(class_times(view.all, main), all).value_or("Most kernel time is in kernels without a class");
     return finding{head + ".", text, begin == nullptr ? "Begin with this kernel." : begin_words(view, *begin),
                    begin == nullptr ? "" : begin->path};
   }
