@@ -262,6 +262,7 @@ set(PROFKIT_HEADERS
     profkit/report/report_view.hpp
     profkit/report/scopes_section.hpp
     profkit/report/sentence_numbers.hpp
+    profkit/report/short_names.hpp
     profkit/report/shown_text.hpp
     profkit/report/status_line.hpp
     profkit/report/steps_section.hpp

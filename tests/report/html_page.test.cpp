@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "../support/hostile_document.hpp"
 #include "../support/html_fault.hpp"
@@ -187,4 +188,64 @@ TEST_CASE("the axis of steps has whole numbers, for few steps too", "[html]") {
   std::string const page = html_page(with_block(profkit::detail::figure{"three", figure}));
   CHECK_THAT(page, ContainsSubstring(">1</text>"));
   CHECK_THAT(page, !ContainsSubstring(">1.0</text>"));
+}
+
+TEST_CASE("a long path loses its beginning, and another long name its middle", "[html]") {
+  using profkit::detail::shortened_path;
+  CHECK(shortened_path("forward/layer_*/attention (backward)", 36) == "forward/layer_*/attention (backward)");
+  CHECK(shortened_path("forward/layer_*/attention (backward)", 25) == "\xe2\x80\xa6/attention (backward)");
+  CHECK(shortened_path("a_name_of_a_scope_without_any_slash", 20) == "a_name_of_a..._slash");
+  CHECK(shortened_path("forward/a_name_that_is_longer_than_its_column", 20).size() <= 21);
+  CHECK(profkit::detail::last_component("forward/loss (backward)") == "loss (backward)");
+  CHECK(profkit::detail::last_component("ends/") == "ends/");
+}
+
+TEST_CASE("names of kernels that differ look different in a table", "[html]") {
+  std::string const begin = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize";
+  std::string const end = "_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
+  std::vector<std::string> const names{begin + "128x64x8" + end, begin + "32x32x8" + end, "gemm", begin + "32x32x8" + end};
+  std::vector<std::string> const shown = profkit::detail::distinct_names(names, 46);
+  for (std::string const& each : shown) CHECK(each.size() <= 46);
+  CHECK_THAT(shown[0], ContainsSubstring("sm80_xmma_g") && ContainsSubstring("tilesize128x64x8"));
+  CHECK_THAT(shown[1], ContainsSubstring("tilesize32x32x8"));
+  CHECK(shown[2] == "gemm");
+  CHECK(shown[1] == shown[3]);
+  CHECK(profkit::detail::distinct_names({std::string(100, 'x'), std::string(99, 'x')}, 46).size() == 2);
+
+  profkit::detail::data_table table;
+  table.name = "kernels";
+  table.columns = {{"kernel", profkit::detail::column_kind::code}};
+  for (std::string const& each : names) table.rows.push_back({{{each}}});
+  std::string const page = html_page(with_block(std::move(table)));
+  CHECK_THAT(page, ContainsSubstring("<code>" + shown[0] + "</code>") && ContainsSubstring("title=\"" + names[0] + "\""));
+}
+
+TEST_CASE("headings of bars name their colours, and columns do not repeat them", "[html]") {
+  profkit::detail::data_table table;
+  table.name = "scopes";
+  table.columns = {{"scope"},
+                   {"busy, idle", profkit::detail::column_kind::bar},
+                   {"busy", profkit::detail::column_kind::milliseconds, {}, {}, profkit::detail::colour::busy}};
+  table.rows.push_back({{{std::string{"work"}},
+                         profkit::detail::bar({{profkit::detail::colour::busy, 0, 2.0}, {profkit::detail::colour::launch_bound, 0, 1.0}}),
+                         {2.0}}});
+  std::string const page = html_page(with_block(std::move(table)));
+  CHECK_THAT(page, ContainsSubstring("<i class=\"sw busy\"></i><span>busy</span> <i class=\"sw launch\"></i><span>idle</span>"));
+  CHECK(count_of(page, "<i class=\"sw busy\"></i>") == 1);
+}
+
+TEST_CASE("a finding leads to the row of its scope in the tree of scopes", "[html]") {
+  profkit::detail::document made;
+  made.findings = {{"Slow.", "", "Begin with forward.", "forward"}, {"Slower.", "", "Begin with layer_*.", "forward/layer_*"}};
+  profkit::detail::data_table parts{"budget", "", {{"part"}}, {{{{std::string{"forward"}}}}}};
+  profkit::detail::data_table tree{"scopes", "", {{"scope"}}, {}};
+  for (char const* const name : {"step (2 of 2)", "forward", "layer_* \xc3\x97 12"}) {
+    tree.rows.push_back({{{std::string{name}}}, static_cast<std::uint32_t>(tree.rows.size())});
+  }
+  made.sections = {{"budget", "Budget", "", {parts}}, {"scopes", "Scopes", "", {tree}}};
+  std::string const page = html_page(made);
+  CHECK_THAT(page, ContainsSubstring("Begin with <a href=\"#row-0\">forward</a>.") && ContainsSubstring("<a href=\"#row-1\">layer_*</a>."));
+  std::size_t const scopes = page.find("<section id=\"scopes\">");
+  CHECK(page.find("id=\"row-0\"") > scopes);
+  CHECK(page.find("id=\"row-1\"") > page.find("id=\"row-0\""));
 }

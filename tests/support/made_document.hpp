@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/report/cells.hpp>
 #include <profkit/report/document.hpp>
 
 #include <cmath>
@@ -21,7 +22,6 @@ using namespace profkit::detail;
 inline cell words(std::string text, std::string detail = {}) { return {std::move(text), std::move(detail)}; }
 inline cell number(double value) { return {value}; }
 inline cell missing(std::string why) { return {std::monostate{}, std::move(why)}; }
-inline cell bar(std::vector<bar_part> parts) { return {bar_cell{std::move(parts)}}; }
 inline cell busy_and_idle(double busy, double idle) { return bar({{colour::busy, 0, busy}, {colour::launch_bound, 0, idle}}); }
 
 inline section steps() {

@@ -29,7 +29,7 @@ inline constexpr std::array<colour, idle_causes> idle_cause_colours{colour::laun
 inline std::string kind_title(report_view const& view, step_kind_summary const& kind) {
   std::string const name = capitalized(&kind == &view.main() ? view.kinds.main_words() : kind.name);
   std::string const time = fmt::format("{}: {}", name, time_words(step_length(kind)));
-  return kind.steps > 1 ? fmt::format("{}, mean of {} steps", time, kind.steps) : time;
+  return kind.steps > 1 ? fmt::format("{}, mean of {} steps", time, count_words(kind.steps)) : time;
 }
 
 /// Busy time and the idle causes as parts of a bar. @param divisor the number of steps, or the time that is the whole bar.
@@ -184,8 +184,8 @@ inline section budget_section(report_view const& view) {
   if (!kinds.front()->budget->starving.empty()) result.blocks.emplace_back(waiting_table(*kinds.front()));
   result.how_to_read =
       "Each moment of a step is in exactly one cell, so the rows add up to the step. GPU busy: a kernel, copy or memset of the part runs. "
-      "The rest is idle "
-      "time, by what the host does meanwhile.";
+      "The rest is idle time, by what the host does meanwhile. Launch-bound: it launches, and nothing is queued. Host-bound: it does "
+      "something else. Synchronisation, copies: it waits in such a call. Queued: the next operation is launched, but has not begun.";
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,9 @@
 
 namespace profkit::detail {
 
-/// The name of a scope in the first cell of its row, without how many there are: "Layer_* x 12" -> "Layer_*".
+/// The name of a scope in the first cell of its row, without how many there are: "Layer_* × 12" -> "Layer_*".
 inline std::string_view name_in_cell(std::string_view text) {
-  for (std::string_view const end : {" \xc3\x97 ", " x ", " \xc3\x97", " ("}) {
+  for (std::string_view const end : {" \xc3\x97 ", " \xc3\x97", " ("}) {
     std::size_t const at = text.find(end);
     if (at != std::string_view::npos && at > 0) text = text.substr(0, at);
   }
@@ -67,8 +68,16 @@ class html_anchors {
     return slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
   }
 
-  /// The row with this path in a tree. The root has another name in a table ("usual step") than in a path ("step").
+  /// Whether this is the path of a row for the scope. The root of a table ("usual step") has another name than the step, or is missing.
+  static bool is_path_of(std::string_view path, std::string_view scope) {
+    std::string_view const inside = after_first(path);
+    return path == scope || (!inside.empty() && (inside == scope || inside == after_first(scope)));
+  }
+
+  /// The row of a scope; the deepest one, because tables without a tree have rows of parts of the step.
   static std::optional<place> row_of(document const& document, std::string const& scope) {
+    std::optional<place> best;
+    std::uint32_t depth = 0;
     for (section const& section : document.sections) {
       for (block const& part : section.blocks) {
         data_table const* const table = std::get_if<data_table>(&part);
@@ -85,11 +94,13 @@ class html_anchors {
           }
           above.push_back(path.size());
           path += (path.empty() ? "" : "/") + std::string{name_in_cell(*name)};
-          if (path == scope || (!after_first(path).empty() && after_first(path) == after_first(scope))) return place{table, i};
+          if (!is_path_of(path, scope) || (best && each.depth <= depth)) continue;
+          best = place{table, i};
+          depth = each.depth;
         }
       }
     }
-    return std::nullopt;
+    return best;
   }
 
   std::vector<std::pair<std::string, place>> places_;

@@ -53,6 +53,9 @@ class html_axis {
   /// A tick as text.
   [[nodiscard]] std::string label(double tick) const { return with_thousands(fmt::format("{:.{}f}", tick, decimals_)); }
 
+  /// Where the axis begins, with one digit more than the ticks, because it is between them.
+  [[nodiscard]] std::string beginning() const { return with_thousands(fmt::format("{:.{}f}", low_, decimals_ + 1)); }
+
  private:
   /// Larger numbers than any time or size, so that differences are finite.
   static double bounded(double value, double otherwise) { return is_finite(value) ? std::clamp(value, -1e24, 1e24) : otherwise; }

@@ -47,7 +47,7 @@ class html_cells {
   /// The axis of a logarithmic column, under its heading.
   [[nodiscard]] std::string axis() const {
     std::string page = "<span class=\"decades\">";
-    bool const is_crowded = strip_.last_power() - strip_.first_power() > 2;
+    bool const is_crowded = strip_.last_power() - strip_.first_power() > 1;
     for (int power = strip_.first_power(); power <= strip_.last_power(); ++power) {
       bool const is_end = power == strip_.first_power() || power == strip_.last_power();
       if (is_crowded && !is_end) continue;

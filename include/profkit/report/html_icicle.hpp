@@ -11,6 +11,7 @@
 #include "html_bars.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "short_names.hpp"
 
 namespace profkit::detail {
 
@@ -62,7 +63,11 @@ class html_icicle {
     if (idle > 0.0) page += fmt::format(", idle {} ms", html_amount(what.idle));
     page += "\">";
     if (idle >= 0.005) page += fmt::format("<i style=\"width:{}\"></i>", html_percent(idle));
-    if (share >= least_named) page += "<span>" + name + (share >= least_timed ? " <s>" + html_amount(what.time) + "</s>" : "") + "</span>";
+    constexpr double letters = 150.0;  // that fit the width of the page
+    bool const fits = static_cast<double>(what.name.size()) <= share * letters;
+    if (share >= least_named)
+      page += "<span>" + (fits ? name : html_text(last_component(what.name), 80)) +
+              (share >= least_timed ? " <s>" + html_amount(what.time) + "</s>" : "") + "</span>";
     return page + "</div>\n";
   }
 

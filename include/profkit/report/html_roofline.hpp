@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "document.hpp"
 #include "html_axis.hpp"
@@ -26,9 +28,10 @@ class html_roofline {
     std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
                                    html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs());
     std::size_t shown = 0;
+    std::vector<label_box> taken;
     for (roofline_figure::point const& each : figure_.points) {
       if (shown++ == limits_.points) break;
-      page += point(each);
+      page += point(each, taken);
     }
     return page +
            "</svg>\n</div>\n<p class=\"axis\">FLOP per byte of memory traffic; vertical: FLOP/s. Both axes are logarithmic. Area of a "
@@ -97,8 +100,17 @@ class html_roofline {
     return page;
   }
 
+  /// Below its line, if another roof lies closely above it.
+  [[nodiscard]] bool is_label_below(double flops) const {
+    constexpr double line_height = 18.0;
+    return std::any_of(figure_.roofs.begin(), figure_.roofs.end(), [&](roofline_figure::roof const& each) {
+      return amount_or_zero(each.flops_per_second) > flops && y(flops) - y(each.flops_per_second) < line_height;
+    });
+  }
+
   [[nodiscard]] std::string roofs() const {
     std::string page;
+    std::vector<double> drawn;  // bandwidths; the roofs of several precisions have it in common
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
     double const bandwidth = highest(figure_, &roofline_figure::roof::bytes_per_second);
     std::size_t shown = 0;
@@ -110,39 +122,83 @@ class html_roofline {
         double const from = bandwidth > 0.0 ? flops / bandwidth : x_.low();
         page += fmt::format(
             "<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{2}\" y2=\"{2}\"/><text class=\"soft end\" x=\"100%\" y=\"{1}\">{3}</text>\n",
-            html_percent(x_.share(from)), html_number(y(flops) - 5.0, 1), html_number(y(flops), 1), html_text(each.name, 80));
+            html_percent(x_.share(from)), html_number(y(flops) + (is_label_below(flops) ? 14.0 : -5.0), 1), html_number(y(flops), 1),
+            html_text(each.name, 80));
       }
-      if (bytes > 0.0) page += memory_roof(each, bytes, peak > 0.0 ? peak : y_.high());
+      if (!(bytes > 0.0) || std::find(drawn.begin(), drawn.end(), bytes) != drawn.end()) continue;
+      page += memory_roof(bytes, peak > 0.0 ? peak : y_.high(), drawn.empty() || bytes > drawn.front());
+      drawn.push_back(bytes);
     }
     return page;
   }
 
   /// From where the line enters the picture, at the left or at the bottom, to the highest roof of arithmetic.
-  [[nodiscard]] std::string memory_roof(roofline_figure::roof const& roof, double bytes, double peak) const {
+  /// @param is_above where its label stands.
+  [[nodiscard]] std::string memory_roof(double bytes, double peak, bool is_above) const {
     double const from = std::max(x_.low(), y_.low() / bytes);
     double const to = std::min(x_.high(), peak / bytes);
     if (!(from < to)) return {};
     double const label = std::sqrt(from * to);
     return fmt::format(
-        "<line class=\"roof\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text class=\"soft end\" x=\"{}\" dx=\"-8\" y=\"{}\">{}</text>\n",
+        "<line class=\"roof\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/><text class=\"soft{}\" x=\"{}\" dx=\"{}\" "
+        "y=\"{}\">{:.3g}&nbsp;TB/s</text>\n",
         html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1), html_number(y(to * bytes), 1),
-        html_percent(x_.share(label)), html_number(y(label * bytes) - 4.0, 1), html_text(roof.name, 80));
+        is_above ? " end" : "", html_percent(x_.share(label)), is_above ? -8 : 8,
+        html_number(y(label * bytes) + (is_above ? -4.0 : 14.0), 1), bytes / 1e12);
   }
 
-  [[nodiscard]] std::string point(roofline_figure::point const& what) const {
+  /// Where the names of points are, in pixels of a wide page.
+  struct label_box {
+    double left, right, top;
+  };
+
+  /// A place for a name beside a point, where no other name is. @return where it begins or ends, and its distance below the point.
+  struct label_place {
+    bool is_left = false;
+    double below = 0.0;
+  };
+  static std::optional<label_place> place_of_label(std::vector<label_box>& taken, double across, double down, double radius,
+                                                   std::size_t letters) {
+    constexpr double width = 1040.0;
+    constexpr double letter = 6.8;
+    constexpr double line_height = 13.0;
+    double const length = letter * static_cast<double>(letters);
+    for (double const below : {0.0, -9.0, 9.0}) {
+      for (bool const is_left : {across > 0.75, across <= 0.75}) {
+        double const left = across * width + (is_left ? -radius - 4.0 - length : radius + 4.0);
+        label_box const next{left, left + length, down + below};
+        bool const is_free =
+            next.left >= 0.0 && next.right <= width && std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
+              return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
+            });
+        if (!is_free) continue;
+        taken.push_back(next);
+        return label_place{is_left, below};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// A name that has no place is in the tooltip and in the table.
+  [[nodiscard]] std::string point(roofline_figure::point const& what, std::vector<label_box>& taken) const {
     if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
     constexpr double largest_radius = 22.0;
     double const radius = std::max(3.0, largest_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));
     double const across = x_.share(what.flops_per_byte);
-    bool const to_left = across > 0.75;
+    double const down = y(what.flops_per_second);
+    std::optional<label_place> const place = place_of_label(taken, across, down, radius, what.name.size());
     std::string const name = html_text(what.name, 80);
-    return fmt::format(
+    std::string page = fmt::format(
         "<circle class=\"usual\" cx=\"{0}\" cy=\"{1}\" r=\"{2}\" data-t=\"{3}: {4:.3g} FLOP per byte, {5:.3g} FLOP/s, {6:.1f} % of the "
-        "step\"/>"
-        "<text class=\"label{7}\" x=\"{0}\" dx=\"{8}\" y=\"{1}\" dy=\"4\">{3}</text>\n",
-        html_percent(across), html_number(y(what.flops_per_second), 1), html_number(radius, 1), name, what.flops_per_byte,
-        what.flops_per_second, 100.0 * amount_or_zero(what.share_of_step), to_left ? " end" : "",
-        html_number(to_left ? -radius - 4.0 : radius + 4.0, 1));
+        "step\"/>\n",
+        html_percent(across), html_number(down, 1), html_number(radius, 1), name, what.flops_per_byte, what.flops_per_second,
+        100.0 * amount_or_zero(what.share_of_step));
+    if (place) {
+      page += fmt::format("<text class=\"label{}\" x=\"{}\" dx=\"{}\" y=\"{}\" dy=\"{}\">{}</text>\n", place->is_left ? " end" : "",
+                          html_percent(across), html_number(place->is_left ? -radius - 4.0 : radius + 4.0, 1), html_number(down, 1),
+                          html_number(4.0 + place->below, 1), name);
+    }
+    return page;
   }
 
   roofline_figure const& figure_;

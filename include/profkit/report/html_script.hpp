@@ -67,7 +67,7 @@ var boxes=all('div',F),at=-1;F.tabIndex=0;F.setAttribute('role','group');
 boxes.forEach(b=>{b.l=parseFloat(b.style.left);b.w=parseFloat(b.style.width)});
 function zoom(z){var l=z?z.l:0,w=z?z.w:100;boxes.forEach(b=>{
 var a=Math.max(0,(b.l-l)*100/w),o=Math.min(100,(b.l+b.w-l)*100/w);b.style.display=o-a<.05?'none':'';b.style.left=a+'%';b.style.width=o-a+'%';
-var s=b.querySelector('span');if(!s&&o-a>=3.2){var text=b.title||b.dataset.t;s=D.createElement('span');s.textContent=text.slice(0,text.lastIndexOf(': '));b.append(s)}});F.zoomed=z}
+var s=b.querySelector('span');if(!s&&o-a>=3.2){var text=b.title||b.dataset.t;s=D.createElement('span');s.textContent=text.replace(/(.*\/)?(.+): .*/,'$2');b.append(s)}});F.zoomed=z}
 F.onclick=e=>{var b=e.target.closest('.icicle div');if(b)zoom(F.zoomed===b?null:b)};
 F.onkeydown=e=>{var k=e.key,d=k==='ArrowRight'||k==='ArrowDown'?1:k==='ArrowLeft'||k==='ArrowUp'?-1:0;
 if(d){if(at>=0)boxes[at].classList.remove('now');at=Math.max(0,Math.min(boxes.length-1,at+d));boxes[at].classList.add('now');put({target:boxes[at]});e.preventDefault()}
@@ -79,6 +79,6 @@ D.addEventListener('DOMContentLoaded',ready);
 )js";
 
 /// SHA-256 of `html_script`, in base64, as in a content security policy. Source: W3C Content Security Policy Level 3, section 2.3.1.
-inline constexpr char const* html_script_hash = "gExt2eeL1bSSTAifjfyZO3o6leBpciOkNH5kykHbryQ=";
+inline constexpr char const* html_script_hash = "GqImRzhSEWKJfZ3kvsxWvOI5Jo/r+Ik30TWgolvytf4=";
 
 }  // namespace profkit::detail

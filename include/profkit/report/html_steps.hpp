@@ -21,7 +21,8 @@ namespace profkit::detail {
 /// mean; at the right their histogram on the same axis. Horizontal positions are percentages, so that text keeps its size at any width.
 class html_steps {
  public:
-  html_steps(steps_figure const& figure, html_limits const& limits) : figure_{figure}, marks_{step_marks(figure.steps, limits.points)} {}
+  html_steps(steps_figure const& figure, html_limits const& limits)
+      : figure_{figure}, marks_{step_marks(figure.steps, figure.steps.size() > limits.points ? limits.points * 2 / 5 : limits.points)} {}
 
   [[nodiscard]] std::string print(std::string const& finding) const {
     if (marks_.empty()) return {};
@@ -31,9 +32,9 @@ class html_steps {
     page +=
         fmt::format("<svg class=\"main\" height=\"{}\">\n{}{}{}{}</svg>\n", height, warmup_shade(), strip(), panel(enlarged), step_axis());
     page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n</div>\n", height, histogram(usual, enlarged));
-    page += "<p class=\"axis\">usual steps, enlarged: axis from " + enlarged.label(enlarged.low()) + " ms; <b>&#9650;</b> steps beyond it";
+    page += "<p class=\"axis\">usual steps, enlarged: axis from " + enlarged.beginning() + " ms; <b>&#9650;</b> steps beyond it";
     if (figure_.half_interval > 0.0) page += "; band: 95&nbsp;% interval of the mean";
-    if (!figure_.levels.empty()) page += "; dark lines: mean of each level";
+    if (!figure_.levels.empty()) page += "; thick lines: mean of each level";
     if (marks_.size() < figure_.steps.size()) page += "; each mark shows the least, the median and the most of several steps";
     return page + "</p>\n";
   }
@@ -60,7 +61,8 @@ class html_steps {
 
   static html_axis enlarged_axis(std::vector<double> const& usual) {
     auto const [low, high] = std::minmax_element(usual.begin(), usual.end());
-    double const margin = 0.1 * (*high - *low);
+    // Smaller differences need more digits than a label has room for.
+    double const margin = std::max(0.1 * (*high - *low), 2e-4 * *high);
     return {std::max(0.0, *low - margin), *high + margin};
   }
 

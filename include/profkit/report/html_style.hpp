@@ -98,7 +98,7 @@ table.wide,table.tree{width:100%}.beside table{width:100%}
 th,td{padding:3.4px 0 3.4px 16px;text-align:left;font-weight:400;white-space:nowrap;border-bottom:1px solid var(--line);vertical-align:middle}
 th:first-child{padding-left:0}td.t{white-space:normal;min-width:6em}.wide td.t{max-width:13.5em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .n{text-align:right}thead th{color:var(--soft);font-size:12px;font-weight:500;vertical-align:bottom;white-space:normal;border-color:var(--rule);line-height:1.3}
-.z{color:var(--soft)}thead .b,thead .r,thead .c{white-space:nowrap}
+.z{color:var(--soft)}thead .b,thead .r,thead .c{white-space:nowrap}thead span+.sw{margin-left:8px}
 .head th,.head td,.total th,.total td{font-weight:650}.head th s{font-weight:400}.head>*{padding-top:14px;border-color:var(--rule)}tbody:first-of-type>.head:first-child>*{padding-top:6px}
 .total>*{border-color:var(--rule)}.quiet th{color:var(--soft)}
 tr:target>*{background:var(--mark)}

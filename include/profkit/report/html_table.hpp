@@ -16,6 +16,7 @@
 #include "html_cells.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "short_names.hpp"
 
 namespace profkit::detail {
 
@@ -29,6 +30,7 @@ class html_table {
     for (std::size_t i = 0; i + 1 < table.rows.size(); ++i) {
       is_tree_ = is_tree_ || (!table.rows[i].is_heading && table.rows[i + 1].depth > table.rows[i].depth);
     }
+    if (!table.columns.empty() && table.columns.front().kind == column_kind::code) shorten_codes();
   }
 
   /// Few and narrow columns: such a table may stand beside another one.
@@ -42,19 +44,32 @@ class html_table {
     if (is_tree_) page += "<div class=\"tools\"></div>\n";
     page += fmt::format("<div class=\"scroll\"><table class=\"{}{}{}\">\n", is_tree_ ? "tree" : "flat",
                         table_.columns.size() > 6 ? " wide" : "", has_headings() ? " grouped" : "");
-    if (!table_.caption.empty()) page += "<caption>" + html_text(table_.caption, 400) + "</caption>\n";
+    // A table of several groups has a heading for each of them.
+    if (!table_.caption.empty() && !has_headings()) page += "<caption>" + html_text(table_.caption, 400) + "</caption>\n";
     page += head() + body(is_folded) + "</table></div>\n";
-    if (table_.rows.size() > limits_.rows) {
+    if (table_.rows.size() > rows_here()) {
       page +=
           fmt::format("<p class=\"note\">{} more rows are not on this page, to keep it small. All rows: <code>report.json</code>.</p>\n",
-                      with_thousands(std::to_string(table_.rows.size() - limits_.rows)));
+                      with_thousands(std::to_string(table_.rows.size() - rows_here())));
     }
     return page + (is_folded ? "</details>\n" : "");
   }
 
  private:
   static constexpr std::size_t max_name = 56;
+  static constexpr std::size_t max_name_in_tree = 50;
   static constexpr std::size_t max_code = 46;
+
+  void shorten_codes() {
+    for (row const& each : table_.rows) {
+      std::string const* const name = each.cells.empty() ? nullptr : std::get_if<std::string>(&each.cells.front().value);
+      codes_.push_back(name == nullptr ? std::string{} : *name);
+    }
+    codes_ = distinct_names(codes_, max_code);
+  }
+
+  /// Maximum number of rows.
+  [[nodiscard]] std::size_t rows_here() const { return table_.shown_rows == 0 ? limits_.folded_rows : limits_.rows; }
 
   [[nodiscard]] bool has_headings() const {
     return std::any_of(table_.rows.begin(), table_.rows.end(), [](row const& each) { return each.is_heading; });
@@ -77,7 +92,38 @@ class html_table {
                          : column.kind == column_kind::text ? "t"
                          : column.kind == column_kind::bar  ? "b"
                                                             : "r";
-    return column.use == column_use::always ? result : result + " w";
+    return column.use == column_use::always && column.kind != column_kind::range ? result : result + " w";
+  }
+
+  static std::string swatch(bar_part const& part) { return "<i class=\"sw " + html_colour(part) + "\"></i>"; }
+
+  /// Whether the heading of a column of bars names their colours. Bars with causes have a column for each of them instead.
+  [[nodiscard]] bool has_legend(std::size_t i) const {
+    std::size_t const colours = cells_[i].colours().size();
+    return table_.columns[i].kind == column_kind::bar && !table_.columns[i].heading.empty() && colours > 0 && colours <= 2;
+  }
+
+  [[nodiscard]] bool is_named_above_bar(colour meaning) const {
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+      std::vector<bar_part> const& colours = cells_[i].colours();
+      bool const has = std::any_of(colours.begin(), colours.end(), [&](bar_part const& each) { return each.meaning == meaning; });
+      if (has && has_legend(i)) return true;
+    }
+    return false;
+  }
+
+  /// The words of the heading, each beside its colour.
+  [[nodiscard]] std::string bar_heading(std::size_t i) const {
+    std::string page;
+    std::string rest = table_.columns[i].heading;
+    for (bar_part const& part : cells_[i].colours()) {
+      std::size_t const comma = rest.find(", ");
+      if (!page.empty()) page += ' ';
+      page += swatch(part) + "<span>" + html_text(rest.substr(0, comma), max_shown_text) + "</span>";
+      if (comma == std::string::npos) break;
+      rest.erase(0, comma + 2);
+    }
+    return page;
   }
 
   [[nodiscard]] std::string head() const {
@@ -89,12 +135,8 @@ class html_table {
         page += is_number(each.kind) ? " aria-sort=\"descending\"" : " aria-sort=\"ascending\"";
       if (!each.explanation.empty()) page += " title=\"" + html_text(each.explanation) + "\"";
       page += ">";
-      if (each.legend) page += "<i class=\"sw " + html_colour({*each.legend, 0, 0.0}) + "\"></i>";
-      // A bar with causes has columns for them, with their colours.
-      if (!each.heading.empty() && cells_[i].colours().size() <= 2) {
-        for (bar_part const& part : cells_[i].colours()) page += "<i class=\"sw " + html_colour(part) + "\"></i>";
-      }
-      page += "<span>" + html_text(heading_text(each, cells_[i].numbers()), max_shown_text) + "</span>";
+      if (each.legend && !is_named_above_bar(*each.legend)) page += swatch({*each.legend, 0, 0.0});
+      page += has_legend(i) ? bar_heading(i) : "<span>" + html_text(heading_text(each, cells_[i].numbers()), max_shown_text) + "</span>";
       if (each.kind == column_kind::logarithmic_range) page += cells_[i].axis();
       if (each.kind == column_kind::change) page += cells_[i].change_axis();
       page += "</th>";
@@ -103,7 +145,7 @@ class html_table {
   }
 
   [[nodiscard]] std::string body(bool is_folded) const {
-    std::size_t const count = std::min(table_.rows.size(), limits_.rows);
+    std::size_t const count = std::min(table_.rows.size(), rows_here());
     std::size_t const shown = is_folded ? count : std::min(count, table_.shown_rows);
     std::string page = "<tbody>\n";
     for (std::size_t i = 0; i < shown; ++i) page += print(i);
@@ -137,33 +179,35 @@ class html_table {
     for (std::size_t k = 0; k < table_.columns.size(); ++k) {
       static cell const missing{};
       cell const& each = k < what.cells.size() ? what.cells[k] : missing;
-      page += k == 0 ? first(what, each, spans) : other(k, what, each);
+      page += k == 0 ? first(i, each, spans) : other(k, what, each);
       if (spans) break;
     }
     return page + "</tr>\n";
   }
 
   /// The colour of the first bar of a row, before a name of a kernel.
-  static std::string swatch(row const& what) {
+  static std::string swatch_of(row const& what) {
     for (cell const& each : what.cells) {
       bar_cell const* const bar = std::get_if<bar_cell>(&each.value);
-      if (bar != nullptr && !bar->parts.empty()) return "<i class=\"sw " + html_colour(bar->parts.front()) + "\"></i>";
+      if (bar != nullptr && !bar->parts.empty()) return swatch(bar->parts.front());
     }
     return {};
   }
 
-  [[nodiscard]] std::string first(row const& what, cell const& cell, bool spans) const {
+  [[nodiscard]] std::string first(std::size_t i, cell const& cell, bool spans) const {
+    row const& what = table_.rows[i];
     column const& column = table_.columns.front();
     std::string page = fmt::format("<th scope=\"row\" class=\"{}\"", css_class(column));
     if (spans) page += fmt::format(" colspan=\"{}\"", table_.columns.size());
     if (is_tree_ && what.depth > 0) page += fmt::format(" style=\"--d:{}\"", what.depth);
     if (column.kind == column_kind::code && !what.is_quiet)
-      return page + tooltip(cell, max_code) + ">" + swatch(what) + "<code>" + content(0, cell) + "</code></th>";
-    page += tooltip(cell, max_name) + ">";
+      return page + tooltip(cell, max_code) + ">" + swatch_of(what) + "<code>" + html_text(codes_[i]) + "</code></th>";
+    std::size_t const width = spans ? max_shown_text : is_tree_ ? max_name_in_tree : max_name;
+    page += tooltip(cell, width) + ">";
     std::string const* const text = std::get_if<std::string>(&cell.value);
     if (text == nullptr) return page + content(0, cell) + "</th>";
     // What is behind the name, such as "x 12", is grey.
-    std::string const shown = shortened(*text, spans ? max_shown_text : max_name);
+    std::string const shown = shortened_path(*text, width);
     std::size_t const name = what.is_quiet ? shown.size() : name_in_cell(shown).size();
     page += "<span>" + html_text(shown.substr(0, name)) + "</span>";
     if (name < shown.size()) page += "<s>" + html_text(shown.substr(name)) + "</s>";
@@ -213,6 +257,7 @@ class html_table {
   html_anchors const& anchors_;
   html_limits limits_;
   std::vector<html_cells> cells_;
+  std::vector<std::string> codes_;  ///< of a first column of code, shortened
   bool is_tree_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include "kernel_words.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
+#include "short_names.hpp"
 
 // The section "Kernels" of the main kind of step.
 
@@ -28,8 +29,11 @@ inline cell launched_in_cell(summary const& all, std::vector<launch_place_summar
     std::string text = outside_any_scope;
     if (each.scope && *each.scope < all.scopes.size()) {
       scope_summary const& scope = all.scopes[*each.scope];
-      text = folded_tree::without_index(scope);
-      if (scope.parent) text.insert(0, folded_tree::without_index(all.scopes[*scope.parent]).append(" \xe2\x80\xba "));
+      std::string const name = folded_tree::without_index(scope);
+      text = last_component(name);
+      // The name of an adopting scope has its role, such as "(backward)".
+      bool const is_path = text.size() < name.size();
+      if (scope.parent && !is_path) text.insert(0, folded_tree::without_index(all.scopes[*scope.parent]).append(" \xe2\x80\xba "));
     }
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
@@ -119,9 +123,10 @@ inline section kernels_section(report_view const& view) {
     if (i < first) shown += kind.kernels[i].total.count() / gpu_steps(kind);
   }
   std::string const times = launches_words(static_cast<double>(launches) / gpu_steps(kind));
-  result.answer =
-      fmt::format("{} of kernels{}, {}; the first {} of {} take {}.", times, view.has_steps() ? " a step" : "",
-                  time_words(milliseconds{total}), std::min(first, kind.kernels.size()), kind.kernels.size(), share_words(shown / total));
+  result.answer = fmt::format("{} of kernels{}, {}", times, view.has_steps() ? " a step" : "", time_words(milliseconds{total}));
+  result.answer += kind.kernels.size() > first
+                       ? fmt::format("; the first {} of {} take {}.", first, kind.kernels.size(), share_words(shown / total))
+                       : std::string{"."};
   std::vector<std::pair<std::string, double>> const classes = class_times(view.all, kind);
   bars_figure bars;
   bars.bars.emplace_back();
@@ -134,9 +139,11 @@ inline section kernels_section(report_view const& view) {
   data_table table = kernels_table(view.all, kind);
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
   result.blocks.emplace_back(std::move(table));
-  result.how_to_read = view.kinds.has_several() && kind.is_usual
-                           ? "Times, launches and means are of the usual steps. Range: shortest and longest execution."
-                           : "Range: shortest and longest execution.";
+  if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means are of the usual steps. ";
+  result.how_to_read +=
+      "A bar has the colour of its kernel's class. The range is that of single executions, from the shortest to the longest, on a "
+      "logarithmic "
+      "scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
   return result;
 }
 

@@ -89,13 +89,28 @@ inline data_table losses_table(summary const& all) {
 inline data_table collectors_table(summary const& all) {
   data_table table;
   table.name = "collectors";
-  table.columns = {{"collector"}, {"status"}, {"reason"}};
+  bool const has_reasons =
+      std::any_of(all.collectors.begin(), all.collectors.end(), [](collector_record const& each) { return !each.reason.empty(); });
+  table.columns = {{"collector"}, {"status"}};
+  if (has_reasons) table.columns.push_back({"reason"});
   for (collector_record const& each : all.collectors) {
     row next;
-    next.cells = {text_cell(each.name), text_cell(each.status), text_cell(each.reason)};
+    next.cells = {text_cell(each.name), text_cell(each.status)};
+    if (has_reasons) next.cells.push_back(text_cell(each.reason));
     table.rows.push_back(std::move(next));
   }
   return table;
+}
+
+/// "Command: train --size small. CUDA 13.0, driver for CUDA 13.0."
+inline std::string program_words(environment_record const& environment) {
+  std::string text;
+  for (std::string const& each : environment.command) text += (text.empty() ? "Command: " : " ") + one_line(each);
+  if (!text.empty()) text += ". ";
+  if (!environment.cuda.empty()) text += "CUDA " + one_line(environment.cuda);
+  if (!environment.driver.empty())
+    text += (environment.cuda.empty() ? "Driver for CUDA " : ", driver for CUDA ") + one_line(environment.driver);
+  return environment.cuda.empty() && environment.driver.empty() ? text : text + ".";
 }
 
 /// The section; it is never empty.
@@ -110,6 +125,8 @@ inline section quality_section(report_view const& view) {
                                               static_cast<double>(view.all.quality.cost_of_1000_scopes.count()) / 1000.0, no_break_space,
                                               time_words(milliseconds{view.all.quality.bookkeeping}), one_line(view.all.quality.clock)),
                                   false});
+  if (std::string program = program_words(view.all.environment); !program.empty())
+    result.blocks.emplace_back(note{std::move(program), false});
   result.how_to_read =
       "The estimated overhead is the measured cost of scopes, and a microsecond for each collected GPU operation. A host that runs ahead "
       "of "

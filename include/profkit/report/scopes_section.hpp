@@ -14,6 +14,7 @@
 #include "headline.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
+#include "short_names.hpp"
 
 // The section "Scopes": the folded tree of each kind of step.
 
@@ -132,7 +133,7 @@ class scope_rows_of {
       sum.count += each.count;
       if (each.busy) sum.busy = sum.busy.value_or(0.0) + *each.busy;
       if (each.idle) sum.idle = sum.idle.value_or(0.0) + *each.idle;
-      if (i < max_names) names += (i == 0 ? "" : ", ") + name_words(each.name);
+      if (i < max_names) names += (i == 0 ? "" : ", ") + name_words(last_component(each.name));
     }
     if (positions.size() > max_names) names += ", \xe2\x80\xa6";
     row next = row_of(sum, counted(positions.size(), "smaller: ", "smaller: ") + names);
@@ -185,8 +186,14 @@ inline void add_kind_rows(data_table& table, report_view const& view, step_kind_
   bool const has_root = tree.step().has_value();
   if (has_root) {
     bool const is_main = &kind == &view.main();
-    rows.add_root(is_main ? fmt::format("{} ({} of {})", view.kinds.main_words(), kind.steps, view.all.steps.host.count) : kind.name,
-                  *tree.step());
+    folded_scope step_of_kind = *tree.step();
+    for (std::size_t const i : tree.roots()) {
+      if (tree.rows()[i].is_of_step_thread) step_of_kind.children.push_back(i);
+    }
+    rows.add_root(
+        is_main ? fmt::format("{} ({} of {})", view.kinds.main_words(), count_words(kind.steps), count_words(view.all.steps.host.count))
+                : kind.name,
+        step_of_kind);
   }
   rows.add(tree.roots(), has_root ? 1 : 0, true);
 }

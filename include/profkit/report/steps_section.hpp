@@ -27,7 +27,10 @@ namespace profkit::detail {
 inline std::vector<plotted_step> plotted_steps(report_view const& view) {
   std::vector<plotted_step> result;
   bool const is_of_gpu = view.all.steps.step_time && view.all.steps.step_time->basis != "host step time";
-  std::vector<std::pair<std::uint64_t, double>> const outliers = outliers_of(view);
+  // Where the level changed, the steps of one of the levels are no outliers.
+  std::optional<level_change_summary> const& change = view.all.trend.change;
+  std::vector<std::pair<std::uint64_t, double>> const outliers =
+      change ? std::vector<std::pair<std::uint64_t, double>>{} : outliers_of(view);
   auto const is_outlying = [&](std::uint64_t index) {
     return std::any_of(outliers.begin(), outliers.end(), [&](auto const& each) { return each.first == index; });
   };
@@ -50,6 +53,8 @@ inline std::vector<plotted_step> plotted_steps(report_view const& view) {
     } else if (is_outlying(each.index)) {
       step.is = plotted_step::role::outlier;
       if (labels++ < max_labels) step.label = fmt::format("step {}: {}", each.index, time_words(milliseconds{step.ms}));
+    } else if (change && each.index == change->step) {
+      step.label = fmt::format("from step {} on: {}", each.index, time_words(change->after));
     }
     result.push_back(std::move(step));
   }
@@ -154,6 +159,8 @@ inline data_table all_steps_table(report_view const& view) {
 
 /// "no drift, steady from step 1".
 inline std::string steadiness_words(verdict_summary const& verdict) {
+  if (!has_trend(verdict) && verdict.finding == warmup_finding::never_steady)
+    return fmt::format("changed at step {}", verdict.steady_from.value_or(0));
   std::string text;
   if (has_trend(verdict)) {
     text = fmt::format("drift {:+.1f}{}%", 100.0 * verdict.drift.value_or(0.0), no_break_space);
@@ -233,10 +240,12 @@ inline section steps_section(report_view const& view) {
   steps_figure content;
   content.steps = plotted_steps(view);
   step_summary const& main = view.main().times;
-  content.mean = main_times(main).mean.value_or(milliseconds{}).count();
-  content.half_interval = half_interval(main_verdict(main)).value_or(milliseconds{}).count();
-  content.quantity = main.step_time && main.step_time->basis != "host step time" ? "ms of GPU time" : "ms of host time";
-  if (view.all.trend.change && !content.steps.empty()) {
+  bool const is_of_gpu = main.step_time && main.step_time->basis != "host step time";
+  content.quantity = is_of_gpu ? "ms of GPU time" : "ms of host time";
+  if (!view.all.trend.change) {  // a mean over two levels is the time of no step
+    content.mean = main_times(main).mean.value_or(milliseconds{}).count();
+    content.half_interval = half_interval(main_verdict(main)).value_or(milliseconds{}).count();
+  } else if (view.all.trend.change->is_of_gpu == is_of_gpu && !content.steps.empty()) {
     level_change_summary const& change = *view.all.trend.change;
     if (change.step > 0) content.levels.push_back({view.all.steps.warmup, change.step - 1, change.before.count()});
     content.levels.push_back({change.step, content.steps.back().index, change.after.count()});

@@ -128,9 +128,10 @@ inline roofline_figure roofline_of(report_view const& view) {
   return result;
 }
 
-/// Removes the line break at the end.
-inline std::string without_break(std::string text) {
+/// The lines of a text as one line.
+inline std::string without_breaks(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
   return text;
 }
 
@@ -144,8 +145,8 @@ inline std::optional<section> work_section(report_view const& view) {
   roofline_figure roofline = roofline_of(view);
   if (!roofline.points.empty() && !roofline.roofs.empty()) result.blocks.emplace_back(figure{result.answer, std::move(roofline)});
   result.blocks.emplace_back(work_rows(view));
-  result.blocks.emplace_back(note{without_break(limits_text(view.all.limits))});
-  if (std::string const impossible = without_break(impossible_text(view.all)); !impossible.empty())
+  result.blocks.emplace_back(note{without_breaks(limits_text(view.all.limits))});
+  if (std::string const impossible = without_breaks(impossible_text(view.all)); !impossible.empty())
     result.blocks.emplace_back(note{impossible, true});
   result.how_to_read =
       "Rates are declared work divided by the time of the scopes. The roof is the shortest possible time: work divided by the peak of the "

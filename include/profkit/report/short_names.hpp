@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shown_text.hpp"
+
+// Names in places that are too narrow for them.
+
+namespace profkit::detail {
+
+/// What is behind the last slash: "forward/layer_*/softmax (backward)" -> "softmax (backward)".
+inline std::string last_component(std::string const& path) {
+  std::size_t const slash = path.rfind('/');
+  return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
+/// Shortens a path at its beginning, because its last components say most: "…/ffn_sublayer/swiglu (backward)". Shortens other names in the
+/// middle.
+inline std::string shortened_path(std::string const& name, std::size_t width) {
+  if (name.size() <= width) return name;
+  std::size_t const slash = name.find('/', name.size() + 1 - width);
+  return slash == std::string::npos || slash + 1 == name.size() ? shortened(name, width) : "\xe2\x80\xa6" + name.substr(slash);
+}
+
+/// Shortens names in the middle. Names that would then look equal keep the part from which on they differ.
+inline std::vector<std::string> distinct_names(std::vector<std::string> const& names, std::size_t width) {
+  std::vector<std::string> result;
+  std::map<std::string, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    result.push_back(shortened(names[i], width));
+    alike[result.back()].push_back(i);
+  }
+  for (auto const& [look, members] : alike) {
+    std::string const& first = names[members.front()];
+    std::size_t common = first.size();
+    for (std::size_t const i : members) {
+      std::size_t const shared = std::min(common, names[i].size());
+      common = static_cast<std::size_t>(
+          std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(shared), names[i].begin()).first - first.begin());
+    }
+    if (common >= first.size()) continue;  // one name, or equal ones
+    std::size_t const head = width / 4;
+    std::size_t const rest = width - head - 3;
+    for (std::size_t const i : members) {
+      std::string const& name = names[i];
+      if (name.size() <= width) continue;
+      std::size_t const word = name.find_last_of("_<,: ", common);
+      std::size_t const begin = word == std::string::npos || word + rest / 2 < common ? common : word + 1;
+      std::size_t const from = std::max(head, std::min(begin, name.size() - rest));
+      bool const is_cut = from + rest < name.size();
+      result[i] = as_utf8(name.substr(0, head)) + "..." + as_utf8(name.substr(from, is_cut ? rest - 3 : rest)) + (is_cut ? "..." : "");
+    }
+  }
+  return result;
+}
+
+}  // namespace profkit::detail
