@@ -43,6 +43,7 @@ endif()
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
   # What a browser makes of report.html; the pages are the same in all stages.
   profkit_add_test_program(NAME write_pages SOURCES browser/write_pages.cpp NO_CATCH NO_TEST)
+  target_compile_definitions(profkit_write_pages PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
   add_test(NAME browser.pages COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/browser/check_pages.py" "$<TARGET_FILE:profkit_write_pages>")
   set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 240)
 endif()

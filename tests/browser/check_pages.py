@@ -20,7 +20,10 @@ import browser
 
 WIDTHS = [1280, 800]
 SCHEMES = ["light", "dark"]
-LARGE = 400_000  # bytes of a page that is looked at in fewer ways
+IN_ALL_WAYS = ["made", "report_tiny-128-train-bf16"]  # others are looked at in two ways
+MOST_OF_A_RUN = 300_000  # bytes of the report of a training run
+MOST = 1_000_000  # bytes of any page
+SECTIONS = ["Steps", "Where the step went", "Picture of the step", "Scopes", "Kernels", "Memory", "Data quality and overhead"]  # of every report
 
 # What a page looks like, in each way.
 SURVEY = r"""(() => {
@@ -48,7 +51,7 @@ return {
   handlers: all('*').flatMap(e => [...e.attributes]).filter(a => a.name.startsWith('on')).map(a => a.name),
   scripts: all('script').length,
   unlabelled: all('[role=img]').filter(e => !e.getAttribute('aria-label')).length,
-  pictures: all('[role=img],.icicle').length,
+  bare_pictures: all('section').filter(e => e.querySelector('[role=img],.icicle') && !e.querySelector('table') && e.id !== 'picture').map(e => e.id),
   headless_columns: all('thead th').filter(e => e.scope !== 'col').length,
   ids_twice: all('[id]').length - new Set(all('[id]').map(e => e.id)).size,
   hidden_rows: all('tbody tr').filter(e => !shown(e) && !e.closest('details')).length,
@@ -76,7 +79,7 @@ def check_hash(name, text):
 
 def check_page(driver, file, text):
     titles = re.findall(r"<h2>(.*?)</h2>", text)
-    ways = [(1280, "light", True), (800, "dark", False)] if len(text) > LARGE else [(w, s, j) for w in WIDTHS for s in SCHEMES for j in (True, False)]
+    ways = [(w, s, j) for w in WIDTHS for s in SCHEMES for j in (True, False)] if file.stem in IN_ALL_WAYS else [(1280, "light", True), (800, "dark", False)]
     for width, scheme, scripts in ways:
         way = f"{file.stem}, {width} px, {scheme}, scripts {'on' if scripts else 'off'}"
         with browser.Page(driver, file.as_uri(), width=width, scheme=scheme, scripts=scripts) as page:
@@ -84,6 +87,7 @@ def check_page(driver, file, text):
             require(found["overflow"] <= 0, f"{way}: the page is {found['overflow']} px too wide")
             require(found["tables_beyond"] == 0, f"{way}: {found['tables_beyond']} tables reach beyond the page")
             require(len(found["titles"]) == len(titles), f"{way}: {len(found['titles'])} of {len(titles)} sections")
+            require(not found["bare_pictures"], f"{way}: no table has the numbers of pictures in {found['bare_pictures']}")
             require(found["broken_links"] == 0, f"{way}: {found['broken_links']} links lead nowhere")
             require(found["ids_twice"] == 0, f"{way}: {found['ids_twice']} ids are there twice")
             require(found["scripts"] == 1 and not found["handlers"], f"{way}: scripts {found['scripts']}, handlers {found['handlers']}")
@@ -98,6 +102,13 @@ def check_page(driver, file, text):
                 require(found["buttons"] == 0, f"{way}: {found['buttons']} buttons that do nothing")
                 require(found["hidden_rows"] == 0, f"{way}: {found['hidden_rows']} rows cannot be seen")
             require(not page.complaints(), f"{way}: {page.complaints()[:3]}")
+
+
+def check_report(name, text, recorded):
+    require(len(text.encode()) <= (MOST_OF_A_RUN if recorded else MOST), f"{name}: {len(text.encode())} bytes")
+    if name.startswith("report_"):
+        titles = [each for each in re.findall(r"<h2>(.*?)</h2>", text) if each in SECTIONS]
+        require(titles == SECTIONS, f"{name}: sections {titles}")
 
 
 def check_hostile(driver, file, made_tags):
@@ -211,6 +222,7 @@ def main(program, files):
         texts = {each: each.read_text(encoding="utf-8") for each in pages}
         for each in pages:
             check_hash(each.stem, texts[each])
+            check_report(each.stem, texts[each], "-fp32" in each.stem or "-bf16" in each.stem or each.stem == "report_long_run")
         path = browser.find()
         if path is None:
             print("no chromium on PATH: skipped")
@@ -221,7 +233,7 @@ def main(program, files):
                 made_tags = set(page.evaluate(SURVEY)["tags"])
             for each in pages:
                 check_page(driver, each, texts[each])
-                if each.stem.startswith("hostile"):
+                if "hostile" in each.stem:
                     check_hostile(driver, each, made_tags)
             for check in (check_folding, check_sorting, check_pointer_and_keys, check_theme_and_print):
                 check(driver, made)

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-PICTURES = ["README.md", "docs/step_budget.md", "examples/transformer_train/README.md"]
+PICTURES = ["docs/report.md", "docs/step_budget.md"]
 VERDICTS = r"too few|stable|noisy|drifting|still warming|throttled"
 
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "../support/html_fault.hpp"
 #include "../support/is_utf8.hpp"
 #include "../support/read_csv.hpp"
 #include "loaded.hpp"
@@ -59,6 +60,10 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     std::string const extension = file.name.substr(file.name.rfind('.'));
     if (extension == ".json") require(nlohmann::json::accept(file.content), "JSON can be parsed:", name);
     if (extension == ".csv") require(is_rectangle(file.content), "each row of CSV has as many fields:", name);
+    if (extension == ".html") {
+      std::string const fault = html_fault(file.content);
+      require(fault.empty(), "a page is well-formed:", fault.c_str());
+    }
     if (extension == ".txt" || extension == ".md") require(!has_control_characters(file.content), "a text is what a terminal shows:", name);
   }
   return 0;

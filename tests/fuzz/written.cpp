@@ -17,7 +17,7 @@ std::string printed_journal(std::filesystem::path const& file) { return profkit:
 
 std::string printed(profkit::summary const& of) {
   std::string result = profkit::detail::report_code<void>::first_screen(of, -1, {});
-  result += profkit::detail::report_code<void>::full_text(of, false) + profkit::report_json(of);
+  result += profkit::detail::report_code<void>::full_text(of, false) + profkit::report_json(of) + profkit::report_html(of);
   result += profkit::scope_table(of).to_csv() + profkit::step_table(of).to_csv() + profkit::scope_memory_table(of).to_csv();
   if (of.gpu) result += profkit::kernel_table(*of.gpu).to_csv();
   return result;
@@ -30,6 +30,7 @@ std::vector<profkit::named_csv> written(profkit::profile const& of) {
   std::vector<profkit::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(of, launched), what.gpu.has_value());
   result.push_back({"report.txt", profkit::detail::report_code<void>::full_text(what, false)});
   result.push_back({"report.md", profkit::detail::report_code<void>::full_text(what, true)});
+  result.push_back({"report.html", profkit::report_html(what)});
   result.push_back({"report.json", profkit::report_json(what)});
   result.push_back({"trace.json", profkit::trace_json(of, launched, trace_steps)});
   result.push_back({"scopes.csv", profkit::scope_table(what).to_csv()});

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-FILES = {"report.json", "summary.profkit", "report.md", "scopes.csv", "steps.csv", "trace.json", "nvtx_pushpop_sum.csv"}
+FILES = {"report.html", "report.json", "summary.profkit", "report.md", "scopes.csv", "steps.csv", "trace.json", "nvtx_pushpop_sum.csv"}
 CANNOT_PRINT = "profkit: cannot print the report to standard output: "
 
 

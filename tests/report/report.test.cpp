@@ -202,7 +202,8 @@ TEST_CASE("the report of a snapshot says that the session goes on, and what is m
   CHECK_THAT(text, ContainsSubstring("12 launching calls have no GPU operation yet; GPU figures exclude them\n"));
   CHECK_THAT(text, ContainsSubstring("34 steps have no time between CUDA events yet\n"));
   CHECK_THAT(text, ContainsSubstring("2 scopes were open and are not in the report\n"));
-  CHECK_THAT(profkit::report{std::make_shared<profkit::profile const>(profile)}.full_text(), ContainsSubstring("Snapshot of a running session"));
+  CHECK_THAT(profkit::report{std::make_shared<profkit::profile const>(profile)}.full_text(),
+             ContainsSubstring("Snapshot of a running session"));
   auto const snapshot = json::parse(profkit::report_json(summary))["quality"]["snapshot"];
   CHECK(snapshot["step_open"] == true);
   CHECK(snapshot["behind"] == true);
@@ -230,7 +231,8 @@ TEST_CASE("write makes the directory and its files", "[report]") {
   made_report().write(directory);
   std::ifstream file{directory / "report.json"};
   CHECK(json::parse(file)["steps"]["measured"] == 2);
-  for (char const* const name : {"report.md", "scopes.csv", "steps.csv"}) CHECK(std::filesystem::file_size(directory / name) > 100);
+  for (char const* const name : {"report.html", "report.md", "scopes.csv", "steps.csv"})
+    CHECK(std::filesystem::file_size(directory / name) > 100);
   std::filesystem::remove_all(directory.parent_path());
 }
 
@@ -248,7 +250,8 @@ TEST_CASE("a report removes what an earlier one has left in its folder, and noth
   std::set<std::string> names;
   for (auto const& each : std::filesystem::recursive_directory_iterator{directory}) names.insert(each.path().lexically_relative(directory));
   CHECK(names == std::set<std::string>{"kernels", "kernels.csv.old", "kernels/kernels.csv", "mine.csv", "nvtx_pushpop_sum.csv",
-                                       "report.json", "report.md", "scopes.csv", "steps.csv", "summary.profkit", "trace.json"});
+                                       "report.html", "report.json", "report.md", "scopes.csv", "steps.csv", "summary.profkit",
+                                       "trace.json"});
   std::filesystem::remove_all(directory);
 }
 

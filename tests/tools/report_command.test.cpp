@@ -3,6 +3,8 @@
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
+#include <profkit/report/summary_file.hpp>
+#include <profkit/session/load_report.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -20,6 +22,10 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 profkit::report report_of(profkit::profile const& what) { return profkit::report{std::make_shared<profkit::profile const>(what)}; }
+
+profkit::summary summary_of(fs::path const& file) {
+  return profkit::is_summary_file(file) ? profkit::load_summary(file) : profkit::load_report(file).summary();
+}
 
 }  // namespace
 
@@ -61,6 +67,30 @@ TEST_CASE("profkit report reads the journal of a session that did not end, and s
   CHECK_THAT(found.out, ContainsSubstring("15 bytes behind that are not whole"));
   auto const written = nlohmann::json::parse(content_of(folder.path() / "out" / "report.json"));
   CHECK(written["quality"]["collectors"].back()["status"] == "recovered");
+}
+
+TEST_CASE("profkit report writes the page of a profile, of a summary and of a journal", "[report_command]") {
+  temporary_folder const folder;
+  profkit::report const wanted = report_of(made_gpu_profile());
+  wanted.write((folder.path() / "out").string());
+  CHECK(content_of(folder.path() / "out" / "report.html") == wanted.html());
+  profkit::save(made_gpu_profile(), folder.path() / "saved");
+  std::string bytes = profkit::detail::journal_encoder::beginning();
+  profkit::detail::journal_encoder{}.append(made_gpu_profile(), true, bytes);
+  std::ofstream{folder.path() / "journal", std::ios::binary} << bytes;
+  for (char const* const name : {"out/summary.profkit", "saved", "journal"}) {
+    INFO(name);
+    fs::path const page = folder.path() / "page.html";
+    temporary_folder::result const found = folder.run("report" + quoted(folder.path() / name) + " --html" + quoted(page));
+    CHECK(found.code == 0);
+    CHECK_THAT(found.out, ContainsSubstring("A step takes"));
+    CHECK(content_of(page) == profkit::report_html(summary_of(folder.path() / name)));
+    fs::remove(page);
+  }
+  temporary_folder::result const refused =
+      folder.run("report" + quoted(folder.path() / "saved") + " --html" + quoted(folder.path() / "none" / "page.html"));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("page.html: No such file or directory"));
 }
 
 TEST_CASE("profkit report names a file that it cannot read", "[report_command]") {

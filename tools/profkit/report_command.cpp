@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <profkit/analyze/summary.hpp>
+#include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/report.hpp>
@@ -27,9 +28,14 @@ enum class report_format { text, json, markdown };
 struct report_arguments {
   std::string file;
   std::string directory;
+  std::string html;  ///< file of the page; empty: none
   report_format format = report_format::text;
   bool is_full = false;
 };
+
+void write_page(profkit::summary const& what, report_arguments const& given) {
+  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::report_html(what));
+}
 
 std::string content_of(profkit::summary const& what, report_arguments const& given, std::string const& files) {
   switch (given.format) {
@@ -46,10 +52,13 @@ std::string content_of(profkit::summary const& what, report_arguments const& giv
 int run_report(report_arguments const& given) {
   if (profkit::is_summary_file(given.file)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
-    fmt::print("{}", content_of(profkit::load_summary(given.file), given, {}));
+    profkit::summary const what = profkit::load_summary(given.file);
+    write_page(what, given);
+    fmt::print("{}", content_of(what, given, {}));
     return 0;
   }
   profkit::report const what = profkit::load_report(given.file);
+  write_page(what.summary(), given);
   std::string files;
   if (!given.directory.empty()) {
     constexpr std::uint64_t trace_steps = 3;
@@ -75,6 +84,7 @@ void add_report_command(CLI::App& app, command& chosen) {
       ->type_name("")
       ->option_text("text|json|markdown [text]");
   report.add_flag("--full", given->is_full, "Print all tables instead of the first screen");
+  report.add_option("--html", given->html, "Also write the report as one HTML file, with pictures")->type_name("FILE");
   report.add_option("--out", given->directory, "Also write the files there that a session writes with out=DIR")->type_name("DIR");
   report.footer("Returns 0; 2 for bad arguments or input. Of a journal whose session did not end, \"Data quality\" says how far it goes.");
   report.callback([given, &chosen] { chosen = [given] { return run_report(*given); }; });

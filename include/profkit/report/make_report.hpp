@@ -27,6 +27,7 @@
 #include "file_attempts.hpp"
 #include "first_screen.hpp"
 #include "gpu_tables.hpp"
+#include "html_page.hpp"
 #include "make_document.hpp"
 #include "memory_table.hpp"
 #include "nsys_csv.hpp"
@@ -122,6 +123,11 @@ std::string report_code<Unused>::first_screen(summary const& what, int descripto
 }
 
 template <class Unused>
+std::string report_code<Unused>::html(summary const& what) {
+  return html_page(make_document(what));
+}
+
+template <class Unused>
 std::string report_code<Unused>::full_text(summary const& what, bool as_markdown) {
   report_sections const section{as_markdown};
   std::string text = coverage_text(what);
@@ -190,6 +196,7 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   write("report.json", report_json(what));
   attempt([&] { save_summary(what, folder / "summary.profkit"); });
   written.emplace_back("summary.profkit");
+  write("report.html", html(what));
   write("report.md", full_text(what, true));
   write("scopes.csv", scope_table(what).to_csv());
   if (!what.allocators.empty()) write("scope_memory.csv", scope_memory_table(what).to_csv());

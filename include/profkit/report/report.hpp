@@ -28,6 +28,10 @@ namespace profkit {
 /// @brief All tables in Markdown.
 [[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::full_text(what, true); }
 
+/// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts, and
+/// has at most 1 MB.
+[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(what); }
+
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
 class report {
@@ -58,9 +62,12 @@ class report {
   /// @brief All tables in Markdown.
   [[nodiscard]] std::string markdown() const { return report_markdown(*summary_); }
 
-  /// @brief Writes all files of the report: `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`, `trace.json` and
-  /// `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with `<profkit/perfetto.hpp>` in
-  /// the program also `trace.pftrace`.
+  /// @brief The report as one HTML file with pictures.
+  [[nodiscard]] std::string html() const { return report_html(*summary_); }
+
+  /// @brief Writes all files of the report: `report.html`, `report.json`, `summary.profkit`, `report.md`, `scopes.csv`, `steps.csv`,
+  /// `trace.json` and `nvtx_pushpop_sum.csv`; with kernels also `kernels.csv` and the other summaries of Nsight Systems; with
+  /// `<profkit/perfetto.hpp>` in the program also `trace.pftrace`.
   ///
   /// Each file is replaced atomically. Files of an earlier report that this report does not have are removed.
   /// @param directory created if necessary.

@@ -21,6 +21,7 @@ struct report_code {
   /// empty.
   static std::string first_screen(summary const& what, int descriptor, std::string const& files);
   static std::string full_text(summary const& what, bool as_markdown);
+  static std::string html(summary const& what);
   /// @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, std::string const& directory,
                                         std::uint64_t trace_steps);
