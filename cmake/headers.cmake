@@ -230,6 +230,7 @@ set(PROFKIT_HEADERS
     profkit/report/html_limits.hpp
     profkit/report/html_lines.hpp
     profkit/report/html_page.hpp
+    profkit/report/html_printer.hpp
     profkit/report/html_roofline.hpp
     profkit/report/html_script.hpp
     profkit/report/html_step_marks.hpp

@@ -7,11 +7,14 @@
 
 #include "analyze/analyze_code.hpp"
 #include "analyze/make_summary.hpp"
+#include "report/html_page.hpp"
+#include "report/html_printer.hpp"
 #include "report/make_report.hpp"
 #include "report/report_code.hpp"
 #include "session/make_session.hpp"
 #include "session/session_factory.hpp"
 
 template struct profkit::detail::analyze_code<void>;
+template struct profkit::detail::page_code<void>;
 template struct profkit::detail::report_code<void>;
 template struct profkit::detail::session_factory<void>;

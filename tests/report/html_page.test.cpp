@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/html_page.hpp>
+#include <profkit/report/html_script.hpp>
+#include <profkit/report/html_text.hpp>
+#include <profkit/report/short_names.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

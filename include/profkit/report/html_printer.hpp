@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "document.hpp"
+#include "html_anchors.hpp"
+#include "html_bars.hpp"
+#include "html_changes.hpp"
+#include "html_icicle.hpp"
+#include "html_limits.hpp"
+#include "html_lines.hpp"
+#include "html_page.hpp"
+#include "html_roofline.hpp"
+#include "html_script.hpp"
+#include "html_steps.hpp"
+#include "html_style.hpp"
+#include "html_table.hpp"
+#include "html_text.hpp"
+
+namespace profkit::detail {
+
+/// Prints a document as one HTML file. The file needs nothing else: no script to be read, no other file, no network. The same document
+/// gives the same bytes.
+class html_printer {
+ public:
+  explicit html_printer(document const& document) : document_{document}, anchors_{document} {}
+
+  /// The page, of at most `max_html_bytes`. For large documents tables and figures get shorter; if that does not suffice, sections are left
+  /// out. The page says so in both cases.
+  [[nodiscard]] std::string print() const {
+    for (html_limits limits;; limits = limits.halved()) {
+      std::string page = head();
+      std::size_t const room = max_html_bytes - std::min(max_html_bytes, page.size() + footer(document_.sections.size()).size());
+      std::string sections;
+      std::size_t printed = 0;
+      for (section const& each : document_.sections) {
+        std::string const next = print(each, limits);
+        if (sections.size() + next.size() > room) break;
+        sections += next;
+        ++printed;
+      }
+      std::size_t const left_out = document_.sections.size() - printed;
+      if (left_out == 0 || limits.are_smallest()) return page + sections + footer(left_out);
+    }
+  }
+
+ private:
+  static constexpr std::size_t max_findings = 12;
+  static constexpr std::size_t max_key_figures = 16;
+  static constexpr std::size_t max_links = 64;
+
+  [[nodiscard]] std::string head() const {
+    std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+    page += fmt::format(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; "
+        "base-uri 'none'; form-action 'none'\">\n",
+        html_script_hash);
+    page +=
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+        "dark\">\n<title>" +
+        html_text(document_.title, max_shown_text) + " &#183; profkit</title>\n<style>\n" + html_style() + "</style>\n<script>" +
+        html_script + "</script>\n</head>\n<body>\n<header>\n<p class=\"about\"><b>" + html_text(document_.title, max_shown_text) + "</b>";
+    if (!document_.subtitle.empty()) page += " " + html_text(document_.subtitle, 400);
+    if (!document_.version.empty()) page += " &#183; " + html_text(document_.version, max_shown_text);
+    page += "</p>\n<h1>" + html_text(document_.headline) + "</h1>\n" + findings() + key_figures() + links();
+    return page + "</header>\n<main>\n";
+  }
+
+  [[nodiscard]] std::string findings() const {
+    if (document_.findings.empty()) return {};
+    std::string page = "<ol class=\"findings\">\n";
+    for (std::size_t i = 0; i < std::min(document_.findings.size(), max_findings); ++i) {
+      finding const& each = document_.findings[i];
+      page += "<li><b>" + html_text(each.headline) + "</b> " + html_text(each.text);
+      if (!each.action.empty()) page += "\n<p>" + action(each) + "</p>";
+      page += "</li>\n";
+    }
+    return page + "</ol>\n";
+  }
+
+  /// The action, with a link to the row of its scope.
+  [[nodiscard]] std::string action(finding const& what) const {
+    std::string const link = anchors_.link_to(what.scope);
+    std::string const name = what.scope.substr(what.scope.rfind('/') + 1);
+    std::size_t const at = link.empty() || name.empty() ? std::string::npos : what.action.find(name);
+    if (at == std::string::npos) return html_text(what.action);
+    return html_text(what.action.substr(0, at)) + "<a href=\"" + link + "\">" + html_text(name) + "</a>" +
+           html_text(what.action.substr(at + name.size()));
+  }
+
+  [[nodiscard]] std::string key_figures() const {
+    if (document_.key_figures.empty()) return {};
+    std::string page = "<dl class=\"keys\">\n";
+    for (std::size_t i = 0; i < std::min(document_.key_figures.size(), max_key_figures); ++i) {
+      key_figure const& each = document_.key_figures[i];
+      page += "<div><dt>" + html_text(each.name, max_shown_text) + "</dt>";
+      page += each.value.empty() ? std::string{"<dd class=\"v na\">"} + not_measured
+                                 : "<dd class=\"v\">" + html_text(each.value, max_shown_text);
+      page += "</dd><dd>" + html_text(each.note, 400) + "</dd></div>\n";
+    }
+    return page + "</dl>\n";
+  }
+
+  [[nodiscard]] std::string links() const {
+    if (document_.sections.size() < 2) return {};
+    std::string page = "<nav aria-label=\"Sections\">";
+    for (std::size_t i = 0; i < std::min(document_.sections.size(), max_links); ++i) {
+      section const& each = document_.sections[i];
+      page += "<a href=\"#" + html_id(each.id) + "\">" + html_text(each.title, max_shown_text) + "</a> ";
+    }
+    return page + "</nav>\n";
+  }
+
+  /// The first sentence is the finding: bold.
+  [[nodiscard]] static std::string answer(std::string const& text) {
+    if (text.empty()) return {};
+    std::size_t end = std::string::npos;
+    for (std::size_t at = text.find(". "); at != std::string::npos; at = text.find(". ", at + 1)) {
+      bool const is_number = at + 2 < text.size() && text[at + 2] >= '0' && text[at + 2] <= '9';
+      if (is_number) continue;
+      end = at + 1;
+      break;
+    }
+    if (end == std::string::npos) return "<p class=\"answer\"><b>" + html_text(text) + "</b></p>\n";
+    return "<p class=\"answer\"><b>" + html_text(text.substr(0, end)) + "</b>" + html_text(text.substr(end)) + "</p>\n";
+  }
+
+  [[nodiscard]] std::string print(section const& what, html_limits const& limits) const {
+    std::string page =
+        fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}", html_id(what.id), html_text(what.title, max_shown_text), answer(what.answer));
+    std::size_t const count = std::min(what.blocks.size(), limits.figures);
+    bool is_read = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      // Two narrow tables, or the last narrow table and how to read it, stand side by side.
+      bool const is_pair = i + 1 < count && is_narrow(what.blocks[i], limits) && is_narrow(what.blocks[i + 1], limits);
+      bool const is_last = i + 1 == count && is_narrow(what.blocks[i], limits) && !what.how_to_read.empty() && i > 0;
+      if (is_pair) {
+        page += "<div class=\"beside\">\n<div class=\"block\">" + print(what.blocks[i], limits) + "</div>\n<div class=\"block\">" +
+                print(what.blocks[i + 1], limits) + "</div>\n</div>\n";
+        ++i;
+      } else if (is_last) {
+        page += "<div class=\"beside\">\n<div class=\"block\">" + print(what.blocks[i], limits) +
+                "</div>\n<div class=\"block\"><h3>How to read it</h3>" + how_to_read(what) + "</div>\n</div>\n";
+        is_read = true;
+      } else {
+        if (i + 1 == count && is_folded(what.blocks[i]) && !what.how_to_read.empty()) {
+          page += how_to_read(what);
+          is_read = true;
+        }
+        page += "<div class=\"block\">" + print(what.blocks[i], limits) + "</div>\n";
+      }
+    }
+    if (count < what.blocks.size())
+      page += fmt::format("<p class=\"note\">{} more tables and figures are not on this page, to keep it small.</p>\n",
+                          what.blocks.size() - count);
+    if (!is_read && !what.how_to_read.empty()) page += how_to_read(what);
+    return page + "</section>\n";
+  }
+
+  [[nodiscard]] static std::string how_to_read(section const& what) { return "<p class=\"how\">" + html_text(what.how_to_read) + "</p>\n"; }
+
+  [[nodiscard]] static bool is_folded(block const& what) {
+    data_table const* const table = std::get_if<data_table>(&what);
+    return table != nullptr && table->shown_rows == 0;
+  }
+
+  [[nodiscard]] bool is_narrow(block const& what, html_limits const& limits) const {
+    data_table const* const table = std::get_if<data_table>(&what);
+    return table != nullptr && !is_folded(what) && html_table{*table, anchors_, limits}.is_narrow();
+  }
+
+  [[nodiscard]] std::string print(block const& what, html_limits const& limits) const {
+    if (data_table const* const table = std::get_if<data_table>(&what)) return html_table{*table, anchors_, limits}.print();
+    if (note const* const text = std::get_if<note>(&what)) return "<p class=\"note\">" + html_text(text->text) + "</p>\n";
+    figure const& picture = *std::get_if<figure>(&what);
+    std::string content;
+    if (auto const* const steps = std::get_if<steps_figure>(&picture.content)) content = html_steps{*steps, limits}.print(picture.finding);
+    if (auto const* const bars = std::get_if<bars_figure>(&picture.content)) content = html_bars{*bars, limits}.print(picture.finding);
+    if (auto const* const icicle = std::get_if<icicle_figure>(&picture.content))
+      content = html_icicle{*icicle, limits}.print(picture.finding);
+    if (auto const* const lines = std::get_if<lines_figure>(&picture.content)) content = html_lines{*lines, limits}.print(picture.finding);
+    if (auto const* const falls = std::get_if<waterfall_figure>(&picture.content))
+      content = html_waterfall{*falls, limits}.print(picture.finding);
+    if (auto const* const pairs = std::get_if<pairs_figure>(&picture.content)) content = html_pairs{*pairs, limits}.print(picture.finding);
+    if (auto const* const roofline = std::get_if<roofline_figure>(&picture.content))
+      content = html_roofline{*roofline, limits}.print(picture.finding);
+    return "<figure>\n" + content + "</figure>\n";
+  }
+
+  [[nodiscard]] std::string footer(std::size_t left_out) const {
+    std::string page = "</main>\n<footer>";
+    if (left_out > 0)
+      page += fmt::format("{} more sections are not on this page, to keep it below 1&nbsp;MB; report.json has all figures. ", left_out);
+    return page + html_text(document_.version, max_shown_text) + "</footer>\n</body>\n</html>\n";
+  }
+
+  document const& document_;
+  html_anchors anchors_;
+};
+
+template <class Unused>
+std::string page_code<Unused>::page(document const& of) {
+  return html_printer{of}.print();
+}
+
+}  // namespace profkit::detail
