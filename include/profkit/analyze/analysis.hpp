@@ -115,7 +115,7 @@ class analysis {
   /// @brief Computes the summary. Windows can be added afterwards.
   /// @return the figures of all windows so far.
   [[nodiscard]] summary finish() const {
-    return analysis{*this}.complete([](bool) {});
+    return analysis{*this}.complete([](detail::kind_table&, bool) {});
   }
 
  private:
@@ -142,11 +142,11 @@ class analysis {
     if (needs_attribution(records)) launched = attribute(records);
     if (has_kernels(records)) frame.gpu_steps = detail::gpu_step_window_finder{records, *launched}.find();
     std::optional<added_window> const added = result.add_all_but_budget(records, frame, launched ? &*launched : nullptr);
-    summary figures = std::move(result).complete([&](bool is_of_gpu) {
+    summary figures = std::move(result).complete([&](detail::kind_table& kinds, bool is_of_gpu) {
       std::optional<std::uint32_t> const steps_thread = detail::thread_of_steps(records, added->steps.time);
       detail::budget_basis const basis{records, *launched, steps_thread, added->counted, with.kernel_classes};
       detail::wall_by_kind const gpu{detail::parts_in(frame.gpu_steps.measured, frame.own)};
-      result.kinds_.add(basis, is_of_gpu ? gpu : added->steps, added->path_of);
+      kinds.add(basis, is_of_gpu ? gpu : added->steps, added->path_of);
     });
     // The figures cover the profile only, so records that no trace has are missing from them too.
     figures.quality.discarded_records += std::exchange(figures.quality.untraced_records, 0);
@@ -219,7 +219,8 @@ class analysis {
     });
   }
 
-  /// @param add_budget called before a budget is read: with false for that of the host steps, with true for that of the GPU periods.
+  /// @param add_budget called before a budget is read, with the kinds that receive it: with false for that of the host steps, with true for
+  /// that of the GPU periods.
   template <class AddBudget>
   [[nodiscard]] summary complete(AddBudget const& add_budget) && {
     detail::merged_paths::ordered const paths = paths_.in_order();
@@ -254,7 +255,7 @@ class analysis {
       }
     }
     bool const is_gpu_longer = result.steps.gpu_period && result.steps.gpu_period->is_longer;
-    if (gpu && has_steps_) add_budget(is_gpu_longer);
+    if (gpu && has_steps_) add_budget(kinds_, is_gpu_longer);
     detail::kind_table const kinds = detail::moved_kinds(std::move(kinds_), paths.position_of, gpu_.names().size());
     if (gpu && has_steps_) {
       detail::step_budget budget = kinds.sum_of_budgets(is_gpu_longer, paths.paths.size());

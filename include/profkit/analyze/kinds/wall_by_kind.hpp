@@ -33,6 +33,7 @@ struct wall_by_kind {
  private:
   static measured_time times_of(std::vector<gpu_wall_part> const& parts) {
     std::vector<interval> times;
+    times.reserve(parts.size());
     for (gpu_wall_part const& each : parts) times.push_back(each.time);
     return measured_time::of_stretches(std::move(times));
   }
