@@ -127,6 +127,7 @@ inline std::string other_kind_line(step_kind_summary const& kind) {
   constexpr std::size_t max_parts = 2;
   for (std::size_t i = 0; i < std::min(rows.size(), max_parts); ++i) {
     budget_row const& each = rows[i];
+    if (each.total < 0.01 * kind.budget->wall) break;
     text += fmt::format("{}{} {} (busy {}", i == 0 ? " " : ", ", name_words(each.part), time_words(each.total / steps),
                         time_words(each.busy / steps));
     for (std::size_t cause = 0; cause < idle_causes; ++cause) {
