@@ -252,6 +252,7 @@ set(PROFKIT_HEADERS
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
+    profkit/report/page_code.hpp
     profkit/report/picture_section.hpp
     profkit/report/process_path.hpp
     profkit/report/quality_section.hpp

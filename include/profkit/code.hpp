@@ -7,9 +7,9 @@
 
 #include "analyze/analyze_code.hpp"
 #include "analyze/make_summary.hpp"
-#include "report/html_page.hpp"
 #include "report/html_printer.hpp"
 #include "report/make_report.hpp"
+#include "report/page_code.hpp"
 #include "report/report_code.hpp"
 #include "session/make_session.hpp"
 #include "session/session_factory.hpp"

@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "document.hpp"
+#include "page_code.hpp"
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "html_printer.hpp"  // IWYU pragma: export
+#endif
 
 namespace profkit::detail {
-
-/// Maximum size of a page in bytes.
-inline constexpr std::size_t max_html_bytes = 1'000'000;
-
-/// Declares the implementation of `html_page`; `html_printer.hpp` defines it. A template for the reasons of `report_code`.
-template <class>
-struct page_code {
-  static std::string page(document const& of);
-};
-
-#ifdef PROFKIT_CODE_ELSEWHERE
-extern template struct page_code<void>;
-#endif
 
 /// The page of a document, of at most `max_html_bytes`.
 inline std::string html_page(document const& of) { return page_code<void>::page(of); }
 
 }  // namespace profkit::detail
-
-#ifndef PROFKIT_CODE_ELSEWHERE
-#include "html_printer.hpp"  // IWYU pragma: export
-#endif

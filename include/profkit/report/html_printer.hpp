@@ -17,13 +17,13 @@
 #include "html_icicle.hpp"
 #include "html_limits.hpp"
 #include "html_lines.hpp"
-#include "html_page.hpp"
 #include "html_roofline.hpp"
 #include "html_script.hpp"
 #include "html_steps.hpp"
 #include "html_style.hpp"
 #include "html_table.hpp"
 #include "html_text.hpp"
+#include "page_code.hpp"
 
 namespace profkit::detail {
 

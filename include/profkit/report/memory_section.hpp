@@ -153,7 +153,7 @@ inline std::string memory_answer(report_view const& view) {
   std::size_t const shown = std::min(all.memory.size(), max_sources);
   for (std::size_t i = 0; i < shown; ++i) {
     text += (i == 0 ? "" : ", ") + memory_words(all.memory[i]);
-    changed += has_changed(all.memory[i]) ? 1 : 0;
+    if (has_changed(all.memory[i])) ++changed;
   }
   if (shown > 0 && changed == 0 && view.has_steps()) text += "; no change over the measured steps";
   if (all.allocators.empty()) return text + (text.empty() ? "n/a: no memory source." : ".");

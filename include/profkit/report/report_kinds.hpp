@@ -27,7 +27,10 @@ inline step_kind_summary kind_of_all(summary const& all) {
     row.count = scope.host.count;
     row.host = scope.host.total;
     if (scope.gpu) row.busy = scope.gpu->busy;
-    if (scope.gpu_idle) row.idle = scope.gpu_idle->inclusive, row.idle_self = scope.gpu_idle->self;
+    if (scope.gpu_idle) {
+      row.idle = scope.gpu_idle->inclusive;
+      row.idle_self = scope.gpu_idle->self;
+    }
     result.scopes.push_back(row);
   }
   if (!all.gpu) return result;

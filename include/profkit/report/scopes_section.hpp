@@ -37,7 +37,9 @@ inline range_cell siblings_cell(folded_scope const& scope) {
     return (value > 2.0 * median || value < median / 2.0) && std::max(value - median, median - value) >= min_share * sum;
   };
   std::size_t odd = 0;
-  for (double const value : values) odd += is_odd(value) ? 1 : 0;
+  for (double const value : values) {
+    if (is_odd(value)) ++odd;
+  }
   bool const is_named = odd > 0 && odd <= max_odd && odd < values.size();
   range_cell result;
   result.low = sorted.back();
