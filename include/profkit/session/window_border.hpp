@@ -11,6 +11,7 @@
 #include "../analyze/gpu/api_call_kind.hpp"
 #include "../analyze/gpu/attribution.hpp"
 #include "../analyze/gpu/counted_operations.hpp"
+#include "../analyze/gpu/thread_calls.hpp"
 #include "../analyze/time/adoption_rows.hpp"
 #include "../drain/arrival.hpp"
 #include "../profile/profile.hpp"
@@ -149,7 +150,9 @@ class window_border {
       timestamp const border = steps[i].end;
       if (works[i].last_end > settled && is_recent(border)) continue;
       if (!collects_kernels || !is_recent(border)) return border;
-      if (border <= last_work && works[i].next_begin <= all_arrived_) return border;
+      // The pause before the border is launch-bound if a launching call follows soon, which must be known.
+      bool const knows_next_call = border + max_launch_pause <= all_arrived_;
+      if (border <= last_work && works[i].next_begin <= all_arrived_ && knows_next_call) return border;
     }
     return std::nullopt;
   }
