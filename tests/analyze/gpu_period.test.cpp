@@ -3,6 +3,7 @@
 // GPU periods of steps, and hosts that run ahead of their devices.
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/gpu_step_windows.hpp>
+#include <profkit/analyze/time/step_times.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
