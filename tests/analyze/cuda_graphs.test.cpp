@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/kernels_of_scope.hpp>
 
 #include <catch2/catch_approx.hpp>

@@ -2,6 +2,7 @@
 //
 // Steps that the program excluded (`step::exclude`).
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
 #include <profkit/report/trace_tracks.hpp>

@@ -2,6 +2,7 @@
 //
 // GPU periods of steps, and hosts that run ahead of their devices.
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/analyze/gpu/gpu_step_windows.hpp>
 #include <profkit/analyze/time/step_times.hpp>
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
+#include <profkit/analyze/gpu/counted_operations.hpp>
+#include <profkit/analyze/gpu/timed_operation.hpp>
+#include <profkit/analyze/time/measured_time.hpp>
 #include <profkit/analyze/time/statistics.hpp>
 
 #include <algorithm>

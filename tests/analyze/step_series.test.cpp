@@ -3,6 +3,7 @@
 
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/merge/step_series.hpp>
+#include <profkit/analyze/time/statistics.hpp>
 #include <profkit/analyze/time/step_times.hpp>
 
 #include <algorithm>

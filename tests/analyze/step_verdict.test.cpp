@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/device_clocks.hpp>
 #include <profkit/analyze/verdict/step_verdict.hpp>
 
 #include <catch2/catch_approx.hpp>

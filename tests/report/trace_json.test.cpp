@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/trace_json.hpp>
