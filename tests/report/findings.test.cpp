@@ -233,12 +233,7 @@ TEST_CASE("if no kind of step is usual, the headline is about all steps", "[find
 
 TEST_CASE("a loss is always a finding, with its number, and displaces the last one", "[findings]") {
   made_summary made;
-  made.budget({{"forward", 5.0, 5.0}})
-      .scope(0, "step", 10.0)
-      .gpu_time(5.0, 5.0)
-      .scope(1, "forward", 10.0)
-      .gpu_time(5.0, 5.0)
-      .kernel("gemm", "matmul", 5.0, 1);
+  made.one_part(5.0, 5.0);
   made.get().steps.host_verdict.verdict = profkit::step_verdict::noisy;
   REQUIRE(findings_of(made.get()).size() == 3);
   made.get().quality.dropped_events = 300;

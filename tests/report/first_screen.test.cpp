@@ -205,12 +205,7 @@ TEST_CASE("a host without a GPU shows host times, and says why the GPU's are n/a
 
 TEST_CASE("only a UTF-8 locale gets block characters, and only ASCII is added to names otherwise", "[first_screen]") {
   made_summary made;
-  made.budget({{"forward", 9.0, 1.0}})
-      .scope(0, "step", 10.0)
-      .gpu_time(9.0, 1.0)
-      .scope(1, "forward", 10.0)
-      .gpu_time(9.0, 1.0)
-      .kernel("gemm", "matmul", 9.0, 1);
+  made.one_part(9.0, 1.0);
   text_style ascii;
   ascii.is_utf8 = false;
   std::string const in_ascii = screen(made.get(), ascii);
@@ -233,12 +228,7 @@ TEST_CASE("only a UTF-8 locale gets block characters, and only ASCII is added to
 
 TEST_CASE("text has colours only where they are wanted, and the same characters", "[first_screen]") {
   made_summary made;
-  made.budget({{"forward", 5.0, 5.0}})
-      .scope(0, "step", 10.0)
-      .gpu_time(5.0, 5.0)
-      .scope(1, "forward", 10.0)
-      .gpu_time(5.0, 5.0)
-      .kernel("gemm", "matmul", 5.0, 1);
+  made.one_part(5.0, 5.0);
   text_style coloured;
   coloured.has_colours = true;
   std::string text = screen(made.get(), coloured);

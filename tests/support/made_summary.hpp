@@ -120,6 +120,13 @@ class made_summary {
     return *this;
   }
 
+  /// Makes a step that is all in the part "forward", which launches one kernel.
+  made_summary& one_part(double busy, double idle) {
+    double const all = busy + idle;
+    budget({{"forward", busy, idle}}).scope(0, "step", all).gpu_time(busy, idle).scope(1, "forward", all).gpu_time(busy, idle);
+    return kernel("gemm", "matmul", busy, 1);
+  }
+
   /// Makes the present figures those of the usual kind, and adds another kind.
   made_summary& other_kind(std::string name, std::vector<std::string> parts, std::uint64_t steps, double step_ms) {
     if (made_.kinds.empty()) {

@@ -6,6 +6,7 @@
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/time.hpp>
 #include <profkit/report/quality_text.hpp>
+#include <profkit/report/sentence_numbers.hpp>
 
 #include <array>
 #include <chrono>
@@ -42,12 +43,7 @@ inline std::string bytes_words(double bytes) {
                    : fmt::format("{}{} {}", bytes < 0.0 ? "-" : "", three_digits(bytes < 0.0 ? -bytes : bytes), units[unit]);
 }
 
-/// 20781 -> "20,781"
-inline std::string count_words(std::uint64_t count) {
-  std::string text = std::to_string(count);
-  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
-  return text;
-}
+using profkit::detail::count_words;
 
 /// Such as "96.7 %".
 inline std::string percent_words(double share) { return fmt::format("{:.1f} %", 100.0 * share); }

@@ -118,11 +118,16 @@ inline data_table waiting_table(step_kind_summary const& kind) {
   return table;
 }
 
+/// Parts of a step by their total time.
+inline std::vector<budget_row> longest_first(std::vector<budget_row> rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
+  return rows;
+}
+
 /// "step 40: generation 136 ms (busy 38.9 ms, launch-bound 74.5 ms), validation 15.3 ms (busy 14.6 ms)".
 inline std::string other_kind_line(step_kind_summary const& kind) {
-  std::vector<budget_row> rows = kind.budget->rows;
+  std::vector<budget_row> const rows = longest_first(kind.budget->rows);
   double const steps = gpu_steps(kind);
-  std::stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
   std::string text = name_words(kind.name) + ":";
   constexpr std::size_t max_parts = 2;
   for (std::size_t i = 0; i < std::min(rows.size(), max_parts); ++i) {
@@ -142,8 +147,7 @@ inline std::string other_kind_line(step_kind_summary const& kind) {
 /// The two longest parts, and the share of idle time. @param kind has a budget.
 inline std::string budget_answer(step_kind_summary const& kind) {
   budget_summary const& budget = *kind.budget;
-  std::vector<budget_row> rows = budget.rows;
-  std::stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
+  std::vector<budget_row> const rows = longest_first(budget.rows);
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 2); ++i) {
     text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", name_words(rows[i].part), i == 0 ? " takes" : "",

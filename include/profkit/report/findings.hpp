@@ -16,6 +16,7 @@
 #include "loss_findings.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
+#include "text_width.hpp"
 #include "verdict_text.hpp"
 
 // What a report says first: at most three findings, each with what to do and the most that it can save.
@@ -24,7 +25,7 @@ namespace profkit::detail {
 
 /// "+-4.1 %" -> "±4.1 %".
 inline std::string with_plus_minus(std::string text) {
-  for (std::size_t at = text.find("+-"); at != std::string::npos; at = text.find("+-", at)) text.replace(at, 2, plus_minus);
+  replace_all(text, "+-", plus_minus);
   return text;
 }
 

@@ -27,7 +27,7 @@ inline constexpr double communication_bound = 0.05;
 
 /// @param budget with steps.
 inline step_bound bound_of(budget_summary const& budget) {
-  double const steps = static_cast<double>(std::max<std::uint64_t>(1, budget.steps));
+  double const steps = gpu_steps(budget);
   double const wall = budget.wall.count() / steps;
   double const idle = wall - budget.busy.count() / steps;
   double const exposed = budget.communication.exposed.count() / steps;
@@ -56,7 +56,7 @@ inline std::string waiting_place(budget_summary const& budget, idle_cause cause)
 
 /// "mostly" for at least half of the idle time, else "above all". @param idle of the largest cause, in milliseconds per step.
 inline char const* mostly_words(budget_summary const& budget, double idle) {
-  double const all = (budget.wall - budget.busy).count() / static_cast<double>(std::max<std::uint64_t>(1, budget.steps));
+  double const all = (budget.wall - budget.busy).count() / gpu_steps(budget);
   return idle >= 0.5 * all ? "mostly" : "above all";
 }
 
@@ -104,8 +104,7 @@ inline std::string step_takes(report_view const& view) {
   step_kind_summary const& main = view.main();
   double const half = main_verdict(main.times).relative_half_width.value_or(1.0);
   bool const is_known = half <= verdict_bounds::max_half_width;
-  milliseconds const time = main.times.step_time ? main.times.step_time->mean : main.times.host.mean.value_or(milliseconds{});
-  return fmt::format("A {} takes {}{}", view.kinds.main_words(), is_known ? "" : "about ", time_words(time));
+  return fmt::format("A {} takes {}{}", view.kinds.main_words(), is_known ? "" : "about ", time_words(mean_step_time(main.times)));
 }
 
 /// The headline without GPU times: where the host spends the step, and why there are no GPU times.

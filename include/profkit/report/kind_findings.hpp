@@ -21,9 +21,7 @@
 namespace profkit::detail {
 
 /// Mean time of a step of a kind, in milliseconds.
-inline double mean_ms(step_kind_summary const& kind) {
-  return kind.times.step_time ? kind.times.step_time->mean.count() : kind.times.host.mean.value_or(milliseconds{}).count();
-}
+inline double mean_ms(step_kind_summary const& kind) { return mean_step_time(kind.times).count(); }
 
 /// Time of a part of a kind's step: of the budget if there is one, else host time; n/a if neither is known.
 inline std::optional<double> part_ms(report_view const& view, step_kind_summary const& kind, std::string const& part) {

@@ -91,15 +91,25 @@ class report_kinds {
   return static_cast<double>(std::max<std::uint64_t>(1, kind.steps));
 }
 
-/// The same for GPU figures: only steps with kernels collected count.
+/// By what sums of a step budget are divided.
+[[nodiscard]] inline double gpu_steps(budget_summary const& budget) noexcept {
+  return static_cast<double>(std::max<std::uint64_t>(1, budget.steps));
+}
+
+/// The same for all GPU figures of a kind: only steps with kernels collected count.
 [[nodiscard]] inline double gpu_steps(step_kind_summary const& kind) noexcept {
-  return static_cast<double>(std::max<std::uint64_t>(1, kind.budget ? kind.budget->steps : kind.gpu_steps));
+  return kind.budget ? gpu_steps(*kind.budget) : static_cast<double>(std::max<std::uint64_t>(1, kind.gpu_steps));
+}
+
+/// The mean of the step time (`step_summary::step_time`) if it is known, else of host times; 0 without steps.
+[[nodiscard]] inline milliseconds mean_step_time(step_summary const& times) noexcept {
+  return times.step_time ? times.step_time->mean : times.host.mean.value_or(milliseconds{});
 }
 
 /// The time of a step on which the report of a kind is based, and to which shares refer: of the budget if there is one, else the step time.
 [[nodiscard]] inline milliseconds step_length(step_kind_summary const& kind) noexcept {
   if (kind.budget && kind.budget->wall.count() > 0.0) return kind.budget->wall / gpu_steps(kind);
-  return kind.times.step_time ? kind.times.step_time->mean : kind.times.host.mean.value_or(milliseconds{});
+  return mean_step_time(kind.times);
 }
 
 /// The verdict on the step time of the kind.

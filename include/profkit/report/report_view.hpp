@@ -33,7 +33,7 @@ struct report_view {
 inline std::array<double, idle_causes> idle_per_step(budget_summary const& budget) {
   std::array<milliseconds, idle_causes> const sum = idle_of_all(budget);
   std::array<double, idle_causes> result{};
-  for (std::size_t i = 0; i < idle_causes; ++i) result[i] = sum[i].count() / static_cast<double>(std::max<std::uint64_t>(1, budget.steps));
+  for (std::size_t i = 0; i < idle_causes; ++i) result[i] = sum[i].count() / gpu_steps(budget);
   return result;
 }
 

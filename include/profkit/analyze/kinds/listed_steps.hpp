@@ -19,12 +19,12 @@
 
 namespace profkit::detail {
 
-/// Chooses single steps: one of each group, or of several neighbouring groups if there are more than `most`. The choice depends only on the
-/// step indices.
+/// Chooses single steps: one of each group, or of several neighbouring groups if there are more than `max_steps`. The choice depends only
+/// on the step indices.
 /// @param groups the groups in order.
 /// @param level `step_series::level` of the groups.
-/// @param most maximum number of steps.
-inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsigned level, std::size_t most) {
+/// @param max_steps maximum number of steps.
+inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsigned level, std::size_t max_steps) {
   for (;; ++level) {
     std::vector<step_group> chosen;
     for (step_group const& each : groups) {
@@ -36,7 +36,7 @@ inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsi
       }
     }
     groups = std::move(chosen);
-    if (groups.size() <= most || level >= step_series::max_level) return groups;
+    if (groups.size() <= max_steps || level >= step_series::max_level) return groups;
   }
 }
 
@@ -46,8 +46,8 @@ inline std::vector<step_group> choose_steps(std::vector<step_group> groups, unsi
 /// @param position_of positions in `summary::kinds`, by kind.
 inline std::vector<listed_step> list_steps(step_list const& steps, gpu_period_list const& periods,
                                            std::map<kind_key, std::size_t> const& position_of) {
-  constexpr std::size_t most_measured = 4096;
-  constexpr std::size_t most_others = 1024;
+  constexpr std::size_t max_measured = 4096;
+  constexpr std::size_t max_others = 1024;
   std::vector<step_group> warmup;
   std::vector<step_group> measured;
   for (step_group const& each : steps.host().groups()) (each.is_warmup ? warmup : measured).push_back(each);
@@ -59,8 +59,8 @@ inline std::vector<listed_step> list_steps(step_list const& steps, gpu_period_li
   add_times(periods.warmup());
   add_times(periods.measured());
   std::vector<listed_step> result;
-  auto const list = [&](std::vector<step_group> const& groups, step_series const& of, std::size_t most, bool is_excluded) {
-    for (step_group const& each : choose_steps(groups, of.level(), most)) {
+  auto const list = [&](std::vector<step_group> const& groups, step_series const& of, std::size_t max_steps, bool is_excluded) {
+    for (step_group const& each : choose_steps(groups, of.level(), max_steps)) {
       listed_step& added = result.emplace_back();
       added.index = each.chosen;
       added.is_warmup = each.is_warmup;
@@ -71,9 +71,9 @@ inline std::vector<listed_step> list_steps(step_list const& steps, gpu_period_li
       if (!is_excluded && gpu != gpu_times.end()) added.gpu = to_ms(gpu->second);
     }
   };
-  list(warmup, steps.host(), most_others, false);
-  list(measured, steps.host(), most_measured, false);
-  list(steps.excluded().groups(), steps.excluded(), most_others, true);
+  list(warmup, steps.host(), max_others, false);
+  list(measured, steps.host(), max_measured, false);
+  list(steps.excluded().groups(), steps.excluded(), max_others, true);
   std::stable_sort(result.begin(), result.end(), [](listed_step const& a, listed_step const& b) { return a.index < b.index; });
   return result;
 }
