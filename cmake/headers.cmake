@@ -9,7 +9,9 @@ set(PROFKIT_HEADERS
     profkit/session.hpp
     profkit/version.hpp
     profkit/analyze/analysis.hpp
+    profkit/analyze/analysis_parts.hpp
     profkit/analyze/analysis_state.hpp
+    profkit/analyze/analysis_work.hpp
     profkit/analyze/analyze.hpp
     profkit/analyze/analyze_code.hpp
     profkit/analyze/analyze_options.hpp
@@ -161,14 +163,17 @@ set(PROFKIT_HEADERS
     profkit/profile/flat_records.hpp
     profkit/profile/input_file.hpp
     profkit/profile/journal_encoder.hpp
+    profkit/profile/journal_content.hpp
     profkit/profile/journal_file.hpp
     profkit/profile/journal_format.hpp
+    profkit/profile/make_profile.hpp
     profkit/profile/journal_reader.hpp
     profkit/profile/launch_numbers.hpp
     profkit/profile/name_positions.hpp
     profkit/profile/atomic_file.hpp
     profkit/profile/path_table.hpp
     profkit/profile/profile.hpp
+    profkit/profile/profile_file_code.hpp
     profkit/profile/profile_builder.hpp
     profkit/profile/profile_follower.hpp
     profkit/profile/quality_record.hpp
@@ -269,6 +274,8 @@ set(PROFKIT_HEADERS
     profkit/report/status_line.hpp
     profkit/report/steps_section.hpp
     profkit/report/summary_file.hpp
+    profkit/report/summary_content.hpp
+    profkit/report/summary_json_writer.hpp
     profkit/report/table.hpp
     profkit/report/tables.hpp
     profkit/report/text_bar.hpp
@@ -294,6 +301,7 @@ set(PROFKIT_HEADERS
     profkit/session/live_memory.hpp
     profkit/session/live_reports.hpp
     profkit/session/load_report.hpp
+    profkit/session/make_loaded_report.hpp
     profkit/session/make_session.hpp
     profkit/session/measure_loop.hpp
     profkit/session/missing_work.hpp

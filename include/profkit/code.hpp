@@ -7,14 +7,18 @@
 
 #include "analyze/analyze_code.hpp"
 #include "analyze/make_summary.hpp"
+#include "profile/make_profile.hpp"
+#include "profile/profile_file_code.hpp"
 #include "report/html_printer.hpp"
 #include "report/make_report.hpp"
 #include "report/page_code.hpp"
 #include "report/report_code.hpp"
+#include "session/make_loaded_report.hpp"
 #include "session/make_session.hpp"
 #include "session/session_factory.hpp"
 
 template struct profkit::detail::analyze_code<void>;
 template struct profkit::detail::page_code<void>;
+template struct profkit::detail::profile_file_code<void>;
 template struct profkit::detail::report_code<void>;
 template struct profkit::detail::session_factory<void>;

@@ -23,7 +23,7 @@ TEXTS = {
     "include/profkit/report/make_report.hpp": r"fmt::format\(\"not collected[^\n]*",
     "include/profkit/report/coverage_text.hpp": r"inline std::string coverage_text.*?\n\}\n",
     "include/profkit/report/work_table.hpp": r"[^\n]*is impossible[^\n]*",
-    "include/profkit/profile/journal_reader.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
+    "include/profkit/profile/make_profile.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
     "tools/profkit/comparison_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;|return \"host speed: unknown[^;]*;",
     "include/profkit/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",
 }

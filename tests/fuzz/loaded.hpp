@@ -2,6 +2,7 @@
 #pragma once
 
 #include <profkit/profile/journal_encoder.hpp>
+#include <profkit/profile/make_profile.hpp>
 #include <profkit/profile/save_load.hpp>
 
 #include <sanitizer/allocator_interface.h>

@@ -5,6 +5,7 @@
 #include <profkit/profile/byte_output.hpp>
 #include <profkit/profile/checksum.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/report/summary_content.hpp>
 #include <profkit/report/summary_file.hpp>
 
 #include <algorithm>

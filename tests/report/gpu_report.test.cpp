@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/report/json_text.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>

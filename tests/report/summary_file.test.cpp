@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/archived_state.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>

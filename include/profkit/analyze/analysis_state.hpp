@@ -4,6 +4,27 @@
 #include <utility>
 
 #include "analysis.hpp"
+#include "analysis_parts.hpp"
+#include "analyze_code.hpp"
+
+namespace profkit::detail {
+
+template <class Archive>
+void fields(Archive& archive, analysis_parts& all) {
+  auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
+  each(all.has_any, all.has_steps, all.header, all.paths, all.scopes, all.counters, all.readings, all.clocks, all.memory, all.gpu,
+       all.kinds, all.adopted, all.work, all.devices, all.stretches);
+  if constexpr (Archive::is_reader) {
+    archive.check(all.scopes.has_paths(all.paths.size()), "not all paths have times");
+    // Merging into an empty analysis rebuilds the lookup tables and validates all positions.
+    analysis_parts whole;
+    whole.options = all.options;
+    analyze_code<void>::merge(whole, all);
+    all = std::move(whole);
+  }
+}
+
+}  // namespace profkit::detail
 
 namespace profkit {
 
@@ -13,16 +34,7 @@ namespace profkit {
 /// @throws profkit::error if the bytes are not the state of an analysis.
 template <class Archive>
 void fields(Archive& archive, analysis& state) {
-  auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
-  each(state.has_any_, state.has_steps_, state.header_, state.paths_, state.scopes_, state.counters_, state.readings_, state.clocks_,
-       state.memory_, state.gpu_, state.kinds_, state.adopted_, state.work_, state.devices_, state.stretches_);
-  if constexpr (Archive::is_reader) {
-    archive.check(state.scopes_.has_paths(state.paths_.size()), "not all paths have times");
-    // Merging into an empty analysis rebuilds the lookup tables and validates all positions.
-    analysis whole{state.options_};
-    whole.merge(state);
-    state = std::move(whole);
-  }
+  detail::fields(archive, state.parts_);
 }
 
 }  // namespace profkit

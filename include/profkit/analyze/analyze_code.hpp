@@ -5,12 +5,24 @@
 #include "analyze_options.hpp"
 #include "summary.hpp"
 
+namespace profkit {
+
+struct attribution;
+struct window_frame;
+
+}  // namespace profkit
+
 namespace profkit::detail {
 
-/// Declares the implementation of `analyze`; `make_summary.hpp` defines it. A template for the reasons of `report_code`.
+struct analysis_parts;
+
+/// Declares the implementation of `analyze` and `analysis`; `make_summary.hpp` defines it. A template for the reasons of `report_code`.
 template <class>
 struct analyze_code {
   static summary of_whole(profile const& profile, analyze_options const& with);
+  static void add(analysis_parts& to, profile const& records, window_frame const& frame, attribution const* launched);
+  static void merge(analysis_parts& to, analysis_parts const& other);
+  static summary finish(analysis_parts const& of);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

@@ -2,16 +2,36 @@
 #pragma once
 
 #include "../profile/profile.hpp"
-#include "analysis.hpp"
+#include "analysis_parts.hpp"
+#include "analysis_work.hpp"
 #include "analyze_code.hpp"
 #include "analyze_options.hpp"
+#include "gpu/attribution.hpp"
+#include "kinds/kind_table.hpp"
 #include "summary.hpp"
+#include "window.hpp"
 
 namespace profkit::detail {
 
 template <class Unused>
 summary analyze_code<Unused>::of_whole(profile const& profile, analyze_options const& with) {
-  return analysis::of_whole(profile, with);
+  return analysis_work<Unused>::of_whole(profile, with);
+}
+
+template <class Unused>
+void analyze_code<Unused>::add(analysis_parts& to, profile const& records, window_frame const& frame, attribution const* launched) {
+  analysis_work<Unused>{to}.add(records, frame, launched);
+}
+
+template <class Unused>
+void analyze_code<Unused>::merge(analysis_parts& to, analysis_parts const& other) {
+  analysis_work<Unused>{to}.merge(other);
+}
+
+template <class Unused>
+summary analyze_code<Unused>::finish(analysis_parts const& of) {
+  analysis_parts copy{of};
+  return analysis_work<Unused>{copy}.complete([](kind_table&, bool) {});
 }
 
 }  // namespace profkit::detail

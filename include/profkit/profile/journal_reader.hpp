@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <ios>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "error.hpp"
 #include "input_file.hpp"
@@ -138,47 +135,5 @@ class journal_reader {
   detail::journal_file file_;
   std::uint64_t forgotten_ = 0;  ///< number of records that are no longer in any file
 };
-
-/// @brief The content of a journal.
-struct journal_content {
-  profile content;
-  bool is_complete = false;          ///< the session ended, and the file is complete
-  std::uint64_t bytes_left_out = 0;  ///< bytes after the last complete frame
-};
-
-namespace detail {
-
-/// Adds the collector "journal" with the state of a session that did not end.
-inline void describe_recovery(journal_content& what) {
-  if (what.is_complete) return;
-  std::vector<collector_record>& collectors = what.content.collectors;
-  auto at =
-      std::find_if(collectors.begin(), collectors.end(), [](collector_record const& each) { return each.kind == collector_kind::journal; });
-  if (at == collectors.end()) at = collectors.insert(collectors.end(), collector_record{});
-  std::string const ms = std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(what.content.time.duration()).count());
-  std::string const left_out =
-      what.bytes_left_out == 0 ? "" : "; the " + std::to_string(what.bytes_left_out) + " bytes behind that are not whole";
-  *at = {"journal", "recovered", "the session did not end; this is what it recorded in its first " + ms + " ms" + left_out,
-         collector_kind::journal};
-}
-
-}  // namespace detail
-
-/// @brief Reads a journal, whether its session ended or was killed. `load` reads journals too.
-/// @param path the journal.
-/// @return the profile, and whether it is complete.
-/// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.
-[[nodiscard]] inline journal_content load_journal(std::filesystem::path const& path) {
-  journal_content result;
-  journal_progress const found = journal_reader{path}.read(result.content);
-  if (!found.has_begun) {
-    error const why{"it is not a profkit journal"};
-    throw error{path.string() + ": " + why.what()};
-  }
-  result.is_complete = found.is_complete;
-  result.bytes_left_out = found.bytes_left_out;
-  detail::describe_recovery(result);
-  return result;
-}
 
 }  // namespace profkit

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "../analyze/summary.hpp"
 #include "../profile/atomic_file.hpp"
 #include "../profile/error.hpp"
+#include "../profile/input_file.hpp"
 #include "../profile/profile.hpp"
 #include "adopted_table.hpp"
 #include "budget_table.hpp"
@@ -33,9 +36,9 @@
 #include "nsys_csv.hpp"
 #include "quality_text.hpp"
 #include "report_code.hpp"
-#include "report_json.hpp"
 #include "shown_text.hpp"
-#include "summary_file.hpp"
+#include "summary_content.hpp"
+#include "summary_json_writer.hpp"
 #include "tables.hpp"
 #include "text_style.hpp"
 #include "trace_json.hpp"
@@ -193,8 +196,8 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
     written.push_back(name);
     attempt([&] { write_file(folder / name, content); });
   };
-  write("report.json", report_json(what));
-  attempt([&] { save_summary(what, folder / "summary.profkit"); });
+  write("report.json", json(what));
+  attempt([&] { report_code::save_summary(what, folder / "summary.profkit"); });
   written.emplace_back("summary.profkit");
   write("report.html", html(what));
   write("report.md", full_text(what, true));
@@ -217,6 +220,30 @@ void report_code<Unused>::write_trace(profile const& profile, std::string const&
   file_attempts attempt;
   write_traces(profile, attribute(profile), steps, path, attempt);
   attempt.finish();
+}
+
+template <class Unused>
+std::string report_code<Unused>::json(summary const& what) {
+  return summary_json_writer{what}.write();
+}
+
+template <class Unused>
+void report_code<Unused>::save_summary(summary const& what, std::filesystem::path const& path) {
+  atomic_file file{path};
+  write_summary(what, file);
+  file.finish();
+}
+
+template <class Unused>
+summary report_code<Unused>::load_summary(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw error{"cannot open " + path.string()};
+  std::uint64_t const size = size_of(file);
+  try {
+    return read_summary(file, size);
+  } catch (error const& failure) {
+    throw error{path.string() + ": " + failure.what()};
+  }
 }
 
 }  // namespace profkit::detail

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../analyze/summary.hpp"
 #include "../profile/profile.hpp"
 
 namespace profkit::detail {
+
+/// The beginning of a summary file.
+inline constexpr std::string_view summary_magic = "profkit-summary\n";
 
 /// Declares the implementation of reports; `make_report.hpp` defines it. A template, so that a unit compiles it only if it is used, and so
 /// that programs with many units can compile it in one of them, which includes `profkit/code.hpp` while the others define
@@ -22,6 +27,9 @@ struct report_code {
   static std::string first_screen(summary const& what, int descriptor, std::string const& files);
   static std::string full_text(summary const& what, bool as_markdown);
   static std::string html(summary const& what);
+  static std::string json(summary const& what);
+  static void save_summary(summary const& what, std::filesystem::path const& path);
+  static summary load_summary(std::filesystem::path const& path);
   /// @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, std::string const& directory,
                                         std::uint64_t trace_steps);

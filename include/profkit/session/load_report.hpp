@@ -1,66 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <ios>
-#include <memory>
-#include <optional>
-#include <utility>
 
-#include "../analyze/summary.hpp"
-#include "../analyze/time/measured_time.hpp"
-#include "../profile/error.hpp"
-#include "../profile/input_file.hpp"
-#include "../profile/journal_file.hpp"
-#include "../profile/journal_reader.hpp"
-#include "../profile/profile.hpp"
-#include "../profile/save_load.hpp"
 #include "../report/report.hpp"
-#include "window_stream.hpp"
+#include "session_factory.hpp"
+
+#ifndef PROFKIT_CODE_ELSEWHERE
+#include "make_loaded_report.hpp"  // IWYU pragma: export
+#endif
 
 namespace profkit {
-
-namespace detail {
-
-/// The figures of a journal whose first file was deleted; n/a for a journal with all records.
-/// @param content the loaded part of the journal.
-inline std::optional<summary> figures_of_journal(std::filesystem::path const& path, profile const& content) {
-  std::ifstream file{path, std::ios::binary};
-  std::uint64_t const size = size_of(file);
-  journal_file newest;
-  profile waiting;
-  if (!newest.read_beginning(file, size)) return std::nullopt;
-  while (newest.read_frame(file, size, waiting)) continue;
-  if (newest.number() == 0) return std::nullopt;
-  newest.complete(waiting);
-  waiting.quality = content.quality;
-  waiting.collectors = content.collectors;
-  bool const had_steps = measured_time::had_steps(waiting);
-  window_stream windows;
-  windows.resume(newest.take_figures(), std::move(waiting));
-  windows.add_rest(windows.has_steps() || had_steps);
-  return windows.sums().finish();
-}
-
-}  // namespace detail
 
 /// @brief Creates the report of a saved profile or of a journal. For a journal with more than two files, the figures cover the whole
 /// session, and the profile has the records of the last two files.
 /// @param path the saved profile or the journal.
 /// @return the report.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a profile, has another format or is damaged.
-[[nodiscard]] inline report load_report(std::filesystem::path const& path) {
-  auto const content = std::make_shared<profile const>(load(path));
-  if (content->quality.untraced_records == 0 || !is_journal_file(path)) return report{content};
-  try {
-    std::optional<summary> figures = detail::figures_of_journal(path, *content);
-    if (!figures) return report{content};
-    return profkit::report{content, std::make_shared<summary const>(std::move(*figures))};
-  } catch (error const& failure) {
-    throw error{path.string() + ": " + failure.what()};
-  }
-}
+[[nodiscard]] inline report load_report(std::filesystem::path const& path) { return detail::session_factory<void>::load_report(path); }
 
 }  // namespace profkit

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "../collect/collector.hpp"
@@ -33,10 +34,12 @@ class session_core : public step_loop {
   [[nodiscard]] virtual bool end() noexcept = 0;
 };
 
-/// Creates the implementation of a session. Only declared here, so that one unit of a program can compile it, like `report_code`.
+/// Creates the implementation of a session, and the report of a session that was saved. Only declared here, so that one unit of a program
+/// can compile it, like `report_code`.
 template <class>
 struct session_factory {
   static std::unique_ptr<session_core> make(options wanted);
+  static report load_report(std::filesystem::path const& path);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <string>
+#include <vector>
+
+#include "archive_reader.hpp"
+#include "archive_writer.hpp"
+#include "atomic_file.hpp"
+#include "byte_output.hpp"
+#include "earlier_formats.hpp"
+#include "error.hpp"
+#include "input_file.hpp"
+#include "journal_content.hpp"
+#include "journal_format.hpp"
+#include "journal_reader.hpp"
+#include "profile.hpp"
+#include "profile_file_code.hpp"
+
+namespace profkit::detail {
+
+inline void write_profile(profile const& profile, byte_output& to) {
+  to.write(profile_magic);
+  archive_writer archive{to};
+  archive(profile_format);
+  archive(profile);
+  archive.flush();
+}
+
+/// Adds the collector "journal" with the state of a session that did not end.
+inline void describe_recovery(journal_content& what) {
+  if (what.is_complete) return;
+  std::vector<collector_record>& collectors = what.content.collectors;
+  auto at =
+      std::find_if(collectors.begin(), collectors.end(), [](collector_record const& each) { return each.kind == collector_kind::journal; });
+  if (at == collectors.end()) at = collectors.insert(collectors.end(), collector_record{});
+  std::string const ms = std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(what.content.time.duration()).count());
+  std::string const left_out =
+      what.bytes_left_out == 0 ? "" : "; the " + std::to_string(what.bytes_left_out) + " bytes behind that are not whole";
+  *at = {"journal", "recovered", "the session did not end; this is what it recorded in its first " + ms + " ms" + left_out,
+         collector_kind::journal};
+}
+
+template <class Unused>
+void profile_file_code<Unused>::save(profile const& what, std::filesystem::path const& path) {
+  atomic_file file{path};
+  write_profile(what, file);
+  file.finish();
+}
+
+template <class Unused>
+profile profile_file_code<Unused>::load(std::filesystem::path const& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw error{"cannot open " + path.string()};
+  std::uint64_t const size = size_of(file);
+  if (!reads_magic(file, profile_magic)) throw error{path.string() + " is not a profkit profile"};
+  try {
+    archive_reader archive{file, size - profile_magic.size()};
+    std::uint32_t format = 0;
+    archive(format);
+    check_format(format);
+    archive.set_format(format);
+    profile result;
+    archive(result);
+    if (!archive.at_end()) throw error{"the profile is damaged: it goes on behind its end"};
+    complete_and_check(result, format);
+    return result;
+  } catch (error const& failure) {
+    throw error{path.string() + ": " + failure.what()};
+  }
+}
+
+template <class Unused>
+journal_content profile_file_code<Unused>::load_journal(std::filesystem::path const& path) {
+  journal_content result;
+  journal_progress const found = journal_reader{path}.read(result.content);
+  if (!found.has_begun) {
+    error const why{"it is not a profkit journal"};
+    throw error{path.string() + ": " + why.what()};
+  }
+  result.is_complete = found.is_complete;
+  result.bytes_left_out = found.bytes_left_out;
+  describe_recovery(result);
+  return result;
+}
+
+}  // namespace profkit::detail
