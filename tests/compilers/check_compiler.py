@@ -112,8 +112,8 @@ def small_program(compiler):
 
 
 def whole_program(compiler):
-    other = ["-DPROFKIT_CODE_ELSEWHERE"] if compiler.is_clang else []
-    run_program(compiler, [compiled(compiler, "program.cpp", "-DEVERYTHING"), compiled(compiler, "scopes.cpp", "-DEVERYTHING", *other)], [])
+    units = [compiled(compiler, "program.cpp", "-DEVERYTHING"), compiled(compiler, "scopes.cpp", "-DEVERYTHING", "-DPROFKIT_CODE_ELSEWHERE")]
+    run_program(compiler, units, [])
 
 
 def no_exceptions(compiler):
