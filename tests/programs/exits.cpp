@@ -57,7 +57,7 @@ profkit::session& static_session() {
 /// While another thread makes steps all the time.
 [[noreturn]] void exit_beside_steps(profkit::session& session) {
   std::thread{[] {
-    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
     std::exit(code);
   }}.detach();
   for (;;) {
