@@ -17,7 +17,10 @@
 #include <ctime>
 #include <exception>
 #include <filesystem>
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/drain/log_drain.hpp>
+#include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/record/api_call.hpp>
 #include <profkit/session/recording_start.hpp>
