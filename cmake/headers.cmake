@@ -212,20 +212,21 @@ set(PROFKIT_HEADERS
     profkit/record/slow_path.hpp
     profkit/record/waker.hpp
     profkit/record/wrong_end.hpp
-    profkit/report/adopted_table.hpp
     profkit/report/budget_section.hpp
-    profkit/report/budget_table.hpp
     profkit/report/cells.hpp
     profkit/report/column_numbers.hpp
     profkit/report/compact_trace_hook.hpp
+    profkit/report/counters_section.hpp
     profkit/report/coverage_text.hpp
+    profkit/report/csv_printer.hpp
     profkit/report/deflate.hpp
     profkit/report/document.hpp
     profkit/report/file_attempts.hpp
     profkit/report/findings.hpp
     profkit/report/first_screen.hpp
+    profkit/report/fixed_numbers.hpp
     profkit/report/folded_scopes.hpp
-    profkit/report/gpu_tables.hpp
+    profkit/report/headline.hpp
     profkit/report/html_anchors.hpp
     profkit/report/html_axis.hpp
     profkit/report/html_bars.hpp
@@ -243,16 +244,18 @@ set(PROFKIT_HEADERS
     profkit/report/html_style.hpp
     profkit/report/html_table.hpp
     profkit/report/html_text.hpp
-    profkit/report/headline.hpp
     profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
     profkit/report/json_text.hpp
+    profkit/report/kernel_tables.hpp
     profkit/report/kernel_words.hpp
     profkit/report/kernels_section.hpp
     profkit/report/kind_findings.hpp
+    profkit/report/listed_table.hpp
     profkit/report/loss_findings.hpp
     profkit/report/make_document.hpp
     profkit/report/make_report.hpp
+    profkit/report/markdown_printer.hpp
     profkit/report/memory_section.hpp
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp
@@ -267,18 +270,22 @@ set(PROFKIT_HEADERS
     profkit/report/report_json.hpp
     profkit/report/report_kinds.hpp
     profkit/report/report_view.hpp
+    profkit/report/scope_tables.hpp
     profkit/report/scopes_section.hpp
+    profkit/report/section_blocks.hpp
     profkit/report/sentence_numbers.hpp
     profkit/report/short_names.hpp
     profkit/report/shown_text.hpp
     profkit/report/status_line.hpp
+    profkit/report/step_details.hpp
     profkit/report/steps_section.hpp
     profkit/report/summary_file.hpp
     profkit/report/summary_content.hpp
     profkit/report/summary_json_writer.hpp
     profkit/report/table.hpp
-    profkit/report/tables.hpp
     profkit/report/text_bar.hpp
+    profkit/report/text_head.hpp
+    profkit/report/text_printer.hpp
     profkit/report/text_style.hpp
     profkit/report/text_table.hpp
     profkit/report/text_width.hpp
@@ -287,10 +294,10 @@ set(PROFKIT_HEADERS
     profkit/report/trace_output.hpp
     profkit/report/trace_tracks.hpp
     profkit/report/trend_section.hpp
-    profkit/report/trend_table.hpp
+    profkit/report/trend_words.hpp
     profkit/report/verdict_text.hpp
     profkit/report/work_section.hpp
-    profkit/report/work_table.hpp
+    profkit/report/work_words.hpp
     profkit/session/auto_stop.hpp
     profkit/session/closest_word.hpp
     profkit/session/console.hpp

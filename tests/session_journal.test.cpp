@@ -197,7 +197,7 @@ TEST_CASE("where PROFKIT asks for a journal that cannot be made, the session goe
   profkit::report const report = session.report();
   CHECK(count_scopes(report.profile(), "step/work") == options.measured_steps);
   CHECK(journal_in(report.profile()).status == "not written");
-  CHECK_THAT(report.full_text(), ContainsSubstring("missing/journal: No such file or directory)"));
+  CHECK_THAT(report.full_text(), ContainsSubstring("missing/journal: No such file or directory\n"));
 }
 
 TEST_CASE("a journal that reaches the largest size of files is cut there, and nobody gets a signal", "[journal]") {

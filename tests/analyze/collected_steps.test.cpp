@@ -4,9 +4,11 @@
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/kernels_of_scope.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
-#include <profkit/report/budget_table.hpp>
-#include <profkit/report/gpu_tables.hpp>
+#include <profkit/report/budget_section.hpp>
+#include <profkit/report/csv_printer.hpp>
+#include <profkit/report/kernel_tables.hpp>
 #include <profkit/report/report.hpp>
+#include <profkit/report/scope_tables.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
@@ -21,6 +23,7 @@
 #include "../support/made_gpu_profile.hpp"
 #include "../support/made_work_profile.hpp"
 #include "../support/profile_of.hpp"
+#include "../support/report_text.hpp"
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
@@ -57,10 +60,13 @@ TEST_CASE("what the GPU did is that of the steps in which kernels were collected
   CHECK(some.steps.host.count == 2);
   CHECK(some.gpu->steps == 1);
   CHECK(those.gpu->steps == 1);
-  CHECK(profkit::kernel_table(*some.gpu).to_csv() == profkit::kernel_table(*those.gpu).to_csv());
-  CHECK(profkit::copy_table(*some.gpu).to_csv() == profkit::copy_table(*those.gpu).to_csv());
-  CHECK(profkit::api_table(*some.gpu).to_csv() == profkit::api_table(*those.gpu).to_csv());
-  CHECK(profkit::gpu_scope_table(some).to_csv() == profkit::gpu_scope_table(those).to_csv());
+  CHECK(profkit::detail::csv_of(profkit::detail::kernel_table(*some.gpu)) ==
+        profkit::detail::csv_of(profkit::detail::kernel_table(*those.gpu)));
+  CHECK(profkit::detail::csv_of(profkit::detail::copy_table(*some.gpu)) ==
+        profkit::detail::csv_of(profkit::detail::copy_table(*those.gpu)));
+  CHECK(profkit::detail::csv_of(profkit::detail::api_table(*some.gpu)) == profkit::detail::csv_of(profkit::detail::api_table(*those.gpu)));
+  CHECK(profkit::detail::csv_of(profkit::detail::gpu_scope_table(some)) ==
+        profkit::detail::csv_of(profkit::detail::gpu_scope_table(those)));
   CHECK(some.gpu->all.busy == those.gpu->all.busy);
   CHECK(some.gpu->idle->inclusive == those.gpu->idle->inclusive);
   CHECK(some.gpu->unknown_launches == 0);
@@ -76,9 +82,12 @@ TEST_CASE("the budget is of the steps in which kernels were collected, and for o
   profkit::summary const those = profkit::analyze(only_collected(half_collected()));
   CHECK(some.budget->steps == 1);
   CHECK(some.budget->wall == profkit::milliseconds{10.0});
-  CHECK(profkit::budget_table(some).to_csv() == profkit::budget_table(those).to_csv());
-  CHECK(profkit::starving_table(some).to_csv() == profkit::starving_table(those).to_csv());
-  CHECK(profkit::budget_verdict(some) == profkit::budget_verdict(those));
+  auto const csv = [](profkit::summary const& of, char const* name) {
+    return profkit::detail::csv_of(table_of(profkit::detail::budget_section(profkit::detail::report_view{of}), name));
+  };
+  CHECK(csv(some, "budget") == csv(those, "budget"));
+  CHECK(csv(some, "starving") == csv(those, "starving"));
+  CHECK(profkit::detail::overlap_text(*some.budget) == profkit::detail::overlap_text(*those.budget));
 }
 
 TEST_CASE("host times are of all measured steps, GPU times for one step of the collected ones", "[collected_steps]") {
@@ -147,10 +156,10 @@ TEST_CASE("without a collected step there are no figures of kernels, and nothing
 
 TEST_CASE("the report says in how many steps kernels were collected, unless it was in all", "[collected_steps]") {
   profkit::report const some{std::make_shared<profkit::profile const>(half_collected())};
-  CHECK_THAT(some.full_text(),
+  CHECK_THAT(squeezed(some.full_text()),
              ContainsSubstring("kernels were collected in 1 of 2 measured steps: figures of operations, GPU and idle cover these steps") &&
-                 ContainsSubstring("kernels: collected (in 1 of 2 measured steps)") &&
+                 ContainsSubstring("\nkernels collected in 1 of 2 measured steps\n") &&
                  ContainsSubstring("of the collected steps' 10.000 ms"));
   profkit::report const all{std::make_shared<profkit::profile const>(made_gpu_profile())};
-  CHECK_THAT(all.full_text(), !ContainsSubstring("of 2 measured steps") && ContainsSubstring("kernels: collected\n"));
+  CHECK_THAT(squeezed(all.full_text()), !ContainsSubstring("of 2 measured steps") && ContainsSubstring("\nkernels collected\n"));
 }

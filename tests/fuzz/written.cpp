@@ -31,8 +31,7 @@ std::string printed_journal(std::filesystem::path const& file) { return profkit:
 std::string printed(profkit::summary const& of) {
   std::string result = profkit::detail::report_code<void>::first_screen(of, -1, {});
   result += profkit::detail::report_code<void>::full_text(of, false) + profkit::report_json(of) + profkit::report_html(of);
-  result += profkit::scope_table(of).to_csv() + profkit::step_table(of).to_csv() + profkit::scope_memory_table(of).to_csv();
-  if (of.gpu) result += profkit::kernel_table(*of.gpu).to_csv();
+  for (profkit::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(of))) result += each.content;
   return result;
 }
 
@@ -46,9 +45,6 @@ std::vector<profkit::named_csv> written(profkit::profile const& of) {
   result.push_back({"report.html", profkit::report_html(what)});
   result.push_back({"report.json", profkit::report_json(what)});
   result.push_back({"trace.json", profkit::trace_json(of, launched, trace_steps)});
-  result.push_back({"scopes.csv", profkit::scope_table(what).to_csv()});
-  result.push_back({"steps.csv", profkit::step_table(what).to_csv()});
-  result.push_back({"scope_memory.csv", profkit::scope_memory_table(what).to_csv()});
-  if (what.gpu) result.push_back({"kernels.csv", profkit::kernel_table(*what.gpu).to_csv()});
+  for (profkit::named_csv& each : profkit::detail::csv_files(profkit::detail::make_document(what))) result.push_back(std::move(each));
   return result;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/report/budget_table.hpp>
+#include <profkit/report/budget_section.hpp>
+#include <profkit/report/csv_printer.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
 
@@ -10,8 +11,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 
 #include "../support/made_gpu_profile.hpp"
+#include "../support/report_text.hpp"
 
 using Catch::Approx;
 using Catch::Matchers::ContainsSubstring;
@@ -24,24 +27,30 @@ profkit::summary const& recorded_summary() {
   return summary;
 }
 
+profkit::detail::section budget_of(profkit::summary const& summary) {
+  return profkit::detail::budget_section(profkit::detail::report_view{summary});
+}
+
 }  // namespace
 
 // In both measured steps of 10 ms operations run in [1.5, 4.8] and [5.8, 6.8], in the second in [8.0, 8.5], too. What ended the idle
 // stretches was launched until 1.4 by `load` on the other thread, and until 5.6 by `backward`.
-TEST_CASE("the budget is one table whose last column adds up to 100 percent", "[budget]") {
-  std::string const csv = profkit::budget_table(recorded_summary()).to_csv();
-  CHECK_THAT(csv, ContainsSubstring("part of the step,GPU busy,idle: launch-bound,idle: host-bound,idle: synchronisation,idle: copies,"
-                                    "idle: queued,ms a step,of step\n"));
-  CHECK_THAT(csv, ContainsSubstring("all,4.550,"));
-  CHECK_THAT(csv, ContainsSubstring(",10.000,100.0 %\n"));
+TEST_CASE("the parts of the budget add up to the step", "[budget]") {
+  std::string const csv = profkit::detail::csv_of(table_of(budget_of(recorded_summary()), "budget"));
+  CHECK_THAT(csv, ContainsSubstring("part of the step,ms,of step,GPU busy ms,launch-bound ms,host-bound ms,synchronisation ms,copies ms,"
+                                    "queued ms\n"));
+  CHECK_THAT(csv, ContainsSubstring("\nall,10.000,100.0 %,4.550,"));
 }
 
-TEST_CASE("the verdict says how much the GPU idles, why, and for which scopes it waits", "[budget]") {
-  std::string const verdict = profkit::budget_verdict(recorded_summary());
-  CHECK_THAT(verdict, ContainsSubstring("The GPU idles for 54.5 % of the step, 5.450 of 10.000 ms: launch-bound "));
-  CHECK_THAT(verdict, ContainsSubstring("it waits longest for step "));
-  CHECK_THAT(verdict, ContainsSubstring("copies 0.600 ms, 0.300 ms of it with no other operation"));
-  CHECK_THAT(verdict, !ContainsSubstring("communication"));
+TEST_CASE("the section says how much the GPU idles, for which scopes it waits, and what overlaps", "[budget]") {
+  profkit::detail::section const section = budget_of(recorded_summary());
+  CHECK_THAT(section.answer, ContainsSubstring("the GPU idles 54\xc2\xa0% of the step"));
+  profkit::detail::data_table const& waiting = table_of(section, "starving");
+  CHECK(std::get<std::string>(waiting.rows.front().cells.front().value) == "step");
+  CHECK(waiting.columns.back().heading == "queued");
+  std::string const overlap = profkit::detail::overlap_text(*recorded_summary().budget);
+  CHECK_THAT(overlap, ContainsSubstring("copies 0.600 ms, 0.300 ms of it with no other operation"));
+  CHECK_THAT(overlap, !ContainsSubstring("communication"));
 }
 
 TEST_CASE("report.json has the budget over all measured steps", "[budget]") {
@@ -68,9 +77,10 @@ TEST_CASE("launch-bound is n/a where no launching call was recorded, and the rep
   profkit::profile profile = made_gpu_profile();
   profile.api_calls.clear();
   profkit::summary const summary = profkit::analyze(profile);
-  CHECK_THAT(profkit::budget_table(summary).to_csv(), ContainsSubstring("all,4.550,n/a,"));
-  CHECK_THAT(profkit::starving_table(summary).to_csv(), ContainsSubstring(",n/a,"));
-  CHECK_THAT(profkit::budget_verdict(summary), ContainsSubstring("launch-bound: n/a, because no launching call was recorded"));
+  CHECK_THAT(profkit::detail::csv_of(table_of(budget_of(summary), "budget")), ContainsSubstring("all,10.000,100.0 %,4.550,n/a,"));
+  CHECK_THAT(profkit::detail::csv_of(table_of(budget_of(summary), "starving")), ContainsSubstring(",n/a,"));
+  CHECK_THAT(profkit::detail::overlap_text(*summary.budget),
+             ContainsSubstring("launch-bound: n/a, because no launching call was recorded"));
   json const budget = json::parse(profkit::report_json(summary)).at("budget");
   CHECK(budget.at("gpu_idle").at("launch_bound_ms").is_null());
   CHECK(budget.at("gpu_idle").at("host_bound_ms").get<double>() == Approx(10.9));
@@ -78,12 +88,13 @@ TEST_CASE("launch-bound is n/a where no launching call was recorded, and the rep
   CHECK(json::parse(profkit::report_json(recorded_summary())).at("budget").at("gpu_idle").at("launch_bound_ms").is_number());
 }
 
-TEST_CASE("a report with kernels shows the budget first, one without shows none", "[budget]") {
+TEST_CASE("a report with kernels shows the budget before the scopes, one without says why it has none", "[budget]") {
   profkit::profile profile = made_gpu_profile();
   auto const text_of = [](profkit::profile const& of) { return profkit::report{std::make_shared<profkit::profile const>(of)}.full_text(); };
   std::string const text = text_of(profile);
   CHECK(text.find("Where the step went\n") < text.find("\nScopes\n"));
   CHECK_THAT(text, ContainsSubstring("What the GPU waits for\n"));
   profile.collectors.clear();
-  CHECK_THAT(text_of(profile), !ContainsSubstring("Where the step went"));
+  CHECK_THAT(text_of(profile), ContainsSubstring("Where the step went\n===================\n\nn/a: no collector.\n") &&
+                                   !ContainsSubstring("What the GPU waits for"));
 }

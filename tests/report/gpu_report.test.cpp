@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/report/csv_printer.hpp>
 #include <profkit/report/json_text.hpp>
+#include <profkit/report/kernel_tables.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -118,7 +120,7 @@ TEST_CASE("report.json says what was lost of the GPU's work", "[report]") {
   profile.quality.dropped_operations = 5;
   profile.quality.invalid_operations = 6;
   CHECK(gpu_json(profile)["quality"]["dropped_kernels"] == 5);
-  std::string const text = profkit::quality_text(profkit::analyze(profile));
+  std::string const text = profkit::detail::quality_text(profkit::analyze(profile));
   CHECK_THAT(text, ContainsSubstring("5 records of GPU operations and API calls were dropped"));
   CHECK_THAT(text, ContainsSubstring("6 GPU operations had no valid time"));
   CHECK_THAT(text, ContainsSubstring("3 GPU operations (3 of them kernels; 0.900 ms) were launched outside any scope"));
@@ -127,7 +129,7 @@ TEST_CASE("report.json says what was lost of the GPU's work", "[report]") {
 TEST_CASE("the text has the GPU's work by scope, kernels, classes and copies", "[report]") {
   std::string const text = gpu_report().full_text();
   CHECK_THAT(section(text, "GPU work by scope"), ContainsSubstring("  forward") && ContainsSubstring("9.000    4.000    6.000    6.000"));
-  std::string const kernels = section(text, "Kernels");
+  std::string const kernels = section(text, "All kernels");
   CHECK_THAT(kernels, ContainsSubstring("void cutlass::Kernel2<") && ContainsSubstring("matmul") && ContainsSubstring("50.4 %"));
   CHECK_THAT(kernels, ContainsSubstring("of all kernels"));
   CHECK_THAT(text, ContainsSubstring("GPU: 15 operations, 11 of them kernels; 13.100 ms in all"));
@@ -167,7 +169,7 @@ TEST_CASE("names of kernels are cut in text and whole in kernels.csv, and what i
   CHECK_THAT(report.full_text(), ContainsSubstring("and 14 more with 0.105 ms, in kernels.csv"));
   CHECK_THAT(report.full_text(), ContainsSubstring("xxx...xxx") && !ContainsSubstring(std::string(101, 'x')));
   REQUIRE(report.summary().gpu.has_value());
-  std::string const csv = profkit::kernel_table(*report.summary().gpu).to_csv();
+  std::string const csv = profkit::detail::csv_of(profkit::detail::kernel_table(*report.summary().gpu));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 35);
   CHECK_THAT(csv, ContainsSubstring(profile.gpu_names.back().name));
   CHECK_THAT(csv, ContainsSubstring("\"void operator\"\"\"\" _scaled<float, 2>(float*, int)\""));
@@ -188,7 +190,7 @@ TEST_CASE("where kernels were not collected the report says why and every figure
   profkit::profile profile = made_gpu_profile();
   profile.collectors = {{"kernels", "not collected", "another tool holds CUPTI", profkit::collector_kind::kernels}};
   profkit::report const report = gpu_report(profile);
-  CHECK(section(report.full_text(), "Kernels") == "not collected (another tool holds CUPTI)");
+  CHECK_THAT(report.full_text(), ContainsSubstring("Kernels\n=======\n\nn/a: another tool holds CUPTI.\n"));
   CHECK_THAT(section(report.full_text(), "By name"), ContainsSubstring("n/a"));
   json const written = json::parse(profkit::report_json(report.summary()));
   for (char const* const name : {"kernels", "kernel_classes", "copies", "api", "gpu"}) CHECK(written.at(name).is_null());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/report/csv_printer.hpp>
 #include <profkit/report/memory_table.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
@@ -79,23 +80,23 @@ TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]")
   profkit::report const report = memory_report_of(profile_with_memory());
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("Memory by scope\n"));
-  CHECK(profkit::scope_memory_table(report.summary()).to_csv() ==
+  CHECK(profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary())) ==
         "scope,memory of,peak MiB,own peak MiB,retained MiB,own retained MiB,allocated MiB,allocations,\"all of it, peak MiB\"\n"
-        "step,libtorch,3.0,0.0,0.0,0.0,5.0,3.0,17.0\n"
-        "  forward,libtorch,3.0,2.0,1.0,0.0,5.0,3.0,17.0\n"
-        "    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2.0,17.0\n");
+        "step,libtorch,3.0,0.0,0.0,0.0,5.0,3,17.0\n"
+        "  forward,libtorch,3.0,2.0,1.0,0.0,5.0,3,17.0\n"
+        "    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2,17.0\n");
   CHECK_THAT(text, ContainsSubstring("of that, a scope on average, retained at its end") && !ContainsSubstring("polled:"));
-  CHECK_THAT(report.markdown(), ContainsSubstring("## Memory by scope\n") &&
-                                    ContainsSubstring("layer_0 | libtorch | 3.0 | 3.0 | 1.0 | 1.0 | 3.0 | 2.0 | 17.0 |"));
-  CHECK(profkit::allocator_table(report.summary()).to_csv() ==
-        "memory of,first MiB,last MiB,highest MiB,change in scopes,outside scopes,between steps\n"
+  CHECK_THAT(report.markdown(), ContainsSubstring("### Memory by scope\n") &&
+                                    ContainsSubstring("layer_0 | libtorch | 3.0 | 3.0 | 1.0 | 1.0 | 3.0 | 2 | 17.0 |"));
+  CHECK(profkit::detail::csv_of(profkit::detail::allocator_table(report.summary())) ==
+        "memory of,first MiB,last MiB,highest MiB,change in scopes MiB,outside scopes MiB,between steps MiB\n"
         "libtorch,14.0,14.0,17.0,0.0,0.0,0.0\n");
 }
 
 TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/a", "[memory]") {
   profkit::report const report = memory_report_of(profile_with_two_allocators());
-  std::string const csv = profkit::scope_memory_table(report.summary()).to_csv();
-  CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2.0,17.0\n"));
+  std::string const csv = profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary()));
+  CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2,17.0\n"));
   // A mean over the scopes of two steps; only one of them was read.
   CHECK_THAT(csv, ContainsSubstring("  forward,host (polled),2.0,0.0,0.5,-0.5,n/a,n/a,102.0\n"));
   CHECK_THAT(csv, ContainsSubstring("    layer_1,host (polled),2.0,2.0,1.0,1.0,n/a,n/a,102.0\n"));
@@ -180,7 +181,8 @@ TEST_CASE("scope_memory.csv is written where an allocator was listened to", "[me
   profkit::report const report = memory_report_of(profile_with_memory());
   report.write(directory);
   std::ifstream file{directory / "scope_memory.csv"};
-  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} == profkit::scope_memory_table(report.summary()).to_csv());
+  CHECK(std::string{std::istreambuf_iterator<char>{file}, {}} ==
+        profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary())));
   std::filesystem::remove_all(directory);
 }
 
@@ -203,6 +205,6 @@ TEST_CASE("the changes of a total are told apart whatever an allocator said", "[
   allocator.outside_change_bytes = most;
   allocator.between_steps_change_bytes = most;
   // Sums modulo 2^64: all changes happened elsewhere.
-  CHECK_THAT(profkit::allocator_table(summary).to_csv(),
+  CHECK_THAT(profkit::detail::csv_of(profkit::detail::allocator_table(summary)),
              ContainsSubstring("\narena,-8796093022208.0,8796093022208.0,0.0,0.0,8796093022208.0,8796093022208.0\n"));
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/report/csv_printer.hpp>
 #include <profkit/report/report.hpp>
 #include <profkit/report/report_json.hpp>
-#include <profkit/report/tables.hpp>
+#include <profkit/report/step_details.hpp>
 #include <profkit/report/verdict_text.hpp>
 
 #include <catch2/catch_approx.hpp>
@@ -136,7 +137,7 @@ TEST_CASE("report.json has the verdicts' figures, and null for what was not meas
 }
 
 TEST_CASE("the table of steps has the interval, the MAD and the verdict", "[verdict]") {
-  std::string const csv = profkit::step_table(profkit::analyze(profile_of_steps(quiet_steps(), 5))).to_csv();
+  std::string const csv = profkit::detail::csv_of(profkit::detail::step_table(profkit::analyze(profile_of_steps(quiet_steps(), 5))));
   CHECK_THAT(csv, ContainsSubstring("max ms,95 % +- ms,MAD ms,verdict\n") && ContainsSubstring(",stable\n"));
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("the step at which the steps changed is named with its time, and the h
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("from step 250 (14:13:45 UTC, 30:00:25 into the run) steps take 1") &&
                        ContainsSubstring(" ms (host time, p < 0.0001)"));
-  CHECK_THAT(text, ContainsSubstring("Trend\n\nfirst step"));
+  CHECK_THAT(text, ContainsSubstring("\nTrend\n=====\n\nFrom step 250 on, 30:00:25 into the run, steps take "));
   auto const trend = json::parse(profkit::report_json(report.summary()))["trend"];
   CHECK(trend["windows"].size() == 400);
   CHECK(trend["change"]["step"] == 250);
@@ -158,6 +159,6 @@ TEST_CASE("the step at which the steps changed is named with its time, and the h
   CHECK(trend["change"]["before_ms"].get<double>() == Approx(100.0).epsilon(0.01));
   CHECK(trend["change"]["after_ms"].get<double>() == Approx(120.0).epsilon(0.01));
   profkit::report const quiet{std::make_shared<profkit::profile const>(profile_of_steps(quiet_steps(), 5))};
-  CHECK_THAT(quiet.full_text(), !ContainsSubstring("into the run") && !ContainsSubstring("Trend\n"));
+  CHECK_THAT(quiet.full_text(), !ContainsSubstring("into the run") && !ContainsSubstring("\nTrend\n"));
   CHECK(json::parse(profkit::report_json(quiet.summary()))["trend"]["change"].is_null());
 }

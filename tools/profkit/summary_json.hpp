@@ -7,7 +7,7 @@
 #include <profkit/profile/error.hpp>
 #include <profkit/profile/time.hpp>
 #include <profkit/profile/work.hpp>
-#include <profkit/report/budget_table.hpp>
+#include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/json_names.hpp>
 #include <profkit/report/verdict_text.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/profile.hpp>
-#include <profkit/report/budget_table.hpp>
+#include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/verdict_text.hpp>

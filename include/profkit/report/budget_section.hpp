@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cells.hpp"
+#include "coverage_text.hpp"
 #include "document.hpp"
 #include "headline.hpp"
 #include "idle_cause_names.hpp"
@@ -53,10 +54,8 @@ inline row budget_cells_of(std::string name, milliseconds busy, std::array<milli
   return result;
 }
 
-/// Adds the parts of a kind, and their sum. @param kind has a budget.
-inline void add_budget_rows(data_table& table, step_kind_summary const& kind) {
-  budget_summary const& budget = *kind.budget;
-  double const steps = gpu_steps(kind);
+/// Adds the parts of steps, and their sum.
+inline void add_budget_rows(data_table& table, budget_summary const& budget, double steps) {
   for (budget_row const& each : budget.rows) {
     if (each.total.count() > 0.0) table.rows.push_back(budget_cells_of(each.part, each.busy, each.idle, each.total, budget, steps));
   }
@@ -66,10 +65,10 @@ inline void add_budget_rows(data_table& table, step_kind_summary const& kind) {
   table.rows.push_back(std::move(sum));
 }
 
-/// The budget of each kind, one below the other. @param kinds have budgets.
-inline data_table parts_table(report_view const& view, std::vector<step_kind_summary const*> const& kinds) {
+/// A table without rows.
+inline data_table empty_budget_table(char const* name) {
   data_table table;
-  table.name = "budget";
+  table.name = name;
   table.columns = {{"part of the step"},
                    {"", column_kind::milliseconds},
                    text_headed({"of step", column_kind::share}, "%"),
@@ -80,16 +79,49 @@ inline data_table parts_table(report_view const& view, std::vector<step_kind_sum
                    legend_column("synchronisation", "sync", colour::synchronisation, "the host waits for the GPU"),
                    legend_column("copies", "copies", colour::copies, "the host is in a call that copies or sets memory"),
                    legend_column("queued", "queued", colour::queued, "the next operation is launched, but the device has not started it")};
+  return table;
+}
+
+/// The budget of each kind, one below the other. @param kinds have budgets.
+inline data_table parts_table(report_view const& view, std::vector<step_kind_summary const*> const& kinds) {
+  data_table table = empty_budget_table("budget");
   for (step_kind_summary const* const kind : kinds) {
     if (kinds.size() > 1) table.rows.push_back(heading_row(kind_title(view, *kind), table.columns.size()));
-    add_budget_rows(table, *kind);
+    add_budget_rows(table, *kind->budget, gpu_steps(*kind));
   }
   return table;
 }
 
+/// The budget of all measured steps, whatever their kind.
+inline data_table mean_budget_table(budget_summary const& budget) {
+  data_table table = empty_budget_table("mean_budget");
+  table.caption = fmt::format("Mean of all {} steps", count_words(budget.steps));
+  table.folded_label = table.caption;
+  table.shown_rows = 0;
+  add_budget_rows(table, budget, gpu_steps(budget));
+  return table;
+}
+
+/// What runs beside other operations, and what does not, in lines.
+inline std::string overlap_text(budget_summary const& budget) {
+  double const steps = gpu_steps(budget);
+  std::string text =
+      budget.has_launches ? "" : "launch-bound: n/a, because no launching call was recorded; the time is part of host-bound\n";
+  text += fmt::format("overlap: operations ran concurrently for {} ms a step, counted once for the operation that began first",
+                      format_ms(budget.overlap / steps));
+  auto const beside = [&](char const* what, hidden_work const& work) {
+    if (work.busy.count() == 0.0) return;
+    text +=
+        fmt::format("; {} {} ms, {} ms of it with no other operation", what, format_ms(work.busy / steps), format_ms(work.exposed / steps));
+  };
+  beside("copies", budget.copies);
+  beside("communication", budget.communication);
+  return text + "\n";
+}
+
 /// The scopes for which the devices waited longest, and the sum of all others.
 inline data_table waiting_table(step_kind_summary const& kind) {
-  constexpr std::size_t max_named = 5;
+  constexpr std::size_t max_named = 10;
   data_table table;
   table.name = "starving";
   table.caption = "What the GPU waits for";
@@ -97,6 +129,7 @@ inline data_table waiting_table(step_kind_summary const& kind) {
                    {"idle", column_kind::milliseconds},
                    text_headed({"of step", column_kind::share}, "%"),
                    {"", column_kind::bar}};
+  for (char const* const each : idle_cause_names) table.columns.push_back({each, column_kind::milliseconds, column_use::wide});
   double const steps = gpu_steps(kind);
   double const wall = kind.budget->wall.count();
   std::vector<starving_scope> const& all = kind.budget->starving;
@@ -106,13 +139,20 @@ inline data_table waiting_table(step_kind_summary const& kind) {
     row next;
     next.cells = {text_cell(std::move(name)), number_cell(total.count() / steps), number_cell(wall > 0.0 ? total.count() / wall : 0.0),
                   bar(std::move(parts))};
+    for (std::size_t i = 0; i < idle_causes; ++i)
+      next.cells.push_back(is_known(*kind.budget, i) ? number_cell(causes[i].count() / steps)
+                                                     : missing_cell("no launching call was recorded"));
     table.rows.push_back(std::move(next));
   };
   for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) add(all[i].name, all[i].total, all[i].by_cause);
   if (all.size() <= max_named) return table;
   milliseconds rest{};
-  for (std::size_t i = max_named; i < all.size(); ++i) rest += all[i].total;
-  add(counted(all.size() - max_named, "other", "others"), rest, {});
+  std::array<milliseconds, idle_causes> causes{};
+  for (std::size_t i = max_named; i < all.size(); ++i) {
+    rest += all[i].total;
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) causes[cause] += all[i].by_cause[cause];
+  }
+  add(counted(all.size() - max_named, "other", "others"), rest, causes);
   table.rows.back().is_quiet = true;
   table.rows.back().stands_for = all.size() - max_named;
   return table;
@@ -187,6 +227,10 @@ inline section budget_section(report_view const& view) {
   result.blocks.emplace_back(parts_table(view, kinds));
   for (std::size_t i = 1; i < kinds.size(); ++i) result.blocks.emplace_back(note{other_kind_line(*kinds[i]), true});
   if (!kinds.front()->budget->starving.empty()) result.blocks.emplace_back(waiting_table(*kinds.front()));
+  if (view.all.budget) {
+    if (view.kinds.has_several()) result.blocks.emplace_back(mean_budget_table(*view.all.budget));
+    add_notes(result, overlap_text(*view.all.budget) + collected_steps_note(view.all), block_use::everywhere);
+  }
   result.how_to_read =
       "Each moment of a step is in exactly one cell, so the rows add up to the step. GPU busy: a kernel, copy or memset of the part runs. "
       "The rest is idle time, by what the host does meanwhile. Launch-bound: it launches, and nothing is queued. Host-bound: it does "

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,41 @@ inline column text_headed(column made, char const* short_heading) {
 /// A column of times whose heading explains the colour of a part of the bars.
 inline column legend_column(char const* heading, char const* short_heading, colour meaning, char const* explanation) {
   return text_headed({heading, column_kind::milliseconds, column_use::always, explanation, meaning}, short_heading);
+}
+
+/// A table with fixed units, folded on pages.
+inline data_table folded_list(char const* name, std::string caption) {
+  data_table result;
+  result.name = name;
+  result.folded_label = caption;
+  result.caption = std::move(caption);
+  result.shown_rows = 0;
+  result.has_fixed_units = true;
+  return result;
+}
+
+/// A table with fixed units, which pages have in a shorter form.
+inline data_table text_list(char const* name, std::string caption) {
+  data_table result = folded_list(name, std::move(caption));
+  result.use = block_use::text;
+  return result;
+}
+
+/// A row at a depth of a tree.
+inline row row_at(std::uint32_t depth, std::vector<cell> cells) {
+  row result;
+  result.cells = std::move(cells);
+  result.depth = depth;
+  return result;
+}
+
+/// Adds a note for each line.
+inline void add_notes(section& to, std::string_view lines, block_use use) {
+  while (!lines.empty()) {
+    std::size_t const end = std::min(lines.find('\n'), lines.size());
+    if (end > 0) to.blocks.emplace_back(note{std::string{lines.substr(0, end)}, false, use});
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
 }
 
 /// A row that begins a group.

@@ -12,6 +12,7 @@
 
 #include "../profile/finite.hpp"
 #include "document.hpp"
+#include "fixed_numbers.hpp"
 #include "number_format.hpp"
 
 namespace profkit::detail {
@@ -25,7 +26,8 @@ inline std::string with_thousands(std::string digits) {
 }
 
 /// Prints the numbers of one column: one unit and one number of decimals for all rows, chosen by the largest value, so that readers can
-/// compare them digit by digit. Times of a table, and bytes, have one unit in all columns.
+/// compare them digit by digit. Times of a table, and bytes, have one unit in all columns. Tables with fixed units have
+/// those of `fixed_numbers.hpp`.
 class column_numbers {
  public:
   /// @param largest the largest absolute value, in the unit of `kind`.
@@ -63,13 +65,17 @@ class column_numbers {
 
   /// For a column of a table.
   column_numbers(data_table const& table, std::size_t column)
-      : column_numbers{table.columns[column].kind, largest_of(table, column), has_fractions_in(table, column)} {}
+      : column_numbers{table.columns[column].kind, largest_of(table, column), has_fractions_in(table, column)} {
+    is_fixed_ = table.has_fixed_units;
+    if (is_fixed_) unit_ = fixed_unit(kind_);
+  }
 
   /// "ms", "%", "GiB"; empty if the numbers have none.
   [[nodiscard]] std::string const& unit() const noexcept { return unit_; }
 
   /// "46.32", "20,781"; "0" for exactly zero, "<0.01" for what rounds to zero, "n/a" for what is no number.
   [[nodiscard]] std::string text(double value) const {
+    if (is_fixed_) return fixed_text(kind_, value);
     if (!is_finite(value)) return not_measured;
     if (kind_ == column_kind::real) return with_minus(format_real(value));
     if (value == 0.0) return "0";
@@ -146,6 +152,7 @@ class column_numbers {
   double divisor_ = 1.0;
   int decimals_ = 0;
   std::string unit_;
+  bool is_fixed_ = false;
 };
 
 /// The heading of a column with its unit: "busy ms", "% of step", "each, ms".

@@ -9,17 +9,14 @@
 #include "../analyze/summary.hpp"
 #include "shown_text.hpp"
 
-namespace profkit {
+namespace profkit::detail {
 
-/// @brief States what the figures cover if there are no measured steps.
-/// @param summary the figures.
-/// @return a paragraph; empty with measured steps.
-[[nodiscard]] inline std::string coverage_text(summary const& summary) {
-  if (!summary.quality.not_recorded.empty())
-    return fmt::format("Nothing was recorded: {}.\n\n", detail::one_line(summary.quality.not_recorded));
+/// What the figures cover if there are no measured steps, or if the session goes on: lines; empty otherwise.
+inline std::string coverage_text(summary const& summary) {
+  if (!summary.quality.not_recorded.empty()) return fmt::format("Nothing was recorded: {}.\n", one_line(summary.quality.not_recorded));
   std::string text;
-  if (summary.quality.snapshot) text = "Snapshot of a running session: the figures cover the steps that ended before the snapshot.\n\n";
-  if (!summary.covers_steps) return text + "No step was made (profkit::step): everything below covers the whole session.\n\n";
+  if (summary.quality.snapshot) text = "Snapshot of a running session: the figures cover the steps that ended before the snapshot.\n";
+  if (!summary.covers_steps) return text + "No step was made (profkit::step): everything below covers the whole session.\n";
   if (summary.steps.host.count > 0) return text;
   text += "No step was measured; the figures of steps and scopes cover measured steps only.";
   auto const count = [&](std::uint64_t number, char const* what) {
@@ -28,16 +25,19 @@ namespace profkit {
   count(summary.steps.warmup, "warm-up steps were made");
   count(summary.steps.excluded, "steps were excluded by the program");
   count(summary.quality.abandoned_steps, "steps were exited by an exception");
-  return text + "\n\n";
+  return text + "\n";
 }
 
-namespace detail {
-
-/// The text in place of an empty table. @param what its rows, such as "scope".
-inline std::string nothing_text(summary const& summary, char const* what) {
-  if (!summary.covers_steps) return fmt::format("no {} was recorded", what);
-  return summary.steps.host.count > 0 ? fmt::format("no {} in the measured steps", what) : "no step was measured";
+/// In how many steps kernels were collected, such as "in 3 of 30 measured steps"; empty if in all steps or in none.
+inline std::string collected_steps_text(summary const& summary) {
+  if (!summary.gpu || !summary.covers_steps || summary.gpu->steps == summary.steps.host.count) return {};
+  return fmt::format("in {} of {} measured steps", summary.gpu->steps, summary.steps.host.count);
 }
 
-}  // namespace detail
-}  // namespace profkit
+/// The line below tables with GPU figures if kernels were collected in some steps only; else empty.
+inline std::string collected_steps_note(summary const& summary) {
+  std::string const text = collected_steps_text(summary);
+  return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle cover these steps\n";
+}
+
+}  // namespace profkit::detail

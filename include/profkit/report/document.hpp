@@ -82,11 +82,19 @@ enum class column_kind : std::uint8_t {
   change              ///< changes with their ranges around 0
 };
 
+/// Which printers have a table or a note.
+enum class block_use : std::uint8_t {
+  everywhere,  ///< except the first screen, which chooses its tables by name
+  pages,       ///< in HTML only, such as the numbers of a figure
+  text         ///< in full text and Markdown, such as a row for each path. Pages have a shorter form of it.
+};
+
 /// Where a column is shown.
 enum class column_use : std::uint8_t {
   always,
   wide,  ///< on wide pages only, not on the first screen of text
-  page   ///< in HTML only
+  page,  ///< in HTML only
+  file   ///< in CSV only
 };
 
 struct column {
@@ -120,6 +128,9 @@ struct data_table {
   std::size_t shown_rows = SIZE_MAX;  ///< those after it are folded in HTML, and left out on the first screen
   std::string folded_label{};         ///< such as "17 more kernels: 8.21 ms, 18.5 % of kernel time"
   std::optional<std::size_t> sorted_by{};
+  block_use use = block_use::everywhere;
+  bool has_fixed_units = false;        ///< units and decimals do not depend on the values: reports of two runs can be compared by line
+  std::size_t listed_rows = SIZE_MAX;  ///< full text and Markdown have these, and `folded_label` for the others
 };
 
 /// A step in the figure of steps.
@@ -236,6 +247,7 @@ struct figure {
 struct note {
   std::string text;
   bool is_essential = false;  ///< also on the first screen of text
+  block_use use = block_use::everywhere;
 };
 
 using block = std::variant<figure, data_table, note>;

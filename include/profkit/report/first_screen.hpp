@@ -17,6 +17,7 @@
 #include "document.hpp"
 #include "sentence_numbers.hpp"
 #include "text_bar.hpp"
+#include "text_head.hpp"
 #include "text_style.hpp"
 #include "text_table.hpp"
 #include "text_width.hpp"
@@ -70,37 +71,19 @@ class first_screen {
     for (std::string& line : lines) to.push_back(std::move(line));
   }
 
-  [[nodiscard]] std::vector<std::string> coloured_lines(std::vector<std::string> lines, char const* sequence) const {
-    for (std::string& line : lines) line = coloured(line, sequence, style_);
-    return lines;
-  }
-
   [[nodiscard]] std::vector<std::string> lines_within(limits const& most, std::string_view files) const {
     std::vector<std::string> result;
-    append(result, head());
+    append(result, head_lines(document_, style_, 2));
     append(result, steps());
     append(result, budget());
     append(result, scopes(most.scope_share));
     append(result, kernels(most.kernels));
     result.emplace_back();
     if (section const* const work = find("work"); work != nullptr) append(result, notes(*work));
-    if (table_of(find("kernels"), "kernels") == nullptr) append(result, labelled("KERNELS", find("kernels")));
+    if (table_of(find("kernels"), "step_kernels") == nullptr) append(result, labelled("KERNELS", find("kernels")));
     append(result, labelled("MEMORY", find("memory")));
     append(result, labelled("DATA", find("quality"), 4));
     if (!files.empty()) append(result, wrapped(shown(files), "FILES    ", "         ", style_.width, 2));
-    return result;
-  }
-
-  [[nodiscard]] std::vector<std::string> head() const {
-    std::string about = document_.version + "   " + document_.title + " " + document_.subtitle;
-    replace_all(about, " \xc2\xb7 ", "   ");
-    std::vector<std::string> result{cut_at_the_end(without_no_break(shown(about)), style_.width), ""};
-    append(result, coloured_lines(wrapped(shown(document_.headline) + ".", "", "", style_.width, 2), "\x1b[1m"));
-    std::size_t number = 0;
-    for (finding const& each : document_.findings) {
-      append(result, wrapped(shown(each.headline + " " + each.text), fmt::format(" {} ", ++number), "   ", style_.width, 2));
-      append(result, coloured_lines(wrapped(shown(each.action), "   > ", "     ", style_.width, 2), "\x1b[36m"));
-    }
     return result;
   }
 
@@ -198,7 +181,7 @@ class first_screen {
 
   [[nodiscard]] std::vector<std::string> scopes(double min_share) const {
     section const* const from = find("scopes");
-    data_table const* const table = table_of(from, "scopes");
+    data_table const* const table = table_of(from, "scope_tree");
     if (table == nullptr) return {};
     std::vector<row> rows;
     std::size_t left_out = 0;
@@ -226,7 +209,7 @@ class first_screen {
   }
 
   [[nodiscard]] std::vector<std::string> kernels(std::size_t max_kernels) const {
-    data_table const* const table = table_of(find("kernels"), "kernels");
+    data_table const* const table = table_of(find("kernels"), "step_kernels");
     if (table == nullptr) return {};
     std::vector<row> rows;
     row rest;

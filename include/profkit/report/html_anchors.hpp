@@ -81,7 +81,7 @@ class html_anchors {
     for (section const& section : document.sections) {
       for (block const& part : section.blocks) {
         data_table const* const table = std::get_if<data_table>(&part);
-        if (table == nullptr) continue;
+        if (table == nullptr || table->use == block_use::text) continue;
         std::vector<std::size_t> above;  // lengths of the paths of the ancestors
         std::string path;
         for (std::size_t i = 0; i < table->rows.size(); ++i) {

@@ -24,6 +24,7 @@
 #include "html_table.hpp"
 #include "html_text.hpp"
 #include "page_code.hpp"
+#include "section_blocks.hpp"
 
 namespace profkit::detail {
 
@@ -136,31 +137,32 @@ class html_printer {
   [[nodiscard]] std::string print(section const& what, html_limits const& limits) const {
     std::string page =
         fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n{}", html_id(what.id), html_text(what.title, max_shown_text), answer(what.answer));
-    std::size_t const count = std::min(what.blocks.size(), limits.figures);
+    std::vector<block const*> const blocks = blocks_of(what, block_use::text);
+    std::size_t const count = std::min(blocks.size(), limits.figures);
     bool is_read = false;
     for (std::size_t i = 0; i < count; ++i) {
       // Two narrow tables, or the last narrow table and how to read it, stand side by side.
-      bool const is_pair = i + 1 < count && is_narrow(what.blocks[i], limits) && is_narrow(what.blocks[i + 1], limits);
-      bool const is_last = i + 1 == count && is_narrow(what.blocks[i], limits) && !what.how_to_read.empty() && i > 0;
+      bool const is_pair = i + 1 < count && is_narrow(*blocks[i], limits) && is_narrow(*blocks[i + 1], limits);
+      bool const is_last = i + 1 == count && is_narrow(*blocks[i], limits) && !what.how_to_read.empty() && i > 0;
       if (is_pair) {
-        page += "<div class=\"beside\">\n<div class=\"block\">" + print(what.blocks[i], limits) + "</div>\n<div class=\"block\">" +
-                print(what.blocks[i + 1], limits) + "</div>\n</div>\n";
+        page += "<div class=\"beside\">\n<div class=\"block\">" + print(*blocks[i], limits) + "</div>\n<div class=\"block\">" +
+                print(*blocks[i + 1], limits) + "</div>\n</div>\n";
         ++i;
       } else if (is_last) {
-        page += "<div class=\"beside\">\n<div class=\"block\">" + print(what.blocks[i], limits) +
+        page += "<div class=\"beside\">\n<div class=\"block\">" + print(*blocks[i], limits) +
                 "</div>\n<div class=\"block\"><h3>How to read it</h3>" + how_to_read(what) + "</div>\n</div>\n";
         is_read = true;
       } else {
-        if (i + 1 == count && is_folded(what.blocks[i]) && !what.how_to_read.empty()) {
+        if (i + 1 == count && is_folded(*blocks[i]) && !what.how_to_read.empty()) {
           page += how_to_read(what);
           is_read = true;
         }
-        page += "<div class=\"block\">" + print(what.blocks[i], limits) + "</div>\n";
+        page += "<div class=\"block\">" + print(*blocks[i], limits) + "</div>\n";
       }
     }
-    if (count < what.blocks.size())
-      page += fmt::format("<p class=\"note\">{} more tables and figures are not on this page, to keep it small.</p>\n",
-                          what.blocks.size() - count);
+    if (count < blocks.size())
+      page +=
+          fmt::format("<p class=\"note\">{} more tables and figures are not on this page, to keep it small.</p>\n", blocks.size() - count);
     if (!is_read && !what.how_to_read.empty()) page += how_to_read(what);
     return page + "</section>\n";
   }

@@ -12,6 +12,7 @@
 #include "cells.hpp"
 #include "document.hpp"
 #include "headline.hpp"
+#include "kernel_tables.hpp"
 #include "kernel_words.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
@@ -68,7 +69,7 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
   constexpr std::size_t shown = 15;
   constexpr std::size_t listed = 60;
   data_table table;
-  table.name = "kernels";
+  table.name = "step_kernels";
   table.columns = {{"kernel", column_kind::code},
                    {"class"},
                    text_headed({"per step", column_kind::milliseconds}, "{}"),
@@ -104,8 +105,18 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
   return table;
 }
 
-/// The section; without kernels it says why there are none.
-inline section kernels_section(report_view const& view) {
+/// Adds all operations of the measured steps, whatever their kind.
+inline void add_operations(section& to, summary const& all) {
+  if (!all.gpu) return;
+  to.blocks.emplace_back(kernel_table(*all.gpu));
+  for (data_table& each : std::vector<data_table>{class_table(*all.gpu), copy_table(*all.gpu), api_table(*all.gpu)}) {
+    if (!each.rows.empty()) to.blocks.emplace_back(std::move(each));
+  }
+  add_notes(to, operations_words(*all.gpu) + "\n" + collected_steps_note(all), block_use::everywhere);
+}
+
+/// The kernels of a kind of step. Without kernels the section says why there are none.
+inline section kernels_of_kind(report_view const& view) {
   section result;
   result.id = "kernels";
   result.title = "Kernels";
@@ -144,6 +155,13 @@ inline section kernels_section(report_view const& view) {
       "A bar has the colour of its kernel's class. The range is that of single executions, from the shortest to the longest, on a "
       "logarithmic "
       "scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
+  return result;
+}
+
+/// The section.
+inline section kernels_section(report_view const& view) {
+  section result = kernels_of_kind(view);
+  add_operations(result, view.all);
   return result;
 }
 

@@ -11,6 +11,7 @@
 #include "../analyze/summary.hpp"
 #include "../version.hpp"
 #include "budget_section.hpp"
+#include "counters_section.hpp"
 #include "document.hpp"
 #include "findings.hpp"
 #include "headline.hpp"
@@ -136,7 +137,7 @@ inline document make_document(summary const& all) {
   result.key_figures = key_figures(view);
   result.sections = {steps_section(view),  budget_section(view),  picture_section(view),
                      scopes_section(view), kernels_section(view), memory_section(view)};
-  for (auto const make : {work_section, trend_section}) {
+  for (auto const make : {work_section, trend_section, counters_section}) {
     if (std::optional<section> each = make(view)) result.sections.push_back(std::move(*each));
   }
   result.sections.push_back(quality_section(view));

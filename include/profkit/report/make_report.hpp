@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <variant>
 #include <vector>
 
 #include "../analyze/analyze.hpp"
@@ -23,96 +24,22 @@
 #include "../profile/error.hpp"
 #include "../profile/input_file.hpp"
 #include "../profile/profile.hpp"
-#include "adopted_table.hpp"
-#include "budget_table.hpp"
 #include "compact_trace_hook.hpp"
-#include "coverage_text.hpp"
+#include "csv_printer.hpp"
 #include "file_attempts.hpp"
 #include "first_screen.hpp"
-#include "gpu_tables.hpp"
 #include "html_page.hpp"
 #include "make_document.hpp"
-#include "memory_table.hpp"
+#include "markdown_printer.hpp"
 #include "nsys_csv.hpp"
-#include "quality_text.hpp"
 #include "report_code.hpp"
-#include "shown_text.hpp"
 #include "summary_content.hpp"
 #include "summary_json_writer.hpp"
-#include "tables.hpp"
+#include "text_printer.hpp"
 #include "text_style.hpp"
 #include "trace_json.hpp"
-#include "trend_table.hpp"
-#include "verdict_text.hpp"
-#include "work_table.hpp"
 
 namespace profkit::detail {
-
-/// The sections of a report, as text or as Markdown.
-class report_sections {
- public:
-  explicit report_sections(bool is_markdown) : is_markdown_{is_markdown} {}
-
-  [[nodiscard]] std::string title(char const* name) const { return fmt::format("{}{}\n\n", is_markdown_ ? "## " : "", name); }
-
-  [[nodiscard]] std::string operator()(char const* name, table const& content, std::string const& if_empty) const {
-    std::string const body = is_markdown_ ? content.to_markdown() : content.to_text();
-    return title(name) + (content.empty() ? if_empty + "\n" : body) + "\n";
-  }
-
-  /// Lines that are equal in both formats.
-  [[nodiscard]] std::string lines(std::string const& content) const {
-    return is_markdown_ ? "```\n" + content + "```\n\n" : content + "\n";
-  }
-
- private:
-  bool is_markdown_;
-};
-
-/// The step budget and its verdict. @param summary has a budget.
-inline std::string budget_text(summary const& summary, report_sections const& section) {
-  std::string text =
-      section("Where the step went", budget_table(summary), "") + collected_steps_note(summary) + budget_verdict(summary) + "\n";
-  if (!summary.budget->starving.empty()) text += section("What the GPU waits for", starving_table(summary), "");
-  return text;
-}
-
-/// GPU work by scope, kernels, copies and API calls. @param summary has GPU figures.
-inline std::string gpu_text(summary const& summary, report_sections const& section) {
-  gpu_summary const& gpu = *summary.gpu;
-  std::string text = section("GPU work by scope", gpu_scope_table(summary), nothing_text(summary, "scope")) +
-                     "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
-                     collected_steps_note(summary) + idle_note(summary) + "\n";
-  text += section("Kernels", top_kernel_table(gpu), nothing_text(summary, "kernel")) + kernel_note(gpu) + "\n";
-  if (!gpu.classes.empty()) text += section("Kernel classes", class_table(gpu), "");
-  if (!gpu.copies.empty()) text += section("Copies and memsets", copy_table(gpu), "");
-  if (gpu.api) text += section("API calls", api_table(gpu), nothing_text(summary, "API call"));
-  return text;
-}
-
-/// Declared work and its limits; empty without declared work.
-inline std::string work_text(summary const& summary, report_sections const& section) {
-  if (!has_work(summary)) return {};
-  return section("Work and limits", work_table(summary), "") + work_note(summary) + collected_steps_note(summary) + "\n" +
-         section("Work by name", work_name_table(summary), "");
-}
-
-/// Memory by scope and by allocator. @param summary has allocators.
-inline std::string memory_text(summary const& summary, report_sections const& section) {
-  return section("Memory by scope", scope_memory_table(summary), "no scope had any") + scope_memory_note +
-         (has_polled_memory(summary) ? polled_memory_note : "") + "\n" + section("Memory of allocators", allocator_table(summary), "");
-}
-
-/// Which steps the statistics cover, items per second, and how far the host runs ahead.
-inline std::string throughput_text(step_summary const& steps) {
-  std::string text = fmt::format("{} warm-up steps excluded", steps.warmup);
-  if (steps.excluded > 0) text += fmt::format(", and {} by the program (step.exclude())", steps.excluded);
-  text += "; std is of the sample (n - 1)";
-  if (steps.items_per_second) {
-    text += fmt::format("; {} {}/s by {}", format_count(steps.items_per_second), one_line(steps.item_name), steps.items_per_second_basis);
-  }
-  return text + "\n" + run_ahead_text(steps) + "\n";
-}
 
 template <class Unused>
 std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& profile) {
@@ -132,29 +59,8 @@ std::string report_code<Unused>::html(summary const& what) {
 
 template <class Unused>
 std::string report_code<Unused>::full_text(summary const& what, bool as_markdown) {
-  report_sections const section{as_markdown};
-  std::string text = coverage_text(what);
-  if (!what.quality.not_recorded.empty()) return text + section.title("Data quality") + quality_text(what);
-  text += section("Steps", step_table(what), "") + throughput_text(what.steps) + model_text(what);
-  if (what.covers_steps) text += section.lines(verdict_text(what) + level_change_text(what.trend));
-  if (has_trend_table(what.trend)) text += section("Trend", trend_table(what.trend), "") + trend_note + "\n";
-  if (what.budget && what.steps.host.count > 0) text += budget_text(what, section);
-  text += section("Scopes", scope_table(what, has_gpu_events(what)), nothing_text(what, "scope"));
-  if (!what.scopes.empty()) text += "p50, p95 and p99 of scopes have a relative error of at most 1 %\n\n";
-  if (!what.names.empty()) {
-    std::string const note = collected_steps_note(what);
-    text += section("By name", name_table(what), "") + note + (note.empty() ? "" : "\n");
-  }
-  if (!what.adopted.empty())
-    text += section("Work done for scopes elsewhere", adopted_table(what), "") + adopted_note + collected_steps_note(what) + "\n";
-  text += work_text(what, section);
-  if (!what.memory.empty()) text += section("Memory", memory_table(what), "");
-  if (!what.allocators.empty()) text += memory_text(what, section);
-  if (!what.counters.empty()) text += section("Counters", counter_table(what), "");
-  text += what.gpu ? gpu_text(what, section)
-                   : section.title("Kernels") +
-                         fmt::format("not collected ({})\n\n", why_not_collected(what, collector_kind::kernels, "no reason was given"));
-  return text + section.title("Data quality") + quality_text(what);
+  document const made = make_document(what);
+  return as_markdown ? markdown_printer{made}.print() : text_printer{made, plain_style()}.print();
 }
 
 /// Writes `trace.json`, and `trace.pftrace` if the program includes `<profkit/perfetto.hpp>`.
@@ -163,6 +69,20 @@ inline void write_traces(profile const& profile, attribution const& launched, st
   attempt([&] { write_trace_json(profile, launched, steps, path); });
   if (write_compact_trace == nullptr) return;
   attempt([&] { write_compact_trace(profile, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
+}
+
+/// The tables of a document that are files of a report.
+inline std::vector<named_csv> csv_files(document const& made) {
+  constexpr std::array<std::string_view, 4> names{"scopes", "scope_memory", "steps", "kernels"};
+  std::vector<named_csv> result;
+  for (section const& from : made.sections) {
+    for (block const& each : from.blocks) {
+      auto const* const table = std::get_if<data_table>(&each);
+      if (table != nullptr && std::find(names.begin(), names.end(), table->name) != names.end())
+        result.push_back({table->name + ".csv", csv_of(*table)});
+    }
+  }
+  return result;
 }
 
 /// The files that only some reports have.
@@ -199,12 +119,10 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   write("report.json", json(what));
   attempt([&] { report_code::save_summary(what, folder / "summary.profkit"); });
   written.emplace_back("summary.profkit");
-  write("report.html", html(what));
-  write("report.md", full_text(what, true));
-  write("scopes.csv", scope_table(what).to_csv());
-  if (!what.allocators.empty()) write("scope_memory.csv", scope_memory_table(what).to_csv());
-  write("steps.csv", step_table(what).to_csv());
-  if (what.gpu) write("kernels.csv", kernel_table(*what.gpu).to_csv());
+  document const made = make_document(what);
+  write("report.html", html_page(made));
+  write("report.md", markdown_printer{made}.print());
+  for (named_csv const& each : csv_files(made)) write(each.name, each.content);
   attribution const launched = attribute(profile);
   for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) write(each.name, each.content);
   write_traces(profile, launched, trace_steps, folder / "trace.json", attempt);

@@ -84,7 +84,7 @@ inline void add_memory_rows(data_table& table, report_view const& view, std::vec
 /// The tree of scopes with their memory. @param allocator position in `summary::allocators`.
 inline data_table scope_memory_rows(report_view const& view, std::size_t allocator) {
   data_table table;
-  table.name = allocator == 0 ? "scope_memory" : fmt::format("scope_memory_{}", allocator);
+  table.name = fmt::format("scope_memory_tree_{}", allocator);
   table.caption = "Memory by scope, " + shown_source(view.all.allocators[allocator]);
   table.columns = {
       {"scope"},
@@ -107,22 +107,32 @@ inline data_table memory_sources_table(summary const& all) {
   data_table table;
   table.name = "memory";
   table.columns = {{"memory"},
+                   {"samples", column_kind::count, column_use::wide},
                    {"first step ends", column_kind::bytes},
                    {"last step ends", column_kind::bytes},
                    {"highest reading", column_kind::bytes},
-                   {"peak", column_kind::bytes}};
+                   {"peak", column_kind::bytes},
+                   {"peak over", column_kind::text, column_use::wide}};
   for (memory_summary const& each : all.memory) {
     row next;
-    next.cells = {text_cell(each.source + " " + each.quantity), number_cell(static_cast<double>(each.first_bytes)),
-                  number_cell(static_cast<double>(each.last_bytes)), number_cell(static_cast<double>(each.max_sample_bytes)),
-                  each.peak_bytes ? cell{static_cast<double>(*each.peak_bytes), each.peak_note} : missing_cell("the source keeps no peak")};
+    next.cells = {text_cell(each.source + " " + each.quantity),
+                  count_cell(each.samples),
+                  number_cell(static_cast<double>(each.first_bytes)),
+                  number_cell(static_cast<double>(each.last_bytes)),
+                  number_cell(static_cast<double>(each.max_sample_bytes)),
+                  each.peak_bytes ? count_cell(*each.peak_bytes) : missing_cell("the source keeps no peak"),
+                  text_cell(each.peak_bytes ? each.peak_note : "no peak kept")};
     table.rows.push_back(std::move(next));
   }
   for (allocator_summary const& each : all.allocators) {
     row next;
-    next.cells = {text_cell("allocator " + shown_source(each)), number_cell(static_cast<double>(each.first_bytes)),
-                  number_cell(static_cast<double>(each.last_bytes)), number_cell(static_cast<double>(each.max_bytes)),
-                  missing_cell("allocators keep no peak")};
+    next.cells = {text_cell("allocator " + shown_source(each)),
+                  empty_cell(),
+                  number_cell(static_cast<double>(each.first_bytes)),
+                  number_cell(static_cast<double>(each.last_bytes)),
+                  number_cell(static_cast<double>(each.max_bytes)),
+                  missing_cell("allocators keep no peak"),
+                  empty_cell()};
     table.rows.push_back(std::move(next));
   }
   return table;
@@ -184,6 +194,9 @@ inline section memory_section(report_view const& view) {
     if (!table.rows.empty()) result.blocks.emplace_back(std::move(table));
   }
   if (!view.all.allocators.empty()) {
+    result.blocks.emplace_back(scope_memory_table(view.all));
+    add_notes(result, std::string{scope_memory_note} + (has_polled_memory(view.all) ? polled_memory_note : ""), block_use::text);
+    result.blocks.emplace_back(allocator_table(view.all));
     result.how_to_read =
         "Scopes under 0.5 % of the largest peak are not shown; scopes that differ in their index only are one row with the largest of "
         "them.";

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../analyze/names/nsys_summary.hpp"
-#include "table.hpp"
+#include "csv_printer.hpp"
 
 namespace profkit {
 
@@ -45,7 +45,8 @@ inline void append_times(std::vector<std::string>& cells, nsys_statistics const&
 }
 
 inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* count_heading, char const* name_heading) {
-  table result{{"Time (%)", "Total Time (ns)", count_heading, "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)", name_heading}};
+  std::string result =
+      csv_line({"Time (%)", "Total Time (ns)", count_heading, "Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)", name_heading});
   std::int64_t total = 0;
   for (nsys_row const& row : rows) total += row.samples.total;
   for (nsys_row const& row : rows) {
@@ -53,25 +54,27 @@ inline std::string nsys_time_csv(std::vector<nsys_row> const& rows, char const* 
                                    fmt::format("{}", row.samples.count)};
     append_times(cells, row.samples);
     cells.push_back(row.name);
-    result.add(std::move(cells));
+    result += csv_line(cells);
   }
-  return result.to_csv();
+  return result;
 }
 
 inline std::string nsys_size_csv(std::vector<nsys_row> const& rows) {
-  table result{{"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"}};
+  std::string result = csv_line({"Total (MB)", "Count", "Avg (MB)", "Med (MB)", "Min (MB)", "Max (MB)", "StdDev (MB)", "Operation"});
   for (nsys_row const& row : rows) {
     nsys_statistics const& statistics = row.samples;
-    result.add({nsys_megabytes(static_cast<double>(statistics.total)), fmt::format("{}", statistics.count), nsys_megabytes(statistics.mean),
-                nsys_megabytes(statistics.median), nsys_megabytes(static_cast<double>(statistics.min)),
-                nsys_megabytes(static_cast<double>(statistics.max)), nsys_megabytes(statistics.standard_deviation), row.name});
+    result +=
+        csv_line({nsys_megabytes(static_cast<double>(statistics.total)), fmt::format("{}", statistics.count),
+                  nsys_megabytes(statistics.mean), nsys_megabytes(statistics.median), nsys_megabytes(static_cast<double>(statistics.min)),
+                  nsys_megabytes(static_cast<double>(statistics.max)), nsys_megabytes(statistics.standard_deviation), row.name});
   }
-  return result.to_csv();
+  return result;
 }
 
 inline std::string nsys_projection_csv(std::vector<nsys_projection_row> const& rows) {
-  table result{{"Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances", "Proj Avg (ns)", "Proj Med (ns)",
-                "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)", "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"}};
+  std::string result =
+      csv_line({"Range", "Style", "Total Proj Time (ns)", "Total Range Time (ns)", "Range Instances", "Proj Avg (ns)", "Proj Med (ns)",
+                "Proj Min (ns)", "Proj Max (ns)", "Proj StdDev (ns)", "Total GPU Ops", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child"});
   for (nsys_projection_row const& row : rows) {
     auto const per_range = [&](std::uint64_t sum) {
       return nsys_round(static_cast<double>(sum) / static_cast<double>(row.projected.count));
@@ -81,14 +84,14 @@ inline std::string nsys_projection_csv(std::vector<nsys_projection_row> const& r
     append_times(cells, row.projected);
     cells.insert(cells.end(),
                  {fmt::format("{}", row.operations), per_range(row.operations), per_range(row.levels), per_range(row.children)});
-    result.add(std::move(cells));
+    result += csv_line(cells);
   }
-  return result.to_csv();
+  return result;
 }
 
 inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
-  table result{{"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)", "Min (ns)",
-                "Max (ns)", "StdDev (ns)", "Kernel Name"}};
+  std::string result = csv_line({"NVTX Range", "Style", "PID", "TID", "NVTX Inst", "Kern Inst", "Total Time (ns)", "Avg (ns)", "Med (ns)",
+                                 "Min (ns)", "Max (ns)", "StdDev (ns)", "Kernel Name"});
   for (nsys_range_kernel_row const& row : nsys.range_kernels) {
     std::vector<std::string> cells{row.range.value_or(""),
                                    row.range ? "PushPop" : "",
@@ -99,9 +102,9 @@ inline std::string nsys_range_kernel_csv(nsys_summary const& nsys) {
                                    fmt::format("{}", row.time.total)};
     append_times(cells, row.time);
     cells.push_back(row.kernel);
-    result.add(std::move(cells));
+    result += csv_line(cells);
   }
-  return result.to_csv();
+  return result;
 }
 
 }  // namespace detail

@@ -90,13 +90,13 @@ inline data_table collectors_table(summary const& all) {
   data_table table;
   table.name = "collectors";
   bool const has_reasons =
-      std::any_of(all.collectors.begin(), all.collectors.end(), [](collector_record const& each) { return !each.reason.empty(); });
+      std::any_of(all.collectors.begin(), all.collectors.end(), [&](auto const& each) { return !collector_reason(all, each).empty(); });
   table.columns = {{"collector"}, {"status"}};
   if (has_reasons) table.columns.push_back({"reason"});
   for (collector_record const& each : all.collectors) {
     row next;
     next.cells = {text_cell(each.name), text_cell(each.status)};
-    if (has_reasons) next.cells.push_back(text_cell(each.reason));
+    if (has_reasons) next.cells.push_back(text_cell(collector_reason(all, each)));
     table.rows.push_back(std::move(next));
   }
   return table;
@@ -121,10 +121,7 @@ inline section quality_section(report_view const& view) {
   result.answer = quality_answer(view);
   result.blocks.emplace_back(losses_table(view.all));
   if (!view.all.collectors.empty()) result.blocks.emplace_back(collectors_table(view.all));
-  result.blocks.emplace_back(note{fmt::format("Scopes cost {:.1f}{}ns each; {} between steps. Clock: {}.",
-                                              static_cast<double>(view.all.quality.cost_of_1000_scopes.count()) / 1000.0, no_break_space,
-                                              time_words(milliseconds{view.all.quality.bookkeeping}), one_line(view.all.quality.clock)),
-                                  false});
+  add_notes(result, quality_text(view.all), block_use::everywhere);
   if (std::string program = program_words(view.all.environment); !program.empty())
     result.blocks.emplace_back(note{std::move(program), false});
   result.how_to_read =

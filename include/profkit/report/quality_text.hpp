@@ -12,12 +12,10 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/time.hpp"
-#include "gpu_tables.hpp"
+#include "coverage_text.hpp"
 #include "shown_text.hpp"
 
-namespace profkit {
-
-namespace detail {
+namespace profkit::detail {
 
 /// Why a kind of data was not collected. @param otherwise the text if no collector gave a reason.
 inline std::string why_not_collected(summary const& summary, collector_kind collector, char const* otherwise) {
@@ -58,26 +56,18 @@ inline std::string snapshot_text(snapshot_record const& snapshot) {
   return text;
 }
 
-inline std::string collectors_text(summary const& summary) {
-  std::string text;
-  for (collector_record const& each : summary.collectors) {
-    std::string const reason = each.kind == collector_kind::kernels && each.reason.empty() ? collected_steps_text(summary) : each.reason;
-    text += fmt::format("{}: {}{}\n", one_line(each.name), one_line(each.status),
-                        reason.empty() ? "" : " (" + one_line(reason, max_shown_reason) + ")");
-  }
-  return text;
+/// Why a collector has no data, or in which steps it has some.
+inline std::string collector_reason(summary const& summary, collector_record const& collector) {
+  bool const is_collected = collector.kind == collector_kind::kernels && collector.reason.empty();
+  return is_collected ? collected_steps_text(summary) : collector.reason;
 }
 
-}  // namespace detail
-
-/// @brief The section "Data quality": losses, failed collectors with reasons, and the overhead of profkit.
-/// @param summary the figures.
-/// @return one line per finding.
-[[nodiscard]] inline std::string quality_text(summary const& summary) {
+/// Losses and the overhead of profkit: a line for each.
+inline std::string quality_text(summary const& summary) {
   quality_record const& quality = summary.quality;
-  if (!quality.not_recorded.empty()) return "nothing was recorded\n" + detail::collectors_text(summary);
+  if (!quality.not_recorded.empty()) return "nothing was recorded\n";
   std::string text;
-  if (quality.snapshot) text = detail::snapshot_text(*quality.snapshot);
+  if (quality.snapshot) text = snapshot_text(*quality.snapshot);
   auto const count = [&](std::uint64_t number, char const* what) {
     if (number > 0) text += fmt::format("{} {}\n", number, what);
   };
@@ -91,7 +81,7 @@ inline std::string collectors_text(summary const& summary) {
         "scopes were left without their destructors (longjmp, a coroutine); they end at the previous known event");
   count(quality.unmatched_ends, "ends of scopes were dropped: the scope began on another thread, or an outer scope had ended");
   for (wrong_end_record const& each : quality.wrong_ends) {
-    text += fmt::format("  {} times: {}\n", each.count, detail::one_line(each.what, detail::max_shown_reason));
+    text += fmt::format("  {} times: {}\n", each.count, one_line(each.what, max_shown_reason));
   }
   count(quality.discarded_records, "scopes, GPU operations and other records exceed records=N and are in no figure");
   count(quality.untraced_records,
@@ -120,24 +110,22 @@ inline std::string collectors_text(summary const& summary) {
   }
   for (allocator_summary const& each : summary.allocators) {
     count(each.unknown_releases,
-          ("releases of " + detail::one_line(each.source) + " have no known allocation (before the session, or dropped)").c_str());
+          ("releases of " + one_line(each.source) + " have no known allocation (before the session, or dropped)").c_str());
     count(each.reused_addresses,
-          ("allocations of " + detail::one_line(each.source) + " reused a live address: a release was not recorded").c_str());
+          ("allocations of " + one_line(each.source) + " reused a live address: a release was not recorded").c_str());
   }
   count(quality.uncertain_operations,
         "GPU operations may have run before or after the system clock was set back: their launches are unknown");
-  if (quality.clock_changes > 0) text += detail::clock_change_text(quality);
+  if (quality.clock_changes > 0) text += clock_change_text(quality);
   if (text.empty()) text = "nothing dropped, no scope left open\n";
-  text += detail::collectors_text(summary);
   double const ns_per_scope = static_cast<double>(quality.cost_of_1000_scopes.count()) / 1000.0;
   text += fmt::format("overhead: {:.1f} ns per scope", ns_per_scope);
   if (summary.steps.host.total.count() > 0.0) {
     double const share = ns_per_scope * static_cast<double>(summary.scopes_recorded) / (summary.steps.host.total.count() * 1e6);
     text += fmt::format(" ({} scopes, {:.3f} % of step time)", summary.scopes_recorded, 100.0 * share);
   }
-  return text +
-         fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), detail::one_line(quality.clock)) +
-         detail::host_speed_text(summary.environment.host_speed);
+  return text + fmt::format("; {:.3f} ms between steps\nclock: {}\n", milliseconds{quality.bookkeeping}.count(), one_line(quality.clock)) +
+         host_speed_text(summary.environment.host_speed);
 }
 
-}  // namespace profkit
+}  // namespace profkit::detail

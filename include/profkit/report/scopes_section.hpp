@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "cells.hpp"
+#include "coverage_text.hpp"
 #include "document.hpp"
 #include "headline.hpp"
 #include "report_view.hpp"
+#include "scope_tables.hpp"
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
@@ -212,7 +214,7 @@ inline std::vector<step_kind_summary const*> kinds_shown(report_view const& view
 /// The trees of all kinds that are shown. @param threshold rows below this share of the step are summed up.
 inline data_table scopes_table(report_view const& view, double threshold) {
   data_table table;
-  table.name = "scopes";
+  table.name = "scope_tree";
   table.columns = scope_columns(view.tree.has_gpu());
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
   for (step_kind_summary const* const kind : kinds_shown(view)) {
@@ -225,13 +227,48 @@ inline data_table scopes_table(report_view const& view, double threshold) {
   return table;
 }
 
-/// The section, with at most 200 rows: the threshold is doubled until they suffice.
+/// How long no operation ran, and to which scopes this time is charged.
+inline std::string idle_words(summary const& all) {
+  if (!all.gpu || !all.gpu->idle || all.steps.host.count == 0) return "idle: n/a, no step was measured\n";
+  gpu_idle_summary const& idle = *all.gpu->idle;
+  milliseconds const steps = all.budget ? all.budget->wall : all.steps.host.total;
+  std::string text = fmt::format("idle: no operation ran on any device for {} ms", format_ms(idle.inclusive));
+  if (steps.count() > 0.0) {
+    text += fmt::format(", {} of the {} steps' {} ms", format_share(idle.inclusive / steps),
+                        collected_steps_text(all).empty() ? "measured" : "collected", format_ms(steps));
+  }
+  text += "; charged to the innermost scope of the step thread, or to a scope that adopted it on another thread";
+  if (idle.self.count() > 0.0) text += fmt::format(", {} ms outside any scope", format_ms(idle.self));
+  return text + "\n";
+}
+
+/// Adds all scopes of the measured steps, whatever their kind.
+inline void add_scope_lists(section& to, summary const& all) {
+  to.blocks.emplace_back(scope_table(all));
+  add_notes(to, "p50, p95 and p99 of scopes have a relative error of at most 1 %", block_use::text);
+  if (data_table table = gpu_scope_table(all); !table.rows.empty()) to.blocks.emplace_back(std::move(table));
+  if (all.gpu)
+    add_notes(to,
+              "kernel, busy and span: of the operations launched in the scopes or inside them; self: in the scopes themselves\n" +
+                  collected_steps_note(all) + idle_words(all),
+              block_use::text);
+  if (!all.adopted.empty()) {
+    to.blocks.emplace_back(adopted_table(all));
+    add_notes(to, adopted_note, block_use::text);
+  }
+  if (!all.names.empty()) to.blocks.emplace_back(name_table(all));
+}
+
+/// The section, with at most 200 rows of a tree: the threshold is doubled until they suffice.
 inline section scopes_section(report_view const& view) {
   section result;
   result.id = "scopes";
   result.title = "Scopes";
   if (view.tree.rows().empty()) {
-    result.answer = view.has_steps() ? "n/a: no scope was recorded in the measured steps." : "n/a: no scope was recorded.";
+    result.answer = view.has_steps()        ? "n/a: no scope was recorded in the measured steps."
+                    : view.all.covers_steps ? "n/a: no step was measured."
+                                            : "n/a: no scope was recorded.";
+    add_scope_lists(result, view.all);
     return result;
   }
   constexpr std::size_t max_rows = 200;
@@ -244,6 +281,7 @@ inline section scopes_section(report_view const& view) {
   result.answer = fmt::format("{} in {}.", counted(view.all.scopes.size(), "scope", "scopes"), counted(table.rows.size(), "row", "rows"));
   if (!view.tree.has_gpu()) result.answer += " GPU time is n/a: " + why_no_kernels(view.all) + ".";
   result.blocks.emplace_back(std::move(table));
+  add_scope_lists(result, view.all);
   result.how_to_read = view.tree.has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "
                                              "host was in it. Scopes that differ in their index "
                                              "only are one row with their sum. scopes.csv has all of them."

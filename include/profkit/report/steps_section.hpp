@@ -17,6 +17,7 @@
 #include "findings.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
+#include "step_details.hpp"
 #include "verdict_text.hpp"
 
 // The section "Steps": can the reader believe the step time?
@@ -140,7 +141,7 @@ inline data_table kinds_table(report_view const& view) {
 /// All steps that are known, folded at first.
 inline data_table all_steps_table(report_view const& view) {
   data_table table;
-  table.name = "steps";
+  table.name = "listed_steps";
   table.columns = {{"step", column_kind::count},
                    {"kind"},
                    text_headed({"host", column_kind::milliseconds}, "host"),
@@ -154,6 +155,7 @@ inline data_table all_steps_table(report_view const& view) {
   }
   table.shown_rows = 0;
   table.folded_label = counted(table.rows.size(), "step", "steps") + " as a table";
+  table.use = block_use::pages;
   return table;
 }
 
@@ -234,6 +236,7 @@ inline section steps_section(report_view const& view) {
   result.title = "Steps";
   if (!view.has_steps()) {
     result.answer = "n/a: no step was measured.";
+    add_step_details(result, view.all);
     return result;
   }
   result.answer = steps_answer(view);
@@ -253,6 +256,7 @@ inline section steps_section(report_view const& view) {
   if (!content.steps.empty()) result.blocks.emplace_back(figure{result.answer, std::move(content)});
   result.blocks.emplace_back(kinds_table(view));
   result.blocks.emplace_back(note{step_facts(view), true});
+  add_step_details(result, view.all);
   if (!view.all.listed_steps.empty()) result.blocks.emplace_back(all_steps_table(view));
   result.how_to_read =
       "Steps with the same parts (scopes directly inside the step) are one kind. Figures of a kind are of its measured steps only; the "

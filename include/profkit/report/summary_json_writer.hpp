@@ -21,7 +21,7 @@
 #include "../profile/time.hpp"
 #include "../profile/work.hpp"
 #include "../version.hpp"
-#include "budget_table.hpp"
+#include "idle_cause_names.hpp"
 #include "json_names.hpp"
 #include "json_text.hpp"
 #include "verdict_text.hpp"

@@ -17,7 +17,7 @@
 #include "document.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
-#include "trend_table.hpp"
+#include "trend_words.hpp"
 
 // The section "Trend": how the steps of a long run changed over time.
 
@@ -43,8 +43,40 @@ inline std::string trend_answer(run_trend_summary const& trend) {
                      time_words(greatest));
 }
 
+/// Neighbouring windows as one. The p95 is the highest of them.
+inline trend_window_summary merged_windows(std::vector<trend_window_summary> const& windows, std::size_t first, std::size_t end) {
+  trend_window_summary result = windows[first];
+  double busy = 0.0;
+  milliseconds total{};
+  result.steps = 0;
+  for (std::size_t i = first; i < end; ++i) {
+    trend_window_summary const& each = windows[i];
+    milliseconds const time = each.mean * static_cast<double>(each.steps);
+    result.steps += each.steps;
+    total += time;
+    busy += each.gpu_busy_share.value_or(0.0) * time.count();
+    result.p95 = std::max(result.p95, each.p95);
+    if (!each.gpu_busy_share) result.gpu_busy_share.reset();
+    for (std::size_t k = 0; k < std::min(result.memory_bytes.size(), each.memory_bytes.size()); ++k)
+      result.memory_bytes[k] = std::max(result.memory_bytes[k], each.memory_bytes[k]);
+  }
+  result.mean = total / static_cast<double>(std::max<std::uint64_t>(1, result.steps));
+  if (result.gpu_busy_share) result.gpu_busy_share = total.count() > 0.0 ? std::optional{busy / total.count()} : std::nullopt;
+  return result;
+}
+
+/// The history in at most 10 windows.
+inline std::vector<trend_window_summary> few_windows(std::vector<trend_window_summary> const& windows) {
+  constexpr std::size_t max_windows = 10;
+  std::size_t const together = (windows.size() + max_windows - 1) / max_windows;
+  std::vector<trend_window_summary> result;
+  for (std::size_t first = 0; first < windows.size(); first += together)
+    result.push_back(merged_windows(windows, first, std::min(first + together, windows.size())));
+  return result;
+}
+
 /// A row for each window of steps.
-inline data_table trend_rows(run_trend_summary const& trend) {
+inline data_table trend_rows(run_trend_summary const& trend, std::vector<trend_window_summary> const& windows) {
   data_table table;
   table.name = "trend";
   table.columns = {{"first step", column_kind::count},
@@ -54,7 +86,7 @@ inline data_table trend_rows(run_trend_summary const& trend) {
                    {"p95", column_kind::milliseconds, column_use::always, "relative error of at most 1 %"},
                    {"GPU busy", column_kind::share, column_use::always, "share of the host time with a running operation"}};
   for (std::string const& name : trend.memory) table.columns.push_back({name, column_kind::bytes, column_use::wide, "highest reading"});
-  for (trend_window_summary const& each : trend.windows) {
+  for (trend_window_summary const& each : windows) {
     row next;
     next.cells = {count_cell(each.first_step),   text_cell(format_clock(each.begin)),
                   count_cell(each.steps),        number_cell(each.mean.count()),
@@ -65,8 +97,7 @@ inline data_table trend_rows(run_trend_summary const& trend) {
     }
     table.rows.push_back(std::move(next));
   }
-  table.shown_rows = 0;
-  table.folded_label = fmt::format("All {} windows as a table", trend.windows.size());
+  table.use = block_use::text;
   return table;
 }
 
@@ -93,13 +124,19 @@ inline lines_figure trend_lines(run_trend_summary const& trend) {
 /// @return n/a for a run that is too short to have a trend.
 inline std::optional<section> trend_section(report_view const& view) {
   run_trend_summary const& trend = view.all.trend;
-  if (trend.windows.size() < 2 || !has_trend_table(trend)) return std::nullopt;
+  if (trend.windows.size() < 2 || !has_trend_windows(trend)) return std::nullopt;
   section result;
   result.id = "trend";
   result.title = "Trend";
   result.answer = trend_answer(trend);
   result.blocks.emplace_back(figure{result.answer, trend_lines(trend)});
-  result.blocks.emplace_back(trend_rows(trend));
+  result.blocks.emplace_back(trend_rows(trend, few_windows(trend.windows)));
+  data_table all = trend_rows(trend, trend.windows);
+  all.name = "trend_windows";
+  all.use = block_use::pages;
+  all.shown_rows = 0;
+  all.folded_label = fmt::format("All {} windows as a table", trend.windows.size());
+  result.blocks.emplace_back(std::move(all));
   result.how_to_read =
       "Each point is a window of neighbouring steps. A level change is a step from which on times differ permanently, with its probability "
       "under "

@@ -13,10 +13,11 @@
 
 #include "../analyze/summary.hpp"
 #include "cells.hpp"
+#include "coverage_text.hpp"
 #include "document.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
-#include "work_table.hpp"
+#include "work_words.hpp"
 
 // The section "Work and limits": declared work, achieved rates, and what the device could do.
 
@@ -53,7 +54,7 @@ inline double work_time(report_view const& view, work_summary const& work) {
 /// A row for each name with declared work, the longest first.
 inline data_table work_rows(report_view const& view) {
   data_table table;
-  table.name = "work_by_name";
+  table.name = "step_work";
   table.columns = {
       {"scope (by name)"},
       {"precision", column_kind::text, column_use::wide},
@@ -88,6 +89,67 @@ inline data_table work_rows(report_view const& view) {
                    [](row const& a, row const& b) { return std::get<double>(a.cells[2].value) > std::get<double>(b.cells[2].value); });
   return table;
 }
+
+/// The columns of `work_cells`.
+inline std::vector<column> work_columns() {
+  return {{"scope"},
+          {"work"},
+          {"precision"},
+          {"time"},
+          {"time", column_kind::milliseconds},
+          {"GFLOP", column_kind::real},
+          {"GB", column_kind::real},
+          {"TFLOP/s", column_kind::real},
+          {"GB/s", column_kind::real},
+          {"FLOP/byte", column_kind::real},
+          {"of roof", column_kind::share},
+          {"limited by"},
+          {"of measured", column_kind::share},
+          {"of time declared", column_kind::share}};
+}
+
+inline row work_row(std::string scope, std::uint32_t depth, std::string role, work_summary const& work) {
+  auto const figure = [](std::optional<double> value, double unit) {
+    return value ? text_cell(format_figure(value, unit)) : missing_cell("no such work was declared");
+  };
+  auto const amount = [&](double value) { return figure(value > 0.0 ? std::optional{value} : std::nullopt, 1e9); };
+  auto const share = [](std::optional<roof_share> const& roof) { return roof ? number_cell(roof->share) : missing_cell("no known peak"); };
+  return row_at(depth, {text_cell(std::move(scope)), text_cell(std::move(role)),
+                        work.precision.empty() ? missing_cell("not declared") : text_cell(work.precision), text_cell(work.basis),
+                        number_cell(work.time.count()), amount(work.flops), amount(work.bytes), figure(work.flops_per_second, 1e12),
+                        figure(work.bytes_per_second, 1e9), figure(work.intensity, 1.0), share(work.roof),
+                        work.roof ? text_cell(name_of(work.roof->bound)) : missing_cell("no known peak"), share(work.measured_roof),
+                        number_cell(work.share_of_time_said, "")});
+}
+
+/// Declared work of scopes in all measured steps; then backward work of adopting scopes.
+inline data_table work_table(summary const& all) {
+  data_table result = text_list("work", "Work by scope");
+  result.columns = work_columns();
+  for (scope_summary const& each : all.scopes) {
+    if (each.work) result.rows.push_back(work_row(each.name, each.depth, "declared", *each.work));
+  }
+  for (adopted_summary const& each : all.adopted) {
+    if (each.work) result.rows.push_back(work_row(each.name, each.depth, each.role, *each.work));
+  }
+  return result;
+}
+
+/// The same by scope name, merged over the tree.
+inline data_table work_name_table(summary const& all) {
+  data_table result = text_list("work_names", "Work by name");
+  result.columns = work_columns();
+  for (scope_name_summary const& each : all.names) {
+    if (each.work) result.rows.push_back(work_row(each.name, 0, "declared", *each.work));
+  }
+  return result;
+}
+
+/// How to read both.
+inline constexpr char const* work_note =
+    "GFLOP, GB: declared by the scopes and the scopes inside (profkit::work), in all measured steps; backward: work of adopting scopes\n"
+    "time: of everything in the scopes; \"of time declared\" is the share in scopes that declare work\n"
+    "of roof: the shortest time for the work at the rates below (the longer of arithmetic and memory access), divided by the time\n";
 
 /// Whether the scopes declare most of their work themselves. Others only add up the scopes inside.
 inline bool declares_work(work_summary const& work) { return work.self_flops > 0.5 * work.flops || work.self_bytes > 0.5 * work.bytes; }
@@ -128,13 +190,6 @@ inline roofline_figure roofline_of(report_view const& view) {
   return result;
 }
 
-/// The lines of a text as one line.
-inline std::string without_breaks(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
-  return text;
-}
-
 /// @return n/a if no scope declared work.
 inline std::optional<section> work_section(report_view const& view) {
   if (!has_work(view.all)) return std::nullopt;
@@ -145,9 +200,12 @@ inline std::optional<section> work_section(report_view const& view) {
   roofline_figure roofline = roofline_of(view);
   if (!roofline.points.empty() && !roofline.roofs.empty()) result.blocks.emplace_back(figure{result.answer, std::move(roofline)});
   result.blocks.emplace_back(work_rows(view));
-  result.blocks.emplace_back(note{without_breaks(limits_text(view.all.limits))});
-  if (std::string const impossible = without_breaks(impossible_text(view.all)); !impossible.empty())
-    result.blocks.emplace_back(note{impossible, true});
+  result.blocks.emplace_back(work_table(view.all));
+  result.blocks.emplace_back(work_name_table(view.all));
+  add_notes(result, work_note, block_use::text);
+  add_notes(result, limits_text(view.all.limits), block_use::everywhere);
+  if (std::string const impossible = impossible_text(view.all); !impossible.empty()) result.blocks.emplace_back(note{impossible, true});
+  add_notes(result, collected_steps_note(view.all), block_use::text);
   result.how_to_read =
       "Rates are declared work divided by the time of the scopes. The roof is the shortest possible time: work divided by the peak of the "
       "device, for "

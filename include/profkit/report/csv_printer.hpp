@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "document.hpp"
+#include "fixed_numbers.hpp"
+#include "number_format.hpp"
+#include "shown_text.hpp"
+
+namespace profkit::detail {
+
+/// A line of CSV (RFC 4180): cells with a comma, quote or line break are quoted. Bytes that are not UTF-8 become U+FFFD.
+inline std::string csv_line(std::vector<std::string> const& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    std::string const cell = as_utf8(cells[i]);
+    if (i > 0) line += ',';
+    if (cell.find_first_of(",\"\r\n") == std::string::npos) {
+      line += cell;
+      continue;
+    }
+    line += '"';
+    for (char const c : cell) line += c == '"' ? std::string_view{"\"\""} : std::string_view{&c, 1};
+    line += '"';
+  }
+  return line + "\n";
+}
+
+/// Prints a table as CSV: all rows with complete names and fixed units. The first cell is indented by the depth of its row.
+class csv_printer {
+ public:
+  /// @param table must outlive this.
+  explicit csv_printer(data_table const& table) : table_{table} {}
+
+  [[nodiscard]] std::string print() const {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+      if (is_printed(i)) cells.push_back(heading(table_.columns[i]));
+    }
+    std::string result = csv_line(cells);
+    for (row const& each : table_.rows) {
+      cells.clear();
+      for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+        if (!is_printed(i)) continue;
+        std::string const indent(i == 0 ? std::size_t{2} * each.depth : 0, ' ');
+        cells.push_back(indent + (i < each.cells.size() ? text(table_.columns[i].kind, each.cells[i]) : std::string{}));
+      }
+      result += csv_line(cells);
+    }
+    return result;
+  }
+
+ private:
+  /// Bars repeat numbers of other columns.
+  [[nodiscard]] bool is_printed(std::size_t column) const { return table_.columns[column].kind != column_kind::bar; }
+
+  static std::string heading(column const& column) {
+    std::string const unit = fixed_unit(column.kind);
+    return unit.empty() || column.heading.empty() ? column.heading + unit : column.heading + " " + unit;
+  }
+
+  /// A shortened text has its complete form as detail.
+  static std::string text(column_kind kind, cell const& cell) {
+    if (auto const* const words = std::get_if<std::string>(&cell.value)) return cell.detail.empty() ? *words : cell.detail;
+    if (auto const* const number = std::get_if<double>(&cell.value)) return fixed_text(kind, *number);
+    if (auto const* const range = std::get_if<range_cell>(&cell.value))
+      return fixed_text(kind, range->low) + " to " + fixed_text(kind, range->high);
+    if (auto const* const change = std::get_if<change_cell>(&cell.value)) return fixed_text(kind, change->change);
+    return not_measured;
+  }
+
+  data_table const& table_;
+};
+
+/// The table as CSV.
+inline std::string csv_of(data_table const& table) { return csv_printer{table}.print(); }
+
+}  // namespace profkit::detail

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "document.hpp"
+
+namespace profkit::detail {
+
+inline block_use use_of(block const& what) {
+  if (auto const* const table = std::get_if<data_table>(&what)) return table->use;
+  if (auto const* const text = std::get_if<note>(&what)) return text->use;
+  return block_use::pages;
+}
+
+/// What a printer shows of a section. @param left_out the use of blocks that it does not show.
+inline std::vector<block const*> blocks_of(section const& what, block_use left_out) {
+  std::vector<block const*> result;
+  for (block const& each : what.blocks) {
+    if (use_of(each) != left_out) result.push_back(&each);
+  }
+  return result;
+}
+
+}  // namespace profkit::detail
