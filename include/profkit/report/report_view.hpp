@@ -9,6 +9,7 @@
 
 #include "../analyze/summary.hpp"
 #include "folded_scopes.hpp"
+#include "idle_cause_names.hpp"
 #include "report_kinds.hpp"
 
 namespace profkit::detail {
@@ -27,20 +28,6 @@ struct report_view {
   report_kinds kinds;
   folded_tree tree;  ///< of the main kind
 };
-
-/// Idle time of all parts by cause.
-inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& budget) {
-  std::array<milliseconds, idle_causes> sum{};
-  for (budget_row const& row : budget.rows) {
-    for (std::size_t cause = 0; cause < idle_causes; ++cause) sum[cause] += row.idle[cause];
-  }
-  return sum;
-}
-
-/// Whether the time of a cause was measured.
-inline bool is_known(budget_summary const& budget, std::size_t cause) {
-  return budget.has_launches || static_cast<idle_cause>(cause) != idle_cause::launching;
-}
 
 /// Idle time of all parts by cause, in milliseconds per step.
 inline std::array<double, idle_causes> idle_per_step(budget_summary const& budget) {
