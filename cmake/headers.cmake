@@ -282,7 +282,6 @@ set(PROFKIT_HEADERS
     profkit/report/summary_file.hpp
     profkit/report/summary_content.hpp
     profkit/report/summary_json_writer.hpp
-    profkit/report/table.hpp
     profkit/report/text_bar.hpp
     profkit/report/text_head.hpp
     profkit/report/text_printer.hpp

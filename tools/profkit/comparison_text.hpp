@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <profkit/report/json_text.hpp>
+#include <profkit/report/markdown_printer.hpp>
 #include <profkit/report/number_format.hpp>
-#include <profkit/report/table.hpp>
+#include <profkit/report/text_printer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -75,10 +76,14 @@ inline std::string shown_name(comparison_row const& row, bool as_markdown) {
   return row.name.substr(0, length) + "...";
 }
 
-inline profkit::table rows_of(comparison const& comparison, bool all, bool as_markdown) {
-  std::vector<std::string> head{"verdict", "of", "name", "time", "A ms", "B ms", "change", "range", "effect"};
-  if (!comparison.has_steps) head.insert(head.end(), {"A count", "B count"});
-  profkit::table result{head, 4};
+inline profkit::detail::data_table rows_of(comparison const& comparison, bool all, bool as_markdown) {
+  profkit::detail::data_table result;
+  result.columns = {{"verdict"}, {"of"}, {"name"}, {"time"}};
+  for (char const* const each : {"A ms", "B ms", "change", "range", "effect"})
+    result.columns.push_back({each, profkit::detail::column_kind::real});
+  if (!comparison.has_steps) {
+    for (char const* const each : {"A count", "B count"}) result.columns.push_back({each, profkit::detail::column_kind::real});
+  }
   for (comparison_row const& row : comparison.rows) {
     bool const has_changed = row.says != verdict::same && row.says != verdict::unsure;
     if (!all && !has_changed && row.kind != row_kind::step) continue;
@@ -92,7 +97,8 @@ inline profkit::table rows_of(comparison const& comparison, bool all, bool as_ma
                                    percent_of(row.range),
                                    row.effect ? fmt::format("{:+.1f}", *row.effect) : profkit::detail::not_measured};
     if (!comparison.has_steps) cells.insert(cells.end(), {fmt::format("{:.6g}", row.a_count), fmt::format("{:.6g}", row.b_count)});
-    result.add(std::move(cells));
+    profkit::detail::row& next = result.rows.emplace_back();
+    for (std::string& each : cells) next.cells.push_back({std::move(each)});
   }
   return result;
 }
@@ -199,8 +205,8 @@ inline std::string machine_text(comparison const& comparison) {
                                                  bool all, bool as_markdown) {
   char const* const end = as_markdown ? "\n\n" : "\n";
   std::string text = detail::side_line("A", sides.path_a, sides.a) + end + detail::side_line("B", sides.path_b, sides.b) + "\n\n";
-  profkit::table const rows = detail::rows_of(comparison, all, as_markdown);
-  if (!rows.empty()) text += (as_markdown ? rows.to_markdown() : rows.to_text()) + "\n";
+  profkit::detail::data_table const rows = detail::rows_of(comparison, all, as_markdown);
+  if (!rows.rows.empty()) text += as_markdown ? markdown_of(rows) : text_of(rows, profkit::detail::plain_style()) + "\n";
   text += detail::counts_of(comparison) + end + detail::method_of(comparison, options) + (as_markdown ? "\n" : "") +
           detail::machine_text(comparison);
   for (std::string const& note : comparison.notes) text += (as_markdown ? "\n" : "") + ("note: " + note) + "\n";

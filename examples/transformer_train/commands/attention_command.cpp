@@ -105,7 +105,7 @@ row_list rows_by_size(result_file const& results, compute_device const& device) 
 titled_table attention_table(result_file const& results, row_list const& rows, compute_device const& device) {
   std::vector<std::string> columns = results.columns();
   std::erase(columns, "device");
-  profkit::table table{columns, 1};
+  string_table table{columns, 1};
   for (auto const& row : rows) {
     std::vector<std::string> cells;
     for (std::string const& column : columns) cells.push_back(row[results.column(column)]);
@@ -126,7 +126,7 @@ titled_table attention_table(result_file const& results, row_list const& rows, c
 }
 
 titled_table comparison_table(result_file const& results, row_list const& rows) {
-  profkit::table table{{"d_model", "seq_len", "batch", "precision", "forward", "backward", "before_backward", "peak_allocated"}, 1};
+  string_table table{{"d_model", "seq_len", "batch", "precision", "forward", "backward", "before_backward", "peak_allocated"}, 1};
   std::size_t const implementation = results.column("impl");
   for (auto const& naive : rows) {
     auto const fused = std::find_if(rows.begin(), rows.end(), [&](auto const& other) {

@@ -66,7 +66,7 @@ void result_file::add(std::vector<std::string> row) {
   }
   rows_.push_back(std::move(row));
   if (directory_.empty()) return;
-  profkit::table const all = table_of(*this, columns_, key_columns_);
+  string_table const all = table_of(*this, columns_, key_columns_);
   replace_file(directory_ / (name_ + ".csv"), all.to_csv());
   replace_file(directory_ / (name_ + ".json"), json());
 }
@@ -104,8 +104,8 @@ std::string result_file::json() const {
   return fmt::format("[\n{}\n]\n", fmt::join(objects, ",\n"));
 }
 
-profkit::table table_of(result_file const& results, std::vector<std::string> const& columns, std::size_t text_columns) {
-  profkit::table table{columns, text_columns};
+string_table table_of(result_file const& results, std::vector<std::string> const& columns, std::size_t text_columns) {
+  string_table table{columns, text_columns};
   for (auto const& row : results.rows()) {
     std::vector<std::string> cells;
     for (std::string const& column : columns) cells.push_back(row[results.column(column)]);

@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <profkit/report/table.hpp>
 #include <string>
 #include <vector>
+
+#include "tables/string_table.hpp"
 
 namespace trainer {
 
@@ -42,6 +43,6 @@ class result_file {
 };
 
 /// The rows as a table with the key columns on the left.
-[[nodiscard]] profkit::table table_of(result_file const& results, std::vector<std::string> const& columns, std::size_t text_columns);
+[[nodiscard]] string_table table_of(result_file const& results, std::vector<std::string> const& columns, std::size_t text_columns);
 
 }  // namespace trainer

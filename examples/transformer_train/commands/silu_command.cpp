@@ -104,7 +104,7 @@ std::vector<std::string> measure_cell(silu_config const& config, profkit::option
 titled_table silu_table(result_file const& results, compute_device const& device) {
   std::vector<std::string> columns = results.columns();
   std::erase(columns, "device");
-  profkit::table table{columns, 1};
+  string_table table{columns, 1};
   auto const cell = [&](std::vector<std::string> const& row, std::string const& column) { return row[results.column(column)]; };
   auto const add = [&](std::vector<std::string> const& row) {
     std::vector<std::string> cells;

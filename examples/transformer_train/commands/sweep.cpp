@@ -105,7 +105,7 @@ titled_table step_table(result_file const& results, bool is_gpu) {
 }
 
 titled_table phase_table(result_file const& results, bool is_gpu) {
-  profkit::table table{{"size", "precision", "ctx", "mode", "warmup", "forward_ms", "backward_ms", "optimizer_ms"}, 2};
+  string_table table{{"size", "precision", "ctx", "mode", "warmup", "forward_ms", "backward_ms", "optimizer_ms"}, 2};
   for (auto const& row : results.rows()) {
     auto const at = [&](char const* column) { return row[results.column(column)]; };
     table.add({at("size"), at("precision"), at("ctx"), at("mode"), at("warmup"), mean_and_deviation(row, results, "forward"),

@@ -199,8 +199,8 @@ class backward_table_maker {
  public:
   backward_table_maker(backward_work const& of, std::uint64_t steps) : of_{of}, steps_{steps} {}
 
-  [[nodiscard]] profkit::table by_scope() const {
-    profkit::table table{{"scope", "forward_ms/step", "backward_ms/step", "backward:forward", "share"}};
+  [[nodiscard]] string_table by_scope() const {
+    string_table table{{"scope", "forward_ms/step", "backward_ms/step", "backward:forward", "share"}};
     for (backward_work::path const each : of_.scopes()) {
       profkit::path_record const& record = of_.record(each);
       std::string const name = record.index ? fmt::format("{}_{}", record.name, *record.index) : record.name;
@@ -211,9 +211,9 @@ class backward_table_maker {
     return table;
   }
 
-  [[nodiscard]] profkit::table by_name() const {
+  [[nodiscard]] string_table by_name() const {
     auto const cell = [](std::optional<double> value) { return value ? fmt::format("{:.2f}", *value) : not_measured; };
-    profkit::table table{{"scope", "scopes", "forward_ms/step", "backward_ms/step", "backward:forward", "least", "most", "share"}};
+    string_table table{{"scope", "scopes", "forward_ms/step", "backward_ms/step", "backward:forward", "least", "most", "share"}};
     for (name_row const& row : rows_by_name(of_)) {
       table.add({std::string(2 * row.depth, ' ') + row.name, std::to_string(row.scopes), ms(row.forward), ms(row.backward),
                  quotient(row.backward, row.forward), cell(row.least), cell(row.most), share(row.backward)});

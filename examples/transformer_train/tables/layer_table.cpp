@@ -173,7 +173,7 @@ class layer_rows {
 
   profkit::summary const& summary_;
   std::uint64_t steps_;
-  profkit::table table_{
+  string_table table_{
       {"scope", "host_total_ms", "host_ms/step", "events_ms/step", "work_total_ms", "work_ms/step", "span_mean_ms", "share", "share_of"}};
   layer_row step_{"step", {}, {}, {}, {}};
   layer_row forward_;

@@ -306,7 +306,7 @@ class questions {
   kernel_set backward_;
   kernel_set all_;
   std::vector<std::string> full_names_;
-  profkit::table table_{{"question", "answer", "figures", "basis"}, /*text_columns=*/4};
+  string_table table_{{"question", "answer", "figures", "basis"}, /*text_columns=*/4};
 };
 
 }  // namespace

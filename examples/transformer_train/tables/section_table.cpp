@@ -212,7 +212,7 @@ titled_table section_table(run_config const& config, profkit::summary const& sum
   rows.insert(rows.end(), work.begin(), work.end());
   rows.insert(rows.end(), kernels.begin(), kernels.end());
 
-  profkit::table table{
+  string_table table{
       {"section", "metric", "host_total_ms", "host_ms/step", "host_share", "gpu_total_ms", "gpu_ms/step", "gpu_share", "share_of"},
       /*text_columns=*/2};
   std::uint64_t const count = summary.steps.host.count;

@@ -28,8 +28,8 @@ std::string titled_table::markdown() const {
 titled_table step_summary_table(run_config const& config, profkit::summary const& summary) {
   profkit::step_summary const& steps = summary.steps;
   profkit::duration_summary const& timed = steps.gpu ? *steps.gpu : steps.host;
-  profkit::table table{{"size", "ctx", "batch", "mode", "precision", "attention", "warmup", "steps", "avg_ms", "std_ms", "tokens/s",
-                        "host_ms", "gpu_ms", "peak_allocated_MiB", "peak_reserved_MiB"}};
+  string_table table{{"size", "ctx", "batch", "mode", "precision", "attention", "warmup", "steps", "avg_ms", "std_ms", "tokens/s",
+                      "host_ms", "gpu_ms", "peak_allocated_MiB", "peak_reserved_MiB"}};
   table.add({std::string{config.size.name}, std::to_string(config.ctx), std::to_string(config.batch),
              std::string{name_of(run_modes, config.mode)}, std::string{name_of(precisions, config.precision)},
              std::string{name_of(attentions, config.attention)}, std::to_string(steps.warmup), std::to_string(steps.host.count),

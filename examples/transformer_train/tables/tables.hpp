@@ -4,17 +4,17 @@
 #include <optional>
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/profile.hpp>
-#include <profkit/report/table.hpp>
 #include <string>
 #include <vector>
 
 #include "config.hpp"
+#include "tables/string_table.hpp"
 
 namespace trainer {
 
 struct titled_table {
   std::string title;
-  profkit::table content;
+  string_table content;
   std::vector<std::string> notes;  ///< what a reader must know to read the figures
 
   /// For a terminal.

@@ -72,8 +72,8 @@ std::string in_words(std::vector<class_total> const& classes) {
 }  // namespace
 
 titled_table type_table(profkit::summary const& summary) {
-  profkit::table table{{"class", "type", "longest kernel", "calls", "total_ms", "ms/step", "share_of_class", "share_of_kernels"},
-                       /*text_columns=*/3};
+  string_table table{{"class", "type", "longest kernel", "calls", "total_ms", "ms/step", "share_of_class", "share_of_kernels"},
+                     /*text_columns=*/3};
   std::vector<std::string> notes;
   if (summary.gpu && !summary.gpu->kernels.empty()) {
     std::vector<class_total> const classes = types_by_class(summary.gpu->kernels);

@@ -45,7 +45,7 @@ inline void check_contains(std::string_view text, std::string_view part, std::st
 /// The cells of a table by column; rows are named by their first columns, joined with ", ".
 class cells {
  public:
-  explicit cells(profkit::table const& of, std::size_t naming_columns = 1) {
+  explicit cells(trainer::string_table const& of, std::size_t naming_columns = 1) {
     std::vector<std::vector<std::string>> const lines = parse(of.to_csv());
     for (std::size_t i = 1; i < lines.size(); ++i) {
       std::string name = lines[i].front();

@@ -25,6 +25,25 @@ inline std::string markdown_text(std::string_view text, std::size_t max_bytes = 
   return result;
 }
 
+/// A table with its caption.
+inline std::string markdown_of(data_table const& what) {
+  listed_table const table{what};
+  std::string text = what.caption.empty() ? "" : "### " + markdown_text(what.caption) + "\n\n";
+  for (std::string const& each : table.headings()) text += "| " + markdown_text(each) + " ";
+  text += "|\n";
+  for (std::size_t i = 0; i < table.headings().size(); ++i) text += table.is_left_aligned(i) ? "|---" : "|---:";
+  text += "|\n";
+  for (listed_table::line const& line : table.lines()) {
+    for (std::size_t i = 0; i < line.cells.size(); ++i) {
+      text += "| ";
+      for (std::size_t k = 0; i == 0 && k < line.depth; ++k) text += "&nbsp;&nbsp;";
+      text += markdown_text(line.cells[i], max_shown_text) + " ";
+    }
+    text += "|\n";
+  }
+  return text + "\n" + (table.rest().empty() ? "" : markdown_text(table.rest()) + "\n\n");
+}
+
 /// Prints a document as Markdown: all sections with their tables and notes, without figures and how to read them.
 class markdown_printer {
  public:
@@ -58,29 +77,11 @@ class markdown_printer {
         text += "* " + markdown_text(words->text.substr(std::min(words->text.find_first_not_of(' '), words->text.size()))) + "\n";
         is_list = true;
       } else if (auto const* const table = std::get_if<data_table>(each)) {
-        text += (is_list ? "\n" : "") + print(*table);
+        text += (is_list ? "\n" : "") + markdown_of(*table);
         is_list = false;
       }
     }
     return text;
-  }
-
-  static std::string print(data_table const& what) {
-    listed_table const table{what};
-    std::string text = what.caption.empty() ? "" : "### " + markdown_text(what.caption) + "\n\n";
-    for (std::string const& each : table.headings()) text += "| " + markdown_text(each) + " ";
-    text += "|\n";
-    for (std::size_t i = 0; i < table.headings().size(); ++i) text += table.is_left_aligned(i) ? "|---" : "|---:";
-    text += "|\n";
-    for (listed_table::line const& line : table.lines()) {
-      for (std::size_t i = 0; i < line.cells.size(); ++i) {
-        text += "| ";
-        for (std::size_t k = 0; i == 0 && k < line.depth; ++k) text += "&nbsp;&nbsp;";
-        text += markdown_text(line.cells[i], max_shown_text) + " ";
-      }
-      text += "|\n";
-    }
-    return text + "\n" + paragraph(table.rest());
   }
 
   document const& document_;

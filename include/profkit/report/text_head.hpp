@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "document.hpp"
+#include "text_bar.hpp"
 #include "text_style.hpp"
 #include "text_width.hpp"
 

@@ -18,6 +18,32 @@
 
 namespace profkit::detail {
 
+/// A table with its caption, as aligned lines that are as long as their content.
+inline std::string text_of(data_table const& what, text_style const& style) {
+  auto const shown = [&](std::string_view text, std::size_t max_bytes = max_shown_reason) {
+    return without_no_break(printable(text, style, max_bytes));
+  };
+  listed_table const table{what};
+  std::vector<std::vector<std::string>> lines(1);
+  for (std::string const& each : table.headings()) lines.front().push_back(shown(each));
+  for (listed_table::line const& line : table.lines()) {
+    lines.emplace_back();
+    for (std::string const& each : line.cells) lines.back().push_back(shown(each, max_shown_text));
+    lines.back().front().insert(0, std::size_t{2} * line.depth, ' ');
+  }
+  std::vector<std::size_t> widths(table.headings().size());
+  for (auto const& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
+  }
+  std::string text = what.caption.empty() ? "" : shown(what.caption) + "\n\n";
+  for (auto const& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) text += (i == 0 ? "" : "  ") + padded(line[i], widths[i], !table.is_left_aligned(i));
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
+  }
+  return table.rest().empty() ? text : text + shown(table.rest()) + "\n";
+}
+
 /// Prints a whole document as text, without figures and how to read them. Lines are as long as their content.
 class text_printer {
  public:
@@ -39,9 +65,7 @@ class text_printer {
   }
 
  private:
-  [[nodiscard]] std::string shown(std::string_view text, std::size_t max_bytes = max_shown_reason) const {
-    return without_no_break(printable(text, style_, max_bytes));
-  }
+  [[nodiscard]] std::string shown(std::string_view text) const { return without_no_break(printable(text, style_)); }
 
   [[nodiscard]] std::string print(section const& what) const {
     std::string const title = shown(what.title);
@@ -53,33 +77,11 @@ class text_printer {
         text += shown(words->text) + "\n";
         is_list = true;
       } else if (auto const* const table = std::get_if<data_table>(each)) {
-        text += (is_list ? "\n" : "") + print(*table) + "\n";
+        text += (is_list ? "\n" : "") + text_of(*table, style_) + "\n";
         is_list = false;
       }
     }
     return text;
-  }
-
-  [[nodiscard]] std::string print(data_table const& what) const {
-    listed_table const table{what};
-    std::vector<std::vector<std::string>> lines(1);
-    for (std::string const& each : table.headings()) lines.front().push_back(shown(each));
-    for (listed_table::line const& line : table.lines()) {
-      lines.emplace_back();
-      for (std::string const& each : line.cells) lines.back().push_back(shown(each, max_shown_text));
-      lines.back().front().insert(0, std::size_t{2} * line.depth, ' ');
-    }
-    std::vector<std::size_t> widths(table.headings().size());
-    for (auto const& line : lines) {
-      for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width_of(line[i]));
-    }
-    std::string text = what.caption.empty() ? "" : shown(what.caption) + "\n\n";
-    for (auto const& line : lines) {
-      for (std::size_t i = 0; i < line.size(); ++i) text += (i == 0 ? "" : "  ") + padded(line[i], widths[i], !table.is_left_aligned(i));
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += "\n";
-    }
-    return table.rest().empty() ? text : text + shown(table.rest()) + "\n";
   }
 
   document const& document_;

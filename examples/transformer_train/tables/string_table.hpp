@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <profkit/report/csv_printer.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/markdown_printer.hpp>
+#include <profkit/report/text_printer.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainer {
+
+/// A table of texts, printed by the printers of profkit's reports.
+class string_table {
+ public:
+  /// @param headings one per column.
+  /// @param text_columns number of first columns that are aligned left; the others are aligned right.
+  explicit string_table(std::vector<std::string> headings, std::size_t text_columns = 1) {
+    using profkit::detail::column_kind;
+    for (std::string& each : headings)
+      content_.columns.push_back({std::move(each), content_.columns.size() < text_columns ? column_kind::text : column_kind::real});
+  }
+
+  /// Adds a row.
+  /// @param cells one per column; missing cells are empty. Two leading blanks of the first one are a level of a tree.
+  void add(std::vector<std::string> cells) {
+    cells.resize(content_.columns.size());
+    profkit::detail::row& next = content_.rows.emplace_back();
+    std::size_t const indent = std::min(cells.front().find_first_not_of(' '), cells.front().size());
+    next.depth = static_cast<std::uint32_t>(indent / 2);
+    cells.front().erase(0, 2 * std::size_t{next.depth});
+    for (std::string& each : cells) next.cells.push_back({std::move(each), {}});
+  }
+
+  [[nodiscard]] std::size_t columns() const noexcept { return content_.columns.size(); }
+  [[nodiscard]] bool empty() const noexcept { return content_.rows.empty(); }
+
+  /// For a terminal.
+  [[nodiscard]] std::string to_text() const { return profkit::detail::text_of(content_, {}); }
+  [[nodiscard]] std::string to_markdown() const {
+    std::string text = profkit::detail::markdown_of(content_);
+    text.pop_back();  // the empty line behind it
+    return text;
+  }
+  [[nodiscard]] std::string to_csv() const { return profkit::detail::csv_of(content_); }
+
+ private:
+  profkit::detail::data_table content_;
+};
+
+}  // namespace trainer
