@@ -11,6 +11,7 @@
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_report.hpp>
 #include <profkit/report/page_code.hpp>
+#include <profkit/report/report.hpp>
 #include <profkit/report/report_code.hpp>
 #include <profkit/report/report_json.hpp>
 #include <profkit/session/load_report.hpp>
@@ -24,13 +25,13 @@ template struct profkit::detail::page_code<void>;
 template struct profkit::detail::profile_file_code<void>;
 template struct profkit::detail::report_code<void>;
 
-std::string printed(profkit::profile const& of) { return profkit::detail::report_code<void>::full_text(profkit::analyze(of), false); }
+std::string printed(profkit::profile const& of) { return profkit::report_full_text(profkit::analyze(of)); }
 
 std::string printed_journal(std::filesystem::path const& file) { return profkit::load_report(file).text(); }
 
 std::string printed(profkit::summary const& of) {
-  std::string result = profkit::detail::report_code<void>::first_screen(of, -1, {});
-  result += profkit::detail::report_code<void>::full_text(of, false) + profkit::report_json(of) + profkit::report_html(of);
+  std::string result = profkit::report_text(of);
+  result += profkit::report_full_text(of) + profkit::report_json(of) + profkit::report_html(of);
   for (profkit::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(of))) result += each.content;
   return result;
 }
@@ -40,8 +41,8 @@ std::vector<profkit::named_csv> written(profkit::profile const& of) {
   profkit::summary const what = profkit::analyze(of);
   profkit::attribution const launched = profkit::attribute(of);
   std::vector<profkit::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(of, launched), what.gpu.has_value());
-  result.push_back({"report.txt", profkit::detail::report_code<void>::full_text(what, false)});
-  result.push_back({"report.md", profkit::detail::report_code<void>::full_text(what, true)});
+  result.push_back({"report.txt", profkit::report_full_text(what)});
+  result.push_back({"report.md", profkit::report_markdown(what)});
   result.push_back({"report.html", profkit::report_html(what)});
   result.push_back({"report.json", profkit::report_json(what)});
   result.push_back({"trace.json", profkit::trace_json(of, launched, trace_steps)});

@@ -161,7 +161,7 @@ TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 w
   }
   // One row per scope, with its figures.
   auto const& scopes = report.summary().scopes;
-  CHECK(lines_of(profkit::detail::report_code<void>::full_text(report.summary(), false)).size() > scopes.size());
+  CHECK(lines_of(report.full_text()).size() > scopes.size());
   CHECK(scopes.size() == 1 + 1 + 3 * hostile_names().size());
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("what a text says of a device, a clock and a collector is one line of 
   profile.scopes = {{second, 0, 0}};
   profile.steps = {{second, 0, false, 1, 1e12}};
   profile.work = {{second.begin, 0, {1e12, 1e9}}};
-  std::string const text = profkit::detail::report_code<void>::full_text(profkit::analyze(profile), false);
+  std::string const text = profkit::report_full_text(profkit::analyze(profile));
   CHECK(is_utf8(text));
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK_THAT(text, Catch::Matchers::ContainsSubstring("MFU n/a, no dense peaks are known of \"" + shown + "\"\n"));

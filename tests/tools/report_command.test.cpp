@@ -15,6 +15,7 @@
 #include <string>
 
 #include "../support/made_gpu_profile.hpp"
+#include "../support/report_text.hpp"
 #include "program_run.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -63,7 +64,7 @@ TEST_CASE("profkit report reads the journal of a session that did not end, and s
   std::ofstream{file, std::ios::binary} << bytes << "part of a frame";
   temporary_folder::result const found = folder.run("report --full" + quoted(file) + " --out" + quoted(folder.path() / "out"));
   CHECK(found.code == 0);
-  CHECK_THAT(found.out, ContainsSubstring("journal: recovered (the session did not end"));
+  CHECK_THAT(squeezed(found.out), ContainsSubstring("\njournal recovered the session did not end"));
   CHECK_THAT(found.out, ContainsSubstring("15 bytes behind that are not whole"));
   auto const written = nlohmann::json::parse(content_of(folder.path() / "out" / "report.json"));
   CHECK(written["quality"]["collectors"].back()["status"] == "recovered");
@@ -91,6 +92,17 @@ TEST_CASE("profkit report writes the page of a profile, of a summary and of a jo
       folder.run("report" + quoted(folder.path() / "saved") + " --html" + quoted(folder.path() / "none" / "page.html"));
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, ContainsSubstring("page.html: No such file or directory"));
+}
+
+TEST_CASE("profkit report --full with JSON is refused: report.json always has all figures", "[report_command]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "saved";
+  profkit::save(made_gpu_profile(), file);
+  temporary_folder::result const refused = folder.run("report --full --format json" + quoted(file));
+  CHECK(refused.code == 2);
+  CHECK(refused.out.empty());
+  CHECK_THAT(refused.err, ContainsSubstring("--full is for text; --format json always has all figures. Remove --full"));
+  CHECK(folder.run("report --full --format markdown" + quoted(file)).code == 0);
 }
 
 TEST_CASE("profkit report names a file that it cannot read", "[report_command]") {

@@ -33,38 +33,44 @@ struct report_arguments {
   bool is_full = false;
 };
 
-void write_page(profkit::summary const& what, report_arguments const& given) {
-  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::report_html(what));
-}
-
-std::string content_of(profkit::summary const& what, report_arguments const& given, std::string const& files) {
+std::string content_of(profkit::summary const& what, profkit::detail::document const& made, report_arguments const& given,
+                       std::string const& files) {
+  using code = profkit::detail::report_code<void>;
   switch (given.format) {
     case report_format::json:
       return profkit::report_json(what);
     case report_format::markdown:
-      return profkit::report_markdown(what);
+      return code::full_text(made, true);
     case report_format::text:
       break;
   }
-  return given.is_full ? profkit::report_full_text(what) : profkit::detail::report_code<void>::first_screen(what, STDOUT_FILENO, files);
+  return given.is_full ? code::full_text(made, false) : code::first_screen(made, STDOUT_FILENO, files);
+}
+
+void write_page(profkit::detail::document const& made, report_arguments const& given) {
+  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::report_code<void>::html(made));
 }
 
 int run_report(report_arguments const& given) {
+  if (given.is_full && given.format == report_format::json)
+    throw profkit::error{"--full is for text; --format json always has all figures. Remove --full"};
   if (profkit::is_summary_file(given.file)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
     profkit::summary const what = profkit::load_summary(given.file);
-    write_page(what, given);
-    fmt::print("{}", content_of(what, given, {}));
+    profkit::detail::document const made = profkit::detail::describe(what);
+    write_page(made, given);
+    fmt::print("{}", content_of(what, made, given, {}));
     return 0;
   }
   profkit::report const what = profkit::load_report(given.file);
-  write_page(what.summary(), given);
+  profkit::detail::document const made = profkit::detail::describe(what.summary());
+  write_page(made, given);
   std::string files;
   if (!given.directory.empty()) {
     constexpr std::uint64_t trace_steps = 3;
-    files = profkit::detail::write_report_files(what, given.directory, trace_steps);
+    files = profkit::detail::write_report_files(what, made, given.directory, trace_steps);
   }
-  fmt::print("{}", content_of(what.summary(), given, files));
+  fmt::print("{}", content_of(what.summary(), made, given, files));
   return 0;
 }
 

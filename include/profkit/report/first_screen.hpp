@@ -28,7 +28,8 @@ namespace profkit::detail {
 /// kernels, then small scopes; never findings.
 class first_screen {
  public:
-  first_screen(document what, text_style const& style) : document_{std::move(what)}, style_{style} {}
+  /// @param what must outlive this.
+  first_screen(document const& what, text_style const& style) : document_{what}, style_{style} {}
 
   /// @param files what the last line says about the files that were written; empty: no such line.
   [[nodiscard]] std::string text(std::string_view files) const {
@@ -236,7 +237,7 @@ class first_screen {
     return lines;
   }
 
-  document document_;
+  document const& document_;
   text_style style_;
 };
 

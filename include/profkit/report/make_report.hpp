@@ -47,20 +47,24 @@ std::shared_ptr<summary const> report_code<Unused>::summarize(profile const& pro
 }
 
 template <class Unused>
-std::string report_code<Unused>::first_screen(summary const& what, int descriptor, std::string const& files) {
+document report_code<Unused>::describe(summary const& what) {
+  return make_document(what);
+}
+
+template <class Unused>
+std::string report_code<Unused>::first_screen(document const& what, int descriptor, std::string const& files) {
   text_style const style = descriptor < 0 ? plain_style() : style_of(descriptor);
-  return detail::first_screen{make_document(what), style}.text(files);
+  return detail::first_screen{what, style}.text(files);
 }
 
 template <class Unused>
-std::string report_code<Unused>::html(summary const& what) {
-  return html_page(make_document(what));
+std::string report_code<Unused>::html(document const& what) {
+  return html_page(what);
 }
 
 template <class Unused>
-std::string report_code<Unused>::full_text(summary const& what, bool as_markdown) {
-  document const made = make_document(what);
-  return as_markdown ? markdown_printer{made}.print() : text_printer{made, plain_style()}.print();
+std::string report_code<Unused>::full_text(document const& what, bool as_markdown) {
+  return as_markdown ? markdown_printer{what}.print() : text_printer{what, plain_style()}.print();
 }
 
 /// Writes `trace.json`, and `trace.pftrace` if the program includes `<profkit/perfetto.hpp>`.
@@ -104,8 +108,8 @@ inline void remove_earlier_files(std::filesystem::path const& folder, std::vecto
 }
 
 template <class Unused>
-std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, std::string const& directory,
-                                                    std::uint64_t trace_steps) {
+std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
+                                                    std::string const& directory, std::uint64_t trace_steps) {
   std::filesystem::path const folder = directory;
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
@@ -119,7 +123,6 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   write("report.json", json(what));
   attempt([&] { report_code::save_summary(what, folder / "summary.profkit"); });
   written.emplace_back("summary.profkit");
-  document const made = make_document(what);
   write("report.html", html_page(made));
   write("report.md", markdown_printer{made}.print());
   for (named_csv const& each : csv_files(made)) write(each.name, each.content);

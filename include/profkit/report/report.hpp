@@ -19,18 +19,30 @@
 
 namespace profkit {
 
+namespace detail {
+
+inline document describe(summary const& what) { return report_code<void>::describe(what); }
+
+}  // namespace detail
+
 /// @brief The first screen of a report, as in `report::text`. Also for a loaded summary (`load_summary`).
-[[nodiscard]] inline std::string report_text(summary const& what) { return detail::report_code<void>::first_screen(what, -1, {}); }
+[[nodiscard]] inline std::string report_text(summary const& what) {
+  return detail::report_code<void>::first_screen(detail::describe(what), -1, {});
+}
 
 /// @brief All tables of a summary as text, as in `report::full_text`.
-[[nodiscard]] inline std::string report_full_text(summary const& what) { return detail::report_code<void>::full_text(what, false); }
+[[nodiscard]] inline std::string report_full_text(summary const& what) {
+  return detail::report_code<void>::full_text(detail::describe(what), false);
+}
 
 /// @brief All tables in Markdown.
-[[nodiscard]] inline std::string report_markdown(summary const& what) { return detail::report_code<void>::full_text(what, true); }
+[[nodiscard]] inline std::string report_markdown(summary const& what) {
+  return detail::report_code<void>::full_text(detail::describe(what), true);
+}
 
 /// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts, and
 /// has at most 1 MB.
-[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(what); }
+[[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(detail::describe(what)); }
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
 /// `fmt::print("{}\n", report)`.
@@ -74,7 +86,7 @@ class report {
   /// @param trace_steps number of measured steps in the traces, counted from the end.
   /// @throws profkit::error that names each file that could not be written.
   void write(std::string const& directory, std::uint64_t trace_steps = 3) const {
-    detail::report_code<void>::write(*profile_, *summary_, directory, trace_steps);
+    detail::report_code<void>::write(*profile_, *summary_, detail::describe(*summary_), directory, trace_steps);
   }
 
   /// @brief Writes a trace for https://ui.perfetto.dev in Chrome's trace event format. With `<profkit/perfetto.hpp>` in the program, also

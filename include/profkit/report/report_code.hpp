@@ -10,6 +10,7 @@
 
 #include "../analyze/summary.hpp"
 #include "../profile/profile.hpp"
+#include "document.hpp"
 
 namespace profkit::detail {
 
@@ -22,16 +23,18 @@ inline constexpr std::string_view summary_magic = "profkit-summary\n";
 template <class>
 struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& profile);
+  /// What the other functions print.
+  static document describe(summary const& what);
   /// The first screen. @param descriptor what it is printed to, for width and colours; -1: anything. @param files the last line; may be
   /// empty.
-  static std::string first_screen(summary const& what, int descriptor, std::string const& files);
-  static std::string full_text(summary const& what, bool as_markdown);
-  static std::string html(summary const& what);
+  static std::string first_screen(document const& what, int descriptor, std::string const& files);
+  static std::string full_text(document const& what, bool as_markdown);
+  static std::string html(document const& what);
   static std::string json(summary const& what);
   static void save_summary(summary const& what, std::filesystem::path const& path);
   static summary load_summary(std::filesystem::path const& path);
-  /// @return the names of the files.
-  static std::vector<std::string> write(profile const& profile, summary const& what, std::string const& directory,
+  /// @param made `describe(what)`. @return the names of the files.
+  static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);
   static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
 };

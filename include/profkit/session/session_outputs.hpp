@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "../options.hpp"
+#include "../report/document.hpp"
 #include "../report/process_path.hpp"
 #include "../report/report.hpp"
 #include "console.hpp"
@@ -20,9 +22,10 @@ namespace profkit::detail {
 }
 
 /// Writes the files of a report. @return the last line of the first screen: the folder and the names of the files.
-inline std::string write_report_files(report const& last, std::string const& directory, std::uint64_t trace_steps) {
+/// @param made `describe(last.summary())`.
+inline std::string write_report_files(report const& last, document const& made, std::string const& directory, std::uint64_t trace_steps) {
   std::string text = directory + ":";
-  for (std::string const& name : report_code<void>::write(last.profile(), last.summary(), directory, trace_steps)) text += " " + name;
+  for (std::string const& name : report_code<void>::write(last.profile(), last.summary(), made, directory, trace_steps)) text += " " + name;
   return text;
 }
 
@@ -37,13 +40,16 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
     }
   };
   bool const has_directory = !wanted.output_directory.empty();
+  std::optional<document> made;
+  if (has_directory || wanted.full_report || wanted.print_report) attempt([&] { made = describe(last.summary()); });
   std::string files;
-  if (has_directory) attempt([&] { files = write_report_files(last, process_path(wanted.output_directory), wanted.trace_steps); });
+  if (made && has_directory)
+    attempt([&] { files = write_report_files(last, *made, process_path(wanted.output_directory), wanted.trace_steps); });
   if (wanted.trace && !has_directory) attempt([&] { last.write_trace("trace.json", wanted.trace_steps); });
-  if (wanted.full_report) {
-    attempt([&] { print_to_stdout(last.full_text() + "\n"); });
-  } else if (wanted.print_report) {
-    attempt([&] { print_to_stdout(report_code<void>::first_screen(last.summary(), STDOUT_FILENO, files) + "\n"); });
+  if (made && wanted.full_report) {
+    attempt([&] { print_to_stdout(report_code<void>::full_text(*made, false) + "\n"); });
+  } else if (made && wanted.print_report) {
+    attempt([&] { print_to_stdout(report_code<void>::first_screen(*made, STDOUT_FILENO, files) + "\n"); });
   }
 }
 
