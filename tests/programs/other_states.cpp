@@ -86,13 +86,13 @@ bool abandoned() {
   profkit::session session{wanted(0, 1)};
   try {
     profkit::step const step{session};
-    PROF_SCOPE("work");
+    PROF_SCOPE("lost_scope");
     throw std::runtime_error{"left"};
   } catch (std::runtime_error const&) {
   }
   text = session.report().full_text();
   return says("No step was measured") && says(" 1 steps were exited by an exception.") && does_not_say("No step was made") &&
-         does_not_say("whole session") && does_not_say("work");
+         does_not_say("whole session") && does_not_say("lost_scope");
 }
 
 bool excluded() {
