@@ -256,6 +256,7 @@ set(PROFKIT_HEADERS
     profkit/report/make_document.hpp
     profkit/report/make_report.hpp
     profkit/report/markdown_printer.hpp
+    profkit/report/memory_findings.hpp
     profkit/report/memory_section.hpp
     profkit/report/memory_table.hpp
     profkit/report/nsys_csv.hpp

@@ -105,6 +105,8 @@ TEST_CASE("memory is of the measured steps, a missing peak stays n/a", "[analyze
   CHECK(allocated.peak_bytes == 15000);
   CHECK(summary.memory[1].max_sample_bytes == 6999);
   CHECK_FALSE(summary.memory[1].peak_bytes);
+  CHECK(summary.memory[1].capacity_bytes == 8000);
+  CHECK_FALSE(allocated.capacity_bytes);
 }
 
 TEST_CASE("the memory of a step that was abandoned does not count", "[analyze]") {

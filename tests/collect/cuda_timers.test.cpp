@@ -319,6 +319,7 @@ TEST_CASE("device memory is what is not free, and keeps no peak", "[cuda]") {
   profkit::summary const summary = session.report().summary();
   REQUIRE(summary.memory.size() == 1);
   CHECK(summary.memory[0].last_bytes == 400);
+  CHECK(summary.memory[0].capacity_bytes == 1000);
   CHECK(summary.memory[0].quantity == "used (device-wide)");
   CHECK_FALSE(summary.memory[0].peak_bytes);
 }

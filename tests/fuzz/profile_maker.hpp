@@ -176,8 +176,8 @@ class profile_maker {
   }
 
   void put_memory(profkit::profile& made) {
-    made.memory =
-        list<profkit::memory_record>([&] { return profkit::memory_record{text(), text(), number(), number(), maybe(number()), text()}; });
+    made.memory = list<profkit::memory_record>(
+        [&] { return profkit::memory_record{text(), text(), number(), number(), maybe(number()), text(), maybe(number())}; });
     made.allocators = list<profkit::allocator_record>([&] { return profkit::allocator_record{text(), number(), from_.ConsumeBool()}; });
     if (made.allocators.empty()) return;
     made.allocations = list<profkit::allocation_record>([&] {

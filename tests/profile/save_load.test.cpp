@@ -222,8 +222,8 @@ TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") 
   CHECK_THROWS_MATCHES(profkit::save({}, "/nowhere/profile"), profkit::error, MessageMatches(ContainsSubstring("/nowhere/profile")));
   write(file.path, "{\"schema\": 1}");
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("is not a profkit profile")));
-  write(file.path, std::string{"profkit\n\x09\0\0\0", 12});
-  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("format 9")));
+  write(file.path, std::string{"profkit\n\x63\0\0\0", 12});
+  CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("format 99")));
 }
 
 TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {

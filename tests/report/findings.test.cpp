@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -242,6 +243,22 @@ TEST_CASE("a loss is always a finding, with its number, and displaces the last o
   CHECK(found.back() ==
         "Data is missing. 300 scopes and counters dropped of 400 (75 %). > Give the logs of threads more memory (log=SIZE), or open fewer "
         "scopes.");
+}
+
+TEST_CASE("memory from 90 % of the device on is a finding, and less is none", "[findings]") {
+  constexpr std::uint64_t gib = 1U << 30U;
+  made_summary made;
+  made.get().memory = {{"host", "resident", 10, gib, gib, gib, {}, {}, {}},
+                       {"cuda device", "used", 10, gib, gib, 89 * gib, {}, {}, 100 * gib}};
+  CHECK(findings_of(made.get()).empty());
+  made.get().memory[1].peak_bytes = 90 * gib;
+  CHECK(findings_of(made.get()) ==
+        std::vector<std::string>{"Memory is nearly full. cuda device used: 90.00 GiB of 100.00 GiB (90 %). > Find the scopes that need it "
+                                 "(memory=scopes) before you raise the batch size."});
+  made.get().allocators.emplace_back();
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> The section Memory has the scopes that need most of it."));
+  made.get().memory[1].capacity_bytes.reset();
+  CHECK(findings_of(made.get()).empty());
 }
 
 TEST_CASE("siblings that differ in the recorder's index only are one row, from three on, and so are their children", "[folded_scopes]") {

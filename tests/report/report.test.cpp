@@ -71,6 +71,8 @@ TEST_CASE("in report.json what was not measured is null, never 0", "[report]") {
     CHECK(report["scopes"][0].at(name).is_null());
   }
   CHECK(report["memory"]["cuda device"]["used"]["peak_bytes"].is_null());
+  CHECK(report["memory"]["cuda device"]["used"]["capacity_bytes"] == 8000);
+  CHECK(report["memory"]["libtorch"]["allocated"]["capacity_bytes"].is_null());
   CHECK(report["quality"]["dropped_kernels"].is_null());
   json const empty = json::parse(profkit::report_json(profkit::analyze({})));
   for (char const* const name : {"mean_ms", "std_ms", "median_ms", "min_ms", "max_ms", "p95_ms", "items_per_second", "gpu_mean_ms"}) {

@@ -48,7 +48,7 @@ inline profkit::profile made_profile() {
     result.steps.push_back({{at_ms(begin), at_ms(begin + length)}, step, step == 0, 60});
     result.counters.push_back({at_ms(begin + 1.0), 9.0 - 2.0 * static_cast<double>(step), 0, 0});
     result.memory.push_back({"libtorch", "allocated", step, 1000 * (step + 1), 5000 * (step + 1), "measured steps"});
-    result.memory.push_back({"cuda device", "used", step, 7000 - step, {}, {}});
+    result.memory.push_back({"cuda device", "used", step, 7000 - step, {}, {}, 8000});
   }
   result.scopes.push_back({{at_ms(250.0), at_ms(251.0)}, 4, 1});
   result.collectors = {{"cuda step timer", "collected", {}}, {"kernels", "not collected", "no libcupti", profkit::collector_kind::kernels}};

@@ -160,14 +160,15 @@ struct adopted_summary {
 
 /// @brief One quantity of one memory source over the measured steps.
 struct memory_summary {
-  std::string source;                       ///< such as "host"
-  std::string quantity;                     ///< such as "resident"
-  std::uint64_t samples = 0;                ///< number of readings
-  std::uint64_t first_bytes = 0;            ///< at the end of the first measured step
-  std::uint64_t last_bytes = 0;             ///< at the end of the last measured step
-  std::uint64_t max_sample_bytes = 0;       ///< maximum of the readings
-  std::optional<std::uint64_t> peak_bytes;  ///< as kept by the source; n/a if it keeps none
-  std::string peak_note;                    ///< the period of the peak
+  std::string source;                             ///< such as "host"
+  std::string quantity;                           ///< such as "resident"
+  std::uint64_t samples = 0;                      ///< number of readings
+  std::uint64_t first_bytes = 0;                  ///< at the end of the first measured step
+  std::uint64_t last_bytes = 0;                   ///< at the end of the last measured step
+  std::uint64_t max_sample_bytes = 0;             ///< maximum of the readings
+  std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
+  std::string peak_note;                          ///< the period of the peak
+  std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
 };
 
 /// @brief The samples of one counter (`PROF_COUNTER`).

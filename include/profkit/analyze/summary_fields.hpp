@@ -243,10 +243,15 @@ constexpr auto describe(described_type<model_summary>) {
 }
 constexpr auto describe(described_type<memory_summary>) {
   using s = memory_summary;
-  return std::tuple{field{"samples", &s::samples},       field{"first_bytes", &s::first_bytes},
-                    field{"last_bytes", &s::last_bytes}, field{"highest_sample_bytes", &s::max_sample_bytes},
-                    field{"peak_bytes", &s::peak_bytes}, field{"peak_over?", &s::peak_note},
-                    field{"-source", &s::source},        field{"-quantity", &s::quantity}};
+  return std::tuple{field{"samples", &s::samples},
+                    field{"first_bytes", &s::first_bytes},
+                    field{"last_bytes", &s::last_bytes},
+                    field{"highest_sample_bytes", &s::max_sample_bytes},
+                    field{"peak_bytes", &s::peak_bytes},
+                    field{"peak_over?", &s::peak_note},
+                    field{"capacity_bytes", &s::capacity_bytes},
+                    field{"-source", &s::source},
+                    field{"-quantity", &s::quantity}};
 }
 constexpr auto describe(described_type<allocator_summary>) {
   using s = allocator_summary;

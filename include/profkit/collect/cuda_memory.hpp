@@ -31,7 +31,7 @@ class cuda_memory final : public memory_source {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     detail::cuda_check(detail::cuda.mem_get_info(&free_bytes, &total_bytes), "cudaMemGetInfo");
-    return {{"used (device-wide)", total_bytes - free_bytes, std::nullopt, {}}};
+    return {{"used (device-wide)", total_bytes - free_bytes, std::nullopt, {}, total_bytes}};
   }
 
   /// @brief Polls the device that is current on the scope's thread. Costs a driver call at both ends of a scope: tens of microseconds or

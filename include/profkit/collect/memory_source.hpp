@@ -15,10 +15,11 @@ namespace profkit {
 
 /// @brief One figure of a memory source.
 struct memory_reading {
-  std::string quantity;                     ///< such as "allocated"
-  std::uint64_t current_bytes = 0;          ///< bytes in use now
-  std::optional<std::uint64_t> peak_bytes;  ///< as kept by the source; n/a if it keeps none
-  std::string peak_note;                    ///< the period of the peak, such as "measured steps"
+  std::string quantity;                           ///< such as "allocated"
+  std::uint64_t current_bytes = 0;                ///< bytes in use now
+  std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
+  std::string peak_note;                          ///< the period of the peak, such as "measured steps"
+  std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
 };
 
 /// @brief A collector of memory figures, read after each step. Derive from it to report the statistics of an allocator.
@@ -55,7 +56,7 @@ class memory_source : public collector {
     std::lock_guard<detail::own_mutex> const lock{mutex_};
     for (memory_reading& reading : readings) {
       records_.push_back({std::string{name()}, std::move(reading.quantity), step.index, reading.current_bytes, reading.peak_bytes,
-                          std::move(reading.peak_note)});
+                          std::move(reading.peak_note), reading.capacity_bytes});
     }
   }
 

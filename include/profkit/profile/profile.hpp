@@ -156,8 +156,9 @@ struct memory_record {
   std::string quantity;  ///< such as "resident", "used", "allocated"
   std::uint64_t step = 0;
   std::uint64_t current_bytes = 0;
-  std::optional<std::uint64_t> peak_bytes;  ///< as kept by the source; n/a if it keeps none
-  std::string peak_note;                    ///< the period of the peak, such as "measured steps"
+  std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
+  std::string peak_note;                          ///< the period of the peak, such as "measured steps"
+  std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
 };
 
 /// @brief An allocator that reports its allocations (`record_allocation`) or is polled at scopes (`memory_source::at_scopes`).

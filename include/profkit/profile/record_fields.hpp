@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 8;
+inline constexpr std::uint32_t profile_format = 10;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
 
 // The members of each record in file order. A change here requires a new `profile_format`.
@@ -104,6 +104,7 @@ template <class Archive>
 void fields(Archive& archive, memory_record& record) {
   archive(record.source), archive(record.quantity), archive(record.step), archive(record.current_bytes), archive(record.peak_bytes),
       archive(record.peak_note);
+  if (archive.format() >= 10) archive(record.capacity_bytes);
 }
 template <class Archive>
 void fields(Archive& archive, collector_record& record) {

@@ -14,6 +14,7 @@
 #include "kernel_words.hpp"
 #include "kind_findings.hpp"
 #include "loss_findings.hpp"
+#include "memory_findings.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
 #include "text_width.hpp"
@@ -206,6 +207,7 @@ inline std::vector<finding> findings(report_view const& view) {
     add(lever_finding(view));
     add(other_kind_finding(view));
     add(outlier_finding(view));
+    add(memory_finding(view.all));
   } else {
     add(no_steps_finding(view.all));
   }

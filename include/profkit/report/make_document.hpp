@@ -118,7 +118,7 @@ inline std::vector<key_figure> key_figures(report_view const& view) {
   if (!all.memory.empty()) {
     memory_summary const& memory = all.memory.back();
     result.push_back({name_words(memory.source + " memory"),
-                      bytes_words(static_cast<double>(std::max(memory.max_sample_bytes, memory.peak_bytes.value_or(0)))),
+                      bytes_words(static_cast<double>(highest_bytes(memory))),
                       name_words(memory.quantity)});
   } else {
     result.push_back({"memory", "", "no memory source"});

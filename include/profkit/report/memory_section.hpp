@@ -13,6 +13,7 @@
 
 #include "cells.hpp"
 #include "document.hpp"
+#include "memory_findings.hpp"
 #include "memory_table.hpp"
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
@@ -113,6 +114,9 @@ inline data_table memory_sources_table(summary const& all) {
                    {"highest reading", column_kind::bytes},
                    {"peak", column_kind::bytes},
                    {"peak over", column_kind::text, column_use::wide}};
+  bool const has_capacity =
+      std::any_of(all.memory.begin(), all.memory.end(), [](auto const& each) { return each.capacity_bytes.has_value(); });
+  if (has_capacity) table.columns.push_back({"of", column_kind::bytes, column_use::always, "all that there is"});
   for (memory_summary const& each : all.memory) {
     row next;
     next.cells = {text_cell(each.source + " " + each.quantity),
@@ -122,6 +126,8 @@ inline data_table memory_sources_table(summary const& all) {
                   number_cell(static_cast<double>(each.max_sample_bytes)),
                   each.peak_bytes ? count_cell(*each.peak_bytes) : missing_cell("the source keeps no peak"),
                   text_cell(each.peak_bytes ? each.peak_note : "no peak kept")};
+    if (has_capacity)
+      next.cells.push_back(each.capacity_bytes ? count_cell(*each.capacity_bytes) : missing_cell("the source does not know"));
     table.rows.push_back(std::move(next));
   }
   for (allocator_summary const& each : all.allocators) {
@@ -133,6 +139,7 @@ inline data_table memory_sources_table(summary const& all) {
                   number_cell(static_cast<double>(each.max_bytes)),
                   missing_cell("allocators keep no peak"),
                   empty_cell()};
+    if (has_capacity) next.cells.push_back(empty_cell());
     table.rows.push_back(std::move(next));
   }
   return table;
@@ -146,8 +153,9 @@ inline bool has_changed(memory_summary const& memory) {
 
 /// "12.1 GiB cuda used", "12.1 GiB cuda used (+1.00 GiB over the measured steps)".
 inline std::string memory_words(memory_summary const& memory) {
-  std::string text = bytes_words(static_cast<double>(std::max(memory.peak_bytes.value_or(0), memory.max_sample_bytes))) + " " +
-                     name_words(memory.source + " " + memory.quantity);
+  std::string text = bytes_words(static_cast<double>(highest_bytes(memory)));
+  if (memory.capacity_bytes) text += " of " + bytes_words(static_cast<double>(*memory.capacity_bytes));
+  text += " " + name_words(memory.source + " " + memory.quantity);
   if (!has_changed(memory)) return text;
   double const change = static_cast<double>(memory.last_bytes) - static_cast<double>(memory.first_bytes);
   return fmt::format("{} ({}{} over the measured steps)", text, change > 0.0 ? "+" : "\xe2\x88\x92",

@@ -32,7 +32,8 @@ class merged_readings {
       if (has_steps && measured.count(each.step) == 0) continue;
       auto& row = rows_[{each.source, each.quantity}];
       moment const at{each.step, i};
-      row.add({1, at, at, each.current_bytes, each.current_bytes, each.current_bytes, each.peak_bytes, each.peak_note});
+      row.add(
+          {1, at, at, each.current_bytes, each.current_bytes, each.current_bytes, each.peak_bytes, each.peak_note, each.capacity_bytes});
     }
   }
 
@@ -46,7 +47,8 @@ class merged_readings {
     std::vector<std::pair<moment, memory_summary>> rows;
     for (auto const& [what, each] : rows_) {
       rows.push_back({each.first,
-                      {what.first, what.second, each.samples, each.first_bytes, each.last_bytes, each.highest, each.peak, each.peak_note}});
+                      {what.first, what.second, each.samples, each.first_bytes, each.last_bytes, each.highest, each.peak, each.peak_note,
+                       each.capacity}});
     }
     std::stable_sort(rows.begin(), rows.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
     std::vector<memory_summary> result;
@@ -67,12 +69,13 @@ class merged_readings {
     std::uint64_t highest = 0;
     std::optional<std::uint64_t> peak{};
     std::string peak_note{};  ///< note of the first reading
+    std::optional<std::uint64_t> capacity{};
 
     template <class Archive>
     friend void fields(Archive& archive, quantity& state) {
       archive(state.samples), archive(state.first), archive(state.last), archive(state.first_bytes), archive(state.last_bytes),
           archive(state.highest);
-      archive(state.peak), archive(state.peak_note);
+      archive(state.peak), archive(state.peak_note), archive(state.capacity);
     }
 
     void add(quantity const& other) {
@@ -91,6 +94,7 @@ class merged_readings {
         last_bytes = other.last_bytes;
       }
       highest = std::max(highest, other.highest);
+      if (other.capacity) capacity = std::max(capacity.value_or(0), *other.capacity);
       if (other.peak) peak = std::max(peak.value_or(0), *other.peak);
     }
   };
