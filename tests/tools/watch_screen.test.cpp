@@ -3,6 +3,7 @@
 #include <profkit/profile/save_load.hpp>
 
 #include <algorithm>
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -167,6 +168,22 @@ TEST_CASE("the longest scopes are shown where not all fit, each below the scopes
   }
 }
 
+TEST_CASE("scopes that differ in their index only are one row with their sum", "[watch]") {
+  watched_run const run{recorded_profile()};
+  std::vector<watched_scope> const rows = watched_scopes(run.figures);
+  auto const layers = std::find_if(rows.begin(), rows.end(), [](watched_scope const& each) { return each.name == "layer_* x 12"; });
+  REQUIRE(layers != rows.end());
+  CHECK(layers->depth == 2);
+  CHECK(layers->calls == 12.0);
+  double sum = 0.0;
+  for (profkit::scope_summary const& each : run.figures.scopes) {
+    if (each.depth == 2 && each.index && each.path.find("/forward/layer_") != std::string::npos)
+      sum += (each.gpu->busy + each.gpu_idle->inclusive).count() / static_cast<double>(run.figures.gpu->steps);
+  }
+  CHECK(layers->time.count() == Catch::Approx(sum));
+  CHECK(std::none_of(rows.begin(), rows.end(), [](watched_scope const& each) { return each.name.find("layer_3") != std::string::npos; }));
+}
+
 TEST_CASE("what was not measured is n/a, with the reason", "[watch]") {
   profkit::profile host_only;
   host_only.time = {profkit::timestamp{}, profkit::timestamp{} + std::chrono::seconds{1}};
@@ -233,14 +250,14 @@ TEST_CASE("numbers on the screen have three digits and a unit", "[watch]") {
   CHECK(detail::time_words(milliseconds{0.9996}) == "1.00 ms");
   CHECK(detail::time_words(milliseconds{999.7}) == "1.00 s");
   CHECK(detail::time_words(milliseconds{151'040.0}) == "151 s");
-  CHECK(detail::time_words(milliseconds{0.0}) == "0.00 ms");
-  CHECK(detail::bytes_words(512.0) == "512 B");
-  CHECK(detail::bytes_words(12.09 * 1024 * 1024 * 1024) == "12.1 GiB");
+  CHECK(detail::time_words(milliseconds{0.0}) == "0 ms");
+  CHECK(detail::bytes_words(512.0) == "0.50 KiB");
+  CHECK(detail::bytes_words(12.09 * 1024 * 1024 * 1024) == "12.09 GiB");
   CHECK(detail::bytes_words(-2048.0) == "-2.00 KiB");
   CHECK(detail::count_words(0) == "0");
   CHECK(detail::count_words(999) == "999");
   CHECK(detail::count_words(1'020'781) == "1,020,781");
-  CHECK(detail::clock_words(std::chrono::hours{27} + std::chrono::seconds{61}) == "27:01:01");
+  CHECK(detail::format_clock(std::chrono::hours{27} + std::chrono::seconds{61}) == "27:01:01");
 }
 
 TEST_CASE("text is shortened by columns, not by bytes", "[watch]") {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/time.hpp>
+#include <profkit/report/folded_scopes.hpp>
+#include <profkit/report/report_kinds.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,6 +14,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace profkit_program {
@@ -32,25 +37,31 @@ struct watched_scope {
   return figures.budget && figures.budget->steps > 0 && figures.gpu && figures.gpu->steps > 0 && figures.budget->wall.count() > 0.0;
 }
 
-/// The scopes with at least 0.5 % of the step, in the order of the tree.
+/// The scopes with at least 0.5 % of the step, in the order of the tree. Siblings that differ in their index only are one row.
 [[nodiscard]] inline std::vector<watched_scope> watched_scopes(profkit::summary const& figures) {
-  constexpr double least_share = 0.005;
+  constexpr double min_share = 0.005;
   bool const is_of_gpu = has_gpu_time(figures);
-  double const steps = figures.covers_steps ? std::max<double>(1.0, static_cast<double>(figures.steps.host.count)) : 1.0;
-  double const gpu_steps = is_of_gpu ? static_cast<double>(figures.gpu->steps) : 1.0;
+  profkit::step_kind_summary const all = profkit::detail::kind_of_all(figures);
+  profkit::detail::folded_tree const tree{figures, all};
+  double const step = is_of_gpu ? profkit::detail::step_length(all).count() : all.times.host.mean.value_or(profkit::milliseconds{}).count();
   std::vector<watched_scope> result;
-  for (profkit::scope_summary const& each : figures.scopes) {
-    watched_scope row{each.name, each.depth, static_cast<double>(each.host.count) / steps, {}, {}, {}, {}, each.host.total / steps, 0};
-    row.time = row.host;
-    row.share = each.share_of_steps;
+  auto const add = [&](profkit::detail::folded_scope const& scope, std::string name, std::uint32_t depth) {
+    watched_scope row;
+    row.name = scope.folded > 1 ? fmt::format("{} x {}", name, scope.folded) : std::move(name);
+    row.depth = depth;
+    row.calls = scope.count;
+    row.host = row.time = profkit::milliseconds{scope.host};
     if (is_of_gpu) {
-      row.busy = each.gpu ? each.gpu->busy / gpu_steps : profkit::milliseconds{};
-      row.idle = each.gpu_idle ? each.gpu_idle->inclusive / gpu_steps : profkit::milliseconds{};
+      row.busy = profkit::milliseconds{scope.busy.value_or(0.0)};
+      row.idle = profkit::milliseconds{scope.idle.value_or(0.0)};
       row.time = *row.busy + *row.idle;
-      row.share = row.time / (figures.budget->wall / static_cast<double>(figures.budget->steps));
     }
-    if (row.time.count() > 0.0 && row.share.value_or(1.0) >= least_share) result.push_back(std::move(row));
-  }
+    if (figures.covers_steps && step > 0.0) row.share = row.time.count() / step;
+    if (row.time.count() > 0.0 && row.share.value_or(1.0) >= min_share) result.push_back(std::move(row));
+  };
+  if (tree.step()) add(*tree.step(), figures.scopes.front().name, 0);
+  for (profkit::detail::folded_scope const& each : tree.rows())
+    add(each, each.name, each.depth + (tree.step() && each.is_of_step_thread ? 1U : 0U));
   std::vector<std::size_t> by_time(result.size());
   std::iota(by_time.begin(), by_time.end(), std::size_t{0});
   std::stable_sort(by_time.begin(), by_time.end(), [&](std::size_t a, std::size_t b) { return result[a].time > result[b].time; });

@@ -6,7 +6,6 @@
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/profile.hpp>
 #include <profkit/report/idle_cause_names.hpp>
-#include <profkit/report/idle_cause_names.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/verdict_text.hpp>
 
@@ -162,7 +161,7 @@ class watch_screen {
 
   void add_head(watch_view const& view) {
     screen_line head = line();
-    std::string const state = detail::state_words(view) + (view.recorded.count() > 0 ? ", " + detail::clock_words(view.recorded) : "");
+    std::string const state = detail::state_words(view) + (view.recorded.count() > 0 ? ", " + detail::format_clock(view.recorded) : "");
     std::size_t const room = size_.columns > columns_of(state) + 2 ? size_.columns - columns_of(state) - 2 : 0;
     std::string const name = shortened_to(screen_name(view.name, style_), room);
     head.add(name, colour::bold);
@@ -213,7 +212,7 @@ class watch_screen {
     std::size_t const count = std::min<std::size_t>(steps.size(), 33);
     auto const first = steps.end() - static_cast<std::ptrdiff_t>(count);
     std::chrono::duration<double> const time = steps.last().time.end - first->time.end;
-    return time.count() > 0.0 ? detail::three_digits(static_cast<double>(count - 1) / time.count()) + " a second" : "";
+    return time.count() > 0.0 ? profkit::detail::significant(static_cast<double>(count - 1) / time.count()) + " a second" : "";
   }
 
   /// The steps that `add_recent` shows on most screens.

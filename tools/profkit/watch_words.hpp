@@ -7,6 +7,8 @@
 #include <profkit/profile/time.hpp>
 #include <profkit/report/quality_text.hpp>
 #include <profkit/report/sentence_numbers.hpp>
+#include <profkit/report/text_width.hpp>
+#include <profkit/report/trend_words.hpp>
 
 #include <array>
 #include <chrono>
@@ -21,38 +23,24 @@
 
 namespace profkit_program::detail {
 
-/// Three digits, or more before the point: 46.3, 1.24, 151, 1240
-inline std::string three_digits(double value) {
-  return value >= 99.95 ? fmt::format("{:.0f}", value) : value >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+/// Words of reports for any terminal: ASCII, with blanks.
+inline std::string plain_words(std::string const& words) {
+  profkit::detail::text_style ascii;
+  ascii.is_utf8 = false;
+  return profkit::detail::without_no_break(profkit::detail::printable(words, ascii));
 }
 
 /// Such as "46.3 ms", "12.0 us", "1.24 s".
-inline std::string time_words(profkit::milliseconds time) {
-  double const ms = time.count();
-  if (ms >= 999.5) return three_digits(ms / 1e3) + " s";
-  if (ms > 0.0 && ms < 0.9995) return three_digits(ms * 1e3) + " us";
-  return three_digits(ms) + " ms";
-}
+inline std::string time_words(profkit::milliseconds time) { return plain_words(profkit::detail::time_words(time)); }
 
-/// Such as "12.1 GiB".
-inline std::string bytes_words(double bytes) {
-  constexpr std::array<char const*, 5> units{"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; (bytes >= 1023.5 || bytes <= -1023.5) && unit + 1 < units.size(); ++unit) bytes /= 1024.0;
-  return unit == 0 ? fmt::format("{:.0f} B", bytes)
-                   : fmt::format("{}{} {}", bytes < 0.0 ? "-" : "", three_digits(bytes < 0.0 ? -bytes : bytes), units[unit]);
-}
+/// Such as "12.09 GiB".
+inline std::string bytes_words(double bytes) { return plain_words(profkit::detail::bytes_words(bytes)); }
 
 using profkit::detail::count_words;
+using profkit::detail::format_clock;
 
 /// Such as "96.7 %".
 inline std::string percent_words(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
-
-/// Such as "00:12:31".
-inline std::string clock_words(std::chrono::nanoseconds time) {
-  auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(time).count();
-  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-}
 
 /// The state of a session in few words.
 inline std::string state_words(watch_view const& view) {

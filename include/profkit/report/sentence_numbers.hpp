@@ -35,7 +35,7 @@ inline std::string with_unit(double value, char const* unit) { return significan
 inline std::string time_words(milliseconds time) {
   double const ms = time.count();
   double const size = ms < 0.0 ? -ms : ms;
-  if (size >= 1000.0) return with_unit(ms / 1000.0, "s");
+  if (size >= 999.5) return with_unit(ms / 1000.0, "s");
   return size >= 0.0995 || size == 0.0 ? with_unit(ms, "ms") : with_unit(ms * 1000.0, "\xc2\xb5s");
 }
 
@@ -62,8 +62,9 @@ inline std::string share_words(double share) {
 /// 12.09 GiB.
 inline std::string bytes_words(double bytes) {
   constexpr double mib = 1024.0 * 1024.0;
-  if (bytes >= 1024.0 * mib) return fmt::format("{:.2f}{}GiB", bytes / (1024.0 * mib), no_break_space);
-  return bytes >= mib || bytes <= 0.0 ? with_unit(bytes / mib, "MiB") : with_unit(bytes / 1024.0, "KiB");
+  double const size = bytes < 0.0 ? -bytes : bytes;
+  if (size >= 1024.0 * mib) return fmt::format("{:.2f}{}GiB", bytes / (1024.0 * mib), no_break_space);
+  return size >= mib || size == 0.0 ? with_unit(bytes / mib, "MiB") : with_unit(bytes / 1024.0, "KiB");
 }
 
 /// 354123 -> "354 k".
