@@ -155,6 +155,7 @@ set(PROFKIT_HEADERS
     profkit/profile/check_read.hpp
     profkit/profile/validate.hpp
     profkit/profile/checksum.hpp
+    profkit/profile/collective_record.hpp
     profkit/profile/copy_direction.hpp
     profkit/profile/described.hpp
     profkit/profile/earlier_formats.hpp
@@ -177,6 +178,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile_builder.hpp
     profkit/profile/profile_follower.hpp
     profkit/profile/quality_record.hpp
+    profkit/profile/rank_record.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/sliced_copy.hpp

@@ -95,6 +95,25 @@ class named_kernels final : public profkit::collector {
 
 }  // namespace
 
+TEST_CASE("a profile converts its times to the clock that all processes of a machine share", "[session]") {
+  profkit::options options;
+  options.warmup_steps = 0;
+  options.measured_steps = 1;
+  std::int64_t const before = profkit::detail::monotonic_ns();
+  profkit::session session{options};
+  for ([[maybe_unused]] profkit::step step : session) continue;
+  profkit::report const report = session.report();
+  std::int64_t const after = profkit::detail::monotonic_ns();
+  REQUIRE(report.profile().steps.size() == 1);
+  profkit::environment_record const& environment = report.profile().environment;
+  REQUIRE(environment.clock_offset_ns);
+  std::int64_t const begin = report.profile().steps[0].time.begin.time_since_epoch().count() - *environment.clock_offset_ns;
+  CHECK(before <= begin);
+  CHECK(begin <= after);
+  CHECK(environment.boot_id.size() == 36);
+  CHECK(report.summary().environment.clock_offset_ns == environment.clock_offset_ns);
+}
+
 TEST_CASE("a collector is called around every step, drained once more at the end, and stopped", "[session]") {
   std::vector<std::string> entries;
   profkit::session session{plain_options(1, 1)};

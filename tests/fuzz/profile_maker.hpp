@@ -21,6 +21,12 @@ class profile_maker {
     profkit::profile made;
     made.environment = {text(), text(), text(), text(), list<std::string>([&] { return text(); }), number(), {}};
     if (from_.ConsumeBool()) made.environment.host_speed = profkit::host_speed_record{duration(), duration(), maybe(share())};
+    if (from_.ConsumeBool()) {
+      auto const rank = from_.ConsumeIntegralInRange<std::uint32_t>(0, 8);
+      made.environment.rank = profkit::rank_record{rank, rank + 1, maybe(rank), from_.ConsumeIntegral<std::uint32_t>(), text()};
+      made.environment.boot_id = text();
+      made.environment.clock_offset_ns = ns();
+    }
     made.item_name = text();
     made.time = time();
     made.has_all_api_calls = from_.ConsumeBool();
@@ -29,6 +35,7 @@ class profile_maker {
     put_scopes(made);
     put_gpu(made);
     put_memory(made);
+    put_collectives(made);
     made.collectors = list<profkit::collector_record>([&] {
       return profkit::collector_record{collector_name(), status(), text(), one_of<profkit::collector_kind>(3)};
     });
@@ -172,6 +179,30 @@ class profile_maker {
     });
     made.measured_roofs = list<profkit::measured_roof_record>([&] {
       return profkit::measured_roof_record{arithmetic(), real(), real(), text()};
+    });
+  }
+
+  void put_collectives(profkit::profile& made) {
+    made.communicators = list<profkit::communicator_record>([&] {
+      auto const rank = from_.ConsumeIntegralInRange<std::uint32_t>(0, 8);
+      return profkit::communicator_record{number(), text(), rank, from_.ConsumeBool() ? 0 : rank + 1};
+    });
+    made.collective_words = list<std::string>([&] { return text(); });
+    if (made.communicators.empty() || made.collective_words.empty()) return;
+    auto const word = [&] { return position_in(made.collective_words); };
+    made.collectives = list<profkit::collective_record>([&] {
+      return profkit::collective_record{time(),
+                                        number(),
+                                        number(),
+                                        number(),
+                                        position_in(made.communicators),
+                                        word(),
+                                        word(),
+                                        word(),
+                                        word(),
+                                        path_before(made.paths.size()),
+                                        position_in(made.threads),
+                                        from_.ConsumeBool()};
     });
   }
 

@@ -39,6 +39,19 @@ TEST_CASE("a builder gives equal entries of a table one position, whoever asks",
   CHECK(made.counter_names.size() == 2);
 }
 
+TEST_CASE("a communicator is known by its id, its name and the rank of the process in it", "[builder]") {
+  profkit::profile_builder builder;
+  CHECK(builder.position_of(profkit::communicator_record{7, "all", 0, 2}) == 0);
+  CHECK(builder.position_of(profkit::communicator_record{7, "all", 1, 2}) == 1);  // two ranks in one process
+  CHECK(builder.position_of(profkit::communicator_record{7, "", 0, 2}) == 2);
+  CHECK(builder.position_of(profkit::communicator_record{70, "all", 0, 2}) == 3);
+  CHECK(builder.position_of(profkit::communicator_record{7, "all", 1, 0}) == 1);
+  CHECK(builder.position_of_collective_word("AllReduce") == 0);
+  CHECK(builder.position_of_collective_word("") == 1);
+  CHECK(builder.position_of_collective_word("AllReduce") == 0);
+  CHECK(builder.so_far().communicators[1].size == 2);
+}
+
 TEST_CASE("an allocator that was there at the start keeps its bytes when its first piece comes", "[builder]") {
   profkit::profile_builder builder;
   std::uint16_t const arena = builder.position_of(profkit::allocator_record{"arena", 4096, false});
@@ -67,10 +80,11 @@ TEST_CASE("beyond the record budget records of any kind are counted and dropped,
   CHECK_FALSE(builder.add(profkit::counter_record{}));
   CHECK_FALSE(builder.add(profkit::allocation_record{}));
   CHECK_FALSE(builder.add(profkit::work_record{}));
+  CHECK_FALSE(builder.add(profkit::collective_record{}));
   builder.add(profkit::step_record{});
   builder.add(profkit::gpu_step_record{});
   profkit::profile const made = builder.take();
-  CHECK(made.quality.discarded_records == 5);
+  CHECK(made.quality.discarded_records == 6);
   CHECK(made.scopes.size() == 1);
   CHECK(made.gpu_operations.size() == 1);
   CHECK(made.api_calls.size() == 1);

@@ -18,6 +18,8 @@
 #include <limits>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../support/made_full_profile.hpp"
@@ -154,16 +156,30 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   CHECK(profkit::load(file.path).quality.discarded_records == 3);
   CHECK(profkit::load(file.path).quality.collapsed_scopes == 4);
   CHECK(profkit::load(file.path).quality.unmatched_ends == 5);
-  std::string bytes = bytes_of(file.path);
-  std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
-  REQUIRE(at_index != std::string::npos);
   // After magic, format, four empty texts, an empty list and the process id: the flag for `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
+  std::string bytes = bytes_of(file.path);
+  // Since format 9: three empty lists at the end, after the flag for `stop_record`; after the flag for `host_speed_record` the flags for
+  // the rank and the offset of the clock, and an empty text between them.
+  bytes.resize(bytes.size() - 3 * 8);
+  bytes.erase(at_host_speed + 1, 1 + 8 + 1);
+  std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
+  REQUIRE(at_index != std::string::npos);
   // At the end of the quality record, before the flag for `stop_record`.
   constexpr std::size_t since_8 = (2 + 5 + 2) * 8 + 1 + 8;
   // The number of the step, whether it is warm-up, its items and its work, whether it has kernels; then what is new.
   std::size_t const at_has_kernels = at_index + 8 + 1 + 8 + 8;
   bytes.erase(at_has_kernels + 1, 1);
+  SECTION("8: has no rank and no collectives") {
+    bytes.insert(at_has_kernels + 1, 1, '\1');  // what this version wrote since format 8
+    bytes[8] = 8;
+    write(file.path, bytes);
+    profkit::profile const loaded = profkit::load(file.path);
+    CHECK(loaded.steps[0].is_excluded);
+    CHECK(loaded.quality.unmatched_ends == 5);
+    CHECK_FALSE(loaded.environment.rank);
+    CHECK(loaded.collectives.empty());
+  }
   SECTION("7: nor which steps the program excluded") {
     bytes.erase(bytes.size() - 1 - since_8, since_8);
     bytes.erase(at_host_speed, 1);
@@ -214,6 +230,60 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
     CHECK(loaded.steps[0].items == 1);
     CHECK(loaded.steps[0].has_kernels);
   }
+}
+
+TEST_CASE("the rank, the communicators and the collectives are saved", "[save]") {
+  saved_file const file;
+  profkit::profile const saved = profile_with_everything();
+  profkit::save(saved, file.path);
+  profkit::profile const loaded = profkit::load(file.path);
+  REQUIRE(loaded.environment.rank);
+  CHECK(loaded.environment.rank->rank == 3);
+  CHECK(loaded.environment.rank->size == 8);
+  CHECK(loaded.environment.rank->local_rank == 1);
+  CHECK(loaded.environment.rank->restart == 2);
+  CHECK(loaded.environment.rank->launcher == "torchrun");
+  CHECK(loaded.environment.boot_id == saved.environment.boot_id);
+  CHECK(loaded.environment.clock_offset_ns == saved.environment.clock_offset_ns);
+  REQUIRE(loaded.communicators.size() == 2);
+  CHECK(loaded.communicators[0].id == saved.communicators[0].id);
+  CHECK(loaded.communicators[0].name == "data parallel");
+  CHECK(loaded.communicators[0].rank == 3);
+  CHECK(loaded.communicators[0].size == 8);
+  CHECK(loaded.collective_words == saved.collective_words);
+  REQUIRE(loaded.collectives.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    profkit::collective_record const& is = loaded.collectives[i];
+    profkit::collective_record const& was = saved.collectives[i];
+    CHECK(is.time.begin == was.time.begin);
+    CHECK(is.time.end == was.time.end);
+    CHECK(std::tie(is.sequence, is.bytes, is.correlation, is.communicator) ==
+          std::tie(was.sequence, was.bytes, was.correlation, was.communicator));
+    CHECK(std::tie(is.function, is.datatype, is.algorithm, is.protocol) ==
+          std::tie(was.function, was.datatype, was.algorithm, was.protocol));
+    CHECK(std::tie(is.path, is.thread, is.is_captured) == std::tie(was.path, was.thread, was.is_captured));
+  }
+  CHECK_FALSE(profkit::analyze(loaded).scopes.empty());
+}
+
+TEST_CASE("a collective that points outside the tables, and a rank outside its group, are refused", "[save]") {
+  using profkit::collective_record;
+  for (auto const member :
+       {&collective_record::function, &collective_record::datatype, &collective_record::algorithm, &collective_record::protocol,
+        &collective_record::communicator, &collective_record::path, &collective_record::thread}) {
+    profkit::profile profile = profile_with_everything();
+    profile.collectives[1].*member = 99;
+    check_refused(profile, "the profile is damaged: a collective without");
+  }
+  profkit::profile profile = profile_with_everything();
+  std::swap(profile.collectives[1].time.begin, profile.collectives[1].time.end);
+  check_refused(profile, "a collective ends before it begins");
+  profile = profile_with_everything();
+  profile.communicators[0].rank = 8;
+  check_refused(profile, "a rank of a communicator is not one of its ranks");
+  profile = profile_with_everything();
+  profile.environment.rank->rank = 8;
+  check_refused(profile, "the rank of the process is not one of its run");
 }
 
 TEST_CASE("a file that cannot be opened, or is no profile, is named", "[save]") {

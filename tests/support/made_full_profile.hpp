@@ -16,7 +16,7 @@ inline profkit::profile profile_with_adopted_scope() {
   return result;
 }
 
-/// Also with memory, work, device clocks and measured roofs.
+/// Also with memory, work, device clocks, measured roofs, a rank and collectives.
 inline profkit::profile profile_with_everything() {
   profkit::profile result = profile_with_adopted_scope();
   result.environment.host_speed = profkit::host_speed_record{std::chrono::nanoseconds{104'000}, std::chrono::nanoseconds{105'500}, 0.125};
@@ -30,6 +30,13 @@ inline profkit::profile profile_with_everything() {
   result.work = {{at_ms(201), 2, {1.0 / 3.0, 7e9, profkit::precision::fp8, 2.0F}}, {at_ms(301), 1, {0.0, 1.0}}};
   result.stop = profkit::stop_record{0.01, 0.0075, true, 500};
   result.device_clocks = {{at_ms(210), 1, 3, 1980, 1980, 0, 350'000, 61}, {at_ms(320), 2, 3, 1200, 1980, 0x20, {}, {}}};
+  result.environment.rank = profkit::rank_record{3, 8, 1, 2, "torchrun"};
+  result.environment.boot_id = "0123abcd-0000-0000-0000-0123456789ab";
+  result.environment.clock_offset_ns = 1'789'000'000'000'000'000;
+  result.communicators = {{0xfeed'0000'0001U, "data parallel", 3, 8}, {0xfeed'0000'0002U, "", 0, 0}};
+  result.collective_words = {"", "AllReduce", "ncclFloat32", "RING", "LL128"};
+  result.collectives = {{{at_ms(205), at_ms(205)}, 17, 25U << 20U, 77, 0, 1, 2, 3, 4, 1, 0, false},
+                        {{at_ms(206), at_ms(208)}, 18, 64, 0, 1, 1, 0, 0, 0, profkit::path_record::no_parent, 1, true}};
   result.measured_roofs = {{profkit::precision::tf32, 4.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}};
   return result;
 }

@@ -25,15 +25,18 @@ constexpr auto describe(described_type<host_speed_record>) {
   using s = host_speed_record;
   return std::tuple{field{"probe_before_us?", &s::before}, field{"probe_after_us?", &s::after}, field{"waiting_share", &s::waiting}};
 }
+constexpr auto describe(described_type<rank_record>) {
+  using s = rank_record;
+  return std::tuple{field{"rank", &s::rank}, field{"size", &s::size}, field{"local_rank", &s::local_rank}, field{"restart", &s::restart},
+                    field{"launcher?", &s::launcher}};
+}
 constexpr auto describe(described_type<environment_record>) {
   using s = environment_record;
-  return std::tuple{field{"host?", &s::host},
-                    field{"gpu?", &s::gpu},
-                    field{"driver?", &s::driver},
-                    field{"cuda?", &s::cuda},
-                    field{"command", &s::command},
-                    field{"host_speed", &s::host_speed},
-                    field{"-process_id", &s::process_id}};
+  return std::tuple{field{"host?", &s::host},       field{"gpu?", &s::gpu},
+                    field{"driver?", &s::driver},   field{"cuda?", &s::cuda},
+                    field{"command", &s::command},  field{"host_speed", &s::host_speed},
+                    field{"rank", &s::rank},        field{"-process_id", &s::process_id},
+                    field{"-boot_id", &s::boot_id}, field{"-clock_offset_ns", &s::clock_offset_ns}};
 }
 constexpr auto describe(described_type<measured_roof_record>) {
   using s = measured_roof_record;

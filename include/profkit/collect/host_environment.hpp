@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// The host name, and the id and command line of this process (`/proc/self/cmdline`).
+/// The host name, the number of its boot, and the id and command line of this process (`/proc/self/cmdline`).
 inline environment_record describe_host() {
   environment_record result;
   result.process_id = static_cast<std::uint64_t>(::getpid());
@@ -19,6 +19,7 @@ inline environment_record describe_host() {
   if (::gethostname(host, sizeof host - 1) == 0) result.host = host;
   std::ifstream command{"/proc/self/cmdline", std::ios::binary};
   for (std::string argument; std::getline(command, argument, '\0');) result.command.push_back(argument);
+  std::ifstream{"/proc/sys/kernel/random/boot_id"} >> result.boot_id;
   return result;
 }
 

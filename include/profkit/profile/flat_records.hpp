@@ -32,6 +32,8 @@ template <>
 inline constexpr bool is_flat<counter_record> = true;
 template <>
 inline constexpr bool is_flat<allocation_record> = true;
+template <>
+inline constexpr bool is_flat<collective_record> = true;
 
 /// An enum that takes one byte in files: its last value, and its name in error messages.
 template <class Enum>
@@ -116,6 +118,9 @@ struct flat_reading {
   void operator()(T& value) {
     if constexpr (std::is_enum_v<T>) {
       value = enum_of<T>(static_cast<std::uint8_t>(*at));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (*at != 0 && *at != 1) throw error{"the file is damaged: a truth value is neither 0 nor 1"};
+      value = *at == 1;
     } else {
       std::memcpy(&value, at, sizeof value);
     }

@@ -117,10 +117,13 @@ class journal_file {
       if (is_there) from(member);
       members.push_back(is_there ? &member : nullptr);
     }
+
+    [[nodiscard]] std::uint32_t format() const noexcept { return from.format(); }
   };
 
   struct adding {
     std::vector<void*>::const_iterator next;
+    std::uint32_t file_format;
 
     template <class Member>
     void operator()(Member& to) {
@@ -132,6 +135,8 @@ class journal_file {
         to = std::move(*from);
       }
     }
+
+    [[nodiscard]] std::uint32_t format() const noexcept { return file_format; }
   };
 
   /// @return false if the bytes of a frame are too short, too long or invalid.
@@ -157,8 +162,9 @@ class journal_file {
     if (!is_whole) return false;
     static_assert(std::is_trivially_copyable_v<step_record> && std::is_trivially_copyable_v<scope_record> &&
                   std::is_trivially_copyable_v<gpu_operation_record> && std::is_trivially_copyable_v<api_call_record> &&
-                  std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record>);
-    adding to{members.cbegin()};
+                  std::is_trivially_copyable_v<work_record> && std::is_trivially_copyable_v<allocation_record> &&
+                  std::is_trivially_copyable_v<collective_record>);
+    adding to{members.cbegin(), format_};
     fields(to, into);
     check_.records(part, into);  // records are plain values, so moving leaves them intact
     return true;

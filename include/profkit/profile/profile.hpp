@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "collective_record.hpp"
 #include "copy_direction.hpp"
 #include "quality_record.hpp"
+#include "rank_record.hpp"
 #include "time.hpp"
 #include "work.hpp"
 
@@ -30,6 +32,13 @@ struct environment_record {
   std::vector<std::string> command;               ///< program and arguments
   std::uint64_t process_id = 0;                   ///< `getpid`
   std::optional<host_speed_record> host_speed{};  ///< n/a without measured steps
+  std::optional<rank_record> rank{};              ///< n/a in a run of one process
+
+  /// @brief Random number of the boot of the machine: processes with the same number share CLOCK_MONOTONIC, also in different containers.
+  std::string boot_id{};
+  /// @brief Nanoseconds by which times of this profile exceed CLOCK_MONOTONIC. Times of the profile are CLOCK_REALTIME as it was when the
+  /// session began; the difference to CLOCK_MONOTONIC compares processes of one machine, whatever sets CLOCK_REALTIME between them.
+  std::optional<std::int64_t> clock_offset_ns{};
 };
 
 /// @brief One node of the tree of scopes. Scopes with the same names from the root share a node.
@@ -254,6 +263,9 @@ struct profile {
   std::vector<allocator_record> allocators;
   std::vector<allocation_record> allocations;
   std::vector<work_record> work;
+  std::vector<communicator_record> communicators;
+  std::vector<std::string> collective_words;  ///< names of functions, data types, algorithms and protocols
+  std::vector<collective_record> collectives;
   profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
   std::vector<device_clock_record> device_clocks;
   std::vector<measured_roof_record> measured_roofs;

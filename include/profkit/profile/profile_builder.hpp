@@ -32,7 +32,7 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 /// The number of records that count towards the record budget.
 [[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
   return of.scopes.size() + of.gpu_scopes.size() + of.gpu_operations.size() + of.api_calls.size() + of.counters.size() +
-         of.allocations.size() + of.work.size();
+         of.allocations.size() + of.work.size() + of.collectives.size();
 }
 
 }  // namespace detail
@@ -42,8 +42,8 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 /// * Tables (paths, threads, names, allocators): `position_of` returns the position of an entry and appends it if it is new. Positions stay
 ///   valid, because tables only grow.
 /// * Records refer to positions. `add` appends a record. Records are never changed or removed.
-/// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations and
-///   work. Records beyond it wait for `take_rest` after a call of `collect_rest`; otherwise they are dropped and counted in
+/// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations, work
+///   and collectives. Records beyond it wait for `take_rest` after a call of `collect_rest`; otherwise they are dropped and counted in
 ///   `quality_record::discarded_records`.
 /// * `count` and `set` change single values of a profile.
 ///
@@ -125,6 +125,17 @@ class profile_builder {
   /// @brief Position in `profile::counter_names`.
   std::uint32_t position_of_counter(std::string_view name) { return position_of(name, counter_names_, made_.counter_names); }
 
+  /// @brief Position in `profile::collective_words`.
+  std::uint32_t position_of_collective_word(std::string_view word) { return position_of(word, collective_words_, made_.collective_words); }
+
+  /// @brief Position in `profile::communicators`. Entries are equal if id, name and rank are equal; the first entry stays unchanged.
+  std::uint32_t position_of(communicator_record communicator) {
+    std::string const key = std::to_string(communicator.id) + ' ' + std::to_string(communicator.rank) + ' ' + communicator.name;
+    auto const [position, is_new] = communicators_.find_or_add(key, made_.communicators.size());
+    if (is_new) made_.communicators.push_back(std::move(communicator));
+    return position;
+  }
+
   /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged.
   std::uint16_t position_of(allocator_record allocator) {
     auto const [position, is_new] = allocators_.find_or_add(allocator.name, made_.allocators.size());
@@ -150,6 +161,8 @@ class profile_builder {
     return add_within_budget(change, &profile::allocations);
   }                                                                                      ///< an allocation, a release or a reading
   bool add(work_record const& work) { return add_within_budget(work, &profile::work); }  ///< work of a scope
+
+  bool add(collective_record const& collective) { return add_within_budget(collective, &profile::collectives); }  ///< a collective
 
   // Records of steps. Each list has its own limit.
 
@@ -245,6 +258,8 @@ class profile_builder {
   detail::name_positions api_names_;
   detail::name_positions counter_names_;
   detail::name_positions allocators_;
+  detail::name_positions collective_words_;
+  detail::name_positions communicators_;
   detail::launch_numbers launches_;
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "profile.hpp"
 
@@ -9,6 +11,18 @@ namespace profkit::detail {
 
 inline constexpr std::uint32_t profile_format = 10;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
+
+/// The profile format that an archive reads or writes; of an archive that has none, such as one that copies, the newest.
+template <class Archive, class = void>
+struct format_of {
+  explicit format_of(Archive const&) {}
+  std::uint32_t value = profile_format;
+};
+template <class Archive>
+struct format_of<Archive, std::void_t<decltype(std::declval<Archive const&>().format())>> {
+  explicit format_of(Archive const& archive) : value{archive.format()} {}
+  std::uint32_t value;
+};
 
 // The members of each record in file order. A change here requires a new `profile_format`.
 template <class Archive>
@@ -20,10 +34,15 @@ void fields(Archive& archive, host_speed_record& record) {
   archive(record.before), archive(record.after), archive(record.waiting);
 }
 template <class Archive>
+void fields(Archive& archive, rank_record& record) {
+  archive(record.rank), archive(record.size), archive(record.local_rank), archive(record.restart), archive(record.launcher);
+}
+template <class Archive>
 void fields(Archive& archive, environment_record& record) {
   archive(record.host), archive(record.gpu), archive(record.driver), archive(record.cuda), archive(record.command),
       archive(record.process_id);
   if (archive.format() >= 8) archive(record.host_speed);
+  if (archive.format() >= 9) archive(record.rank), archive(record.boot_id), archive(record.clock_offset_ns);
 }
 template <class Archive>
 void fields(Archive& archive, path_record& record) {
@@ -49,6 +68,16 @@ template <class Archive>
 void fields(Archive& archive, work_record& record) {
   archive(record.begin), archive(record.path), archive(record.work.flops), archive(record.work.bytes), archive(record.work.precision),
       archive(record.work.backward);
+}
+template <class Archive>
+void fields(Archive& archive, communicator_record& record) {
+  archive(record.id), archive(record.name), archive(record.rank), archive(record.size);
+}
+template <class Archive>
+void fields(Archive& archive, collective_record& record) {
+  archive(record.time), archive(record.sequence), archive(record.bytes), archive(record.correlation), archive(record.communicator);
+  archive(record.function), archive(record.datatype), archive(record.algorithm), archive(record.protocol);
+  archive(record.path), archive(record.thread), archive(record.is_captured);
 }
 template <class Archive>
 void fields(Archive& archive, allocator_record& record) {
@@ -147,6 +176,9 @@ void fields(Archive& archive, profile& record) {
       archive(record.counters);
   archive(record.memory), archive(record.allocators), archive(record.allocations), archive(record.work), archive(record.precision);
   archive(record.device_clocks), archive(record.measured_roofs), archive(record.collectors), archive(record.quality), archive(record.stop);
+  if (format_of<Archive>{archive}.value >= 9) {
+    archive(record.communicators), archive(record.collective_words), archive(record.collectives);
+  }
 }
 
 }  // namespace profkit::detail

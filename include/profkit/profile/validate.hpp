@@ -71,6 +71,10 @@ class record_check {
       bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
       check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
     }
+    if (auto const& rank = of.environment.rank) check_profile(rank->rank < rank->size, "the rank of the process is not one of its run");
+    for (communicator_record const& each : of.communicators) {
+      check_profile(each.size == 0 || each.rank < each.size, "a rank of a communicator is not one of its ranks");
+    }
     for (std::size_t i = 0; i < of.paths.size(); ++i) {
       check_profile(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
       check_profile(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
@@ -121,6 +125,15 @@ class record_check {
     for (auto const& each : records.counters) {
       check_profile(each.counter < in.counter_names.size() && each.thread < in.threads.size(), "a counter without name or thread");
     }
+    for (auto const& each : records.collectives) {
+      check_profile(is_in_order(each.time), "a collective ends before it begins");
+      check_profile(each.communicator < in.communicators.size() && each.thread < in.threads.size(),
+                    "a collective without communicator or thread");
+      check_profile(each.path == path_record::no_parent || each.path < in.paths.size(), "a collective without path");
+      for (auto const word : {each.function, each.datatype, each.algorithm, each.protocol}) {
+        check_profile(word < in.collective_words.size(), "a collective without words");
+      }
+    }
     times(records);
   }
 
@@ -139,6 +152,7 @@ class record_check {
     add_all(of.scopes);
     add_all(of.gpu_operations);
     add_all(of.api_calls);
+    add_all(of.collectives);
     for (auto const& each : of.gpu_scopes) {
       is_moment(each.begin);
       add(sum_, each.duration);

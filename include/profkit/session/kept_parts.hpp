@@ -96,6 +96,7 @@ class kept_parts {
     add(of.counters, &profile::counters, [&](std::size_t i) { return of.counters[i].time; });
     add(of.allocations, &profile::allocations, [&](std::size_t i) { return of.allocations[i].time; });
     add(of.work, &profile::work, [&](std::size_t i) { return of.work[i].begin; });
+    add(of.collectives, &profile::collectives, [&](std::size_t i) { return of.collectives[i].time.begin; });
     auto const add_readings = [&](auto const& list, auto member) {
       for (auto const& each : list) {
         if (auto const known = parts_.find(each.step); known != parts_.end()) (known->second.*member).push_back(each);

@@ -29,6 +29,7 @@ class session_counters {
       std::lock_guard<std::mutex> const lock{mutex_};
       into.environment().host_speed = host_speed_;
     }
+    into.environment().clock_offset_ns = logs.calendar().offset_ns();
     into.set(&profile::time, logs.time());
     into.set(&quality_record::clock_changes, logs.calendar().changes());
     into.set(&quality_record::clock_change, logs.calendar().change());

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "../analyze/gpu/api_call_kind.hpp"
@@ -59,6 +60,11 @@ class window_context {
     keep(of.work, [&](work_record const& work) { return work.begin >= border_; });
     keep(of.counters, [&](counter_record const& sample) { return sample.time >= border_; });
     keep(of.allocations, [&](allocation_record const& change) { return change.time >= border_; });
+    std::unordered_set<std::uint64_t> launches;
+    for (std::size_t call = 0; !of.collectives.empty() && call < calls_.size(); ++call) {
+      if (calls_[call]) launches.insert(of.api_calls[call].correlation);
+    }
+    keep(of.collectives, [&](collective_record const& each) { return each.time.end >= border_ || launches.count(each.correlation) != 0; });
     keep_marked(of.api_calls, calls_);
     keep_marked(of.gpu_operations, operations_);
   }

@@ -78,6 +78,7 @@ class window_stream {
       window_context{waiting_, launched, *border, until.has_steps, until.open_scopes}.keep_in(waiting_);
       known_scopes_ = waiting_.scopes.size();
       known_calls_ = waiting_.api_calls.size();
+      known_collectives_ = waiting_.collectives.size();
     } else {
       waiting_.scopes.resize(scopes);
     }
@@ -141,7 +142,7 @@ class window_stream {
   [[nodiscard]] attribution attribution_of_waiting() const { return needs_attribution(waiting_) ? attribute(waiting_) : attribution{}; }
 
   /// Moves late records, whose window was already added, and scopes that were no longer waited for. Without steps they count in any window.
-  /// With steps, scopes count in the next measured step.
+  /// With steps, scopes and collectives count in the next measured step.
   void move_late_records(bool has_steps) {
     if (has_steps) {
       move_late_scopes();
@@ -152,6 +153,7 @@ class window_stream {
     for (counter_record& each : waiting_.counters) each.time = std::max(each.time, from_);
     for (std::size_t i = known_scopes_; i < waiting_.scopes.size(); ++i) move(waiting_.scopes[i].time);
     for (std::size_t i = known_calls_; i < waiting_.api_calls.size(); ++i) move(waiting_.api_calls[i].time);
+    for (std::size_t i = known_collectives_; i < waiting_.collectives.size(); ++i) move(waiting_.collectives[i].time);
   }
 
   void move_late_scopes() {
@@ -164,6 +166,10 @@ class window_stream {
     for (std::size_t i = known_scopes_; i < waiting_.scopes.size(); ++i) {
       interval& time = waiting_.scopes[i].time;
       if (time.begin < from_ && is_late(waiting_.scopes[i])) time = {next->time.begin, next->time.begin + time.duration()};
+    }
+    for (std::size_t i = known_collectives_; i < waiting_.collectives.size(); ++i) {
+      interval& time = waiting_.collectives[i].time;
+      if (time.begin < from_) time = {next->time.begin, next->time.begin + time.duration()};
     }
   }
 
@@ -222,7 +228,8 @@ class window_stream {
 
   template <class Archive>
   friend void fields(Archive& archive, window_stream& of) {
-    archive(of.known_scopes_), archive(of.known_calls_), archive(of.unfinished_), archive(of.sums_), archive(of.memory_);
+    archive(of.known_scopes_), archive(of.known_calls_), archive(of.known_collectives_), archive(of.unfinished_), archive(of.sums_),
+        archive(of.memory_);
     archive(of.has_steps_), archive(of.from_), archive(of.windows_), archive(of.steps_thread_), archive(of.ends_);
     archive(of.open_gpu_windows_);
   }
@@ -232,6 +239,7 @@ class window_stream {
   profile waiting_;
   std::uint64_t known_scopes_ = 0;  ///< number of scopes in `waiting_` when the last window was added
   std::uint64_t known_calls_ = 0;
+  std::uint64_t known_collectives_ = 0;
   std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes that were no longer waited for
   analysis sums_;
   live_memory memory_;
