@@ -265,7 +265,6 @@ set(PROFKIT_HEADERS
     profkit/report/number_format.hpp
     profkit/report/page_code.hpp
     profkit/report/picture_section.hpp
-    profkit/report/process_path.hpp
     profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
     profkit/report/report.hpp
@@ -318,6 +317,9 @@ set(PROFKIT_HEADERS
     profkit/session/overhead.hpp
     profkit/session/own_collectors.hpp
     profkit/session/owning_process.hpp
+    profkit/session/process_path.hpp
+    profkit/session/process_rank.hpp
+    profkit/session/rank_options.hpp
     profkit/session/recorded_so_far.hpp
     profkit/session/recording_start.hpp
     profkit/session/session_impl.hpp

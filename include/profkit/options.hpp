@@ -53,9 +53,11 @@ struct options {
   bool memory_at_scopes = false;                               ///< `memory=scopes`: polls the memory sources at both ends of every scope
   bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or the current directory
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the trace contains the last N measured steps
-  std::string output_directory;   ///< `out=DIR`: directory of the reports, written at the end; "%p" stands for the process id
-  /// @brief `journal=FILE`: file to which records are written while the session runs, so that a kill loses at most the last 100 ms. "%p" as
-  /// in `out=DIR`.
+  /// @brief `out=DIR`: directory of the reports, written at the end. "%p" stands for the process id, "%r" for the rank, "%h" for the host
+  /// name. In a run of several ranks the reports are in `DIR/rankN`, unless DIR has "%p" or "%r".
+  std::string output_directory;
+  /// @brief `journal=FILE`: file to which records are written while the session runs, so that a kill loses at most the last 100 ms.
+  /// Placeholders as in `out=DIR`; in a run of several ranks `FILE.rankN`, unless FILE has "%p" or "%r".
   std::string journal;
   /// @brief `journal_size=1GiB`: maximum size of the journal, at least 1 MiB. When FILE reaches half of it, FILE is renamed to FILE.1,
   /// replacing an older one, and the journal continues in a new FILE that begins with the figures of everything before.
@@ -63,8 +65,9 @@ struct options {
   /// @brief `signals=report`: on SIGINT and SIGTERM the session ends and reports as with `exit` before the signal ends the program. No
   /// effect if the program handles or ignores the signal.
   bool report_on_signals = false;
-  bool nvtx = true;     ///< `nvtx=off`: read before `main`, so only the environment variable has an effect
-  bool kernels = true;  ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
+  bool use_rank = true;  ///< `rank=off`: ignores the variables of launchers (`process_rank`): each process is a run of its own
+  bool nvtx = true;      ///< `nvtx=off`: read before `main`, so only the environment variable has an effect
+  bool kernels = true;   ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
   /// @brief `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
   /// @brief `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most
@@ -137,7 +140,7 @@ struct options {
   static constexpr char const* valid_keys =
       "off, report, report=full, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
       "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
-      "drain=P%, memory=steps|scopes, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "drain=P%, memory=steps|scopes, rank=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -185,6 +188,8 @@ struct options {
       drain_share = *share;
     } else if (key == "nvtx") {
       nvtx = on_or_off(item, value);
+    } else if (key == "rank") {
+      use_rank = on_or_off(item, value);
     } else if (key == "memory") {
       if (value != "steps" && value != "scopes") bad_value(item, "steps or scopes");
       memory_at_scopes = value == "scopes";

@@ -12,6 +12,7 @@
 #include "report/report.hpp"
 #include "scope.hpp"
 #include "session.hpp"
+#include "session/process_rank.hpp"
 #include "version.hpp"
 
 #ifndef PROFKIT_CODE_ELSEWHERE

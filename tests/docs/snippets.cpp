@@ -165,15 +165,6 @@ void save_and_load(profkit::report const& report) {
   fmt::print("{} steps\n", summary.steps.host.count);
 }
 
-profkit::options options_of_rank() {
-  profkit::options options = profkit::options::from_env();
-  char const* const rank = std::getenv("RANK");  // of torchrun; OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID of others
-  if (rank == nullptr) return options;
-  if (!options.output_directory.empty()) options.output_directory += std::string{"/rank"} + rank;
-  if (std::string_view{rank} != "0") options.print_report = false;  // one on the terminal is enough
-  return options;
-}
-
 void attention_scores(cudaStream_t stream, double heads, double tokens, double size) {
   double const flops = 2.0 * heads * tokens * tokens * size;                          // of a product; a multiply-add is two
   double const bytes = 2.0 * heads * (2.0 * tokens * size + tokens * tokens);         // in bf16: two operands and the result

@@ -235,6 +235,17 @@ TEST_CASE("several devices and threads with the same numbers stay apart", "[trac
   CHECK(processes == std::map<std::int64_t, std::string>{{7, "host host"}, {8, "GPU 0"}, {9, "GPU 1"}});
 }
 
+TEST_CASE("the track of a process of several ranks has the number of the rank", "[trace]") {
+  profkit::environment_record of;
+  of.host = "node17";
+  CHECK(profkit::detail::process_track_name(of) == "host node17");
+  of.rank = profkit::rank_record{3, 8, {}, 0, "Slurm"};
+  CHECK(profkit::detail::process_track_name(of) == "rank 3 (node17)");
+  of.rank->size = 1;
+  of.rank->rank = 0;
+  CHECK(profkit::detail::process_track_name(of) == "host node17");
+}
+
 TEST_CASE("counters and memory stand in a trace, but for values that JSON does not have", "[trace]") {
   profkit::profile profile = made_profile();
   std::vector<json> counters = events_of(profile, "C", 1);

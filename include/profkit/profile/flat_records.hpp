@@ -119,8 +119,9 @@ struct flat_reading {
     if constexpr (std::is_enum_v<T>) {
       value = enum_of<T>(static_cast<std::uint8_t>(*at));
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (*at != 0 && *at != 1) throw error{"the file is damaged: a truth value is neither 0 nor 1"};
-      value = *at == 1;
+      auto const byte = static_cast<std::uint8_t>(*at);
+      if (byte > 1) throw error{"the file is damaged: a truth value is " + std::to_string(byte)};
+      value = byte == 1;
     } else {
       std::memcpy(&value, at, sizeof value);
     }

@@ -32,7 +32,7 @@ struct environment_record {
   std::vector<std::string> command;               ///< program and arguments
   std::uint64_t process_id = 0;                   ///< `getpid`
   std::optional<host_speed_record> host_speed{};  ///< n/a without measured steps
-  std::optional<rank_record> rank{};              ///< n/a in a run of one process
+  std::optional<rank_record> rank{};              ///< n/a without a launcher, see `process_rank`
 
   /// @brief Random number of the boot of the machine: processes with the same number share CLOCK_MONOTONIC, also in different containers.
   std::string boot_id{};

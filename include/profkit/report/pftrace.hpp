@@ -43,7 +43,7 @@ class pftrace_format {
       protozero::pbf_writer process{track, pftrace::track_process};
       process.add_int32(pftrace::process_id, static_cast<std::int32_t>(content_.host()));
       for (std::string const& word : profile_.environment.command) process.add_string(pftrace::process_command, as_utf8(word));
-      process.add_string(pftrace::process_name, as_utf8("host " + profile_.environment.host));
+      process.add_string(pftrace::process_name, as_utf8(process_track_name(profile_.environment)));
       process.add_string(pftrace::process_labels, std::string{"profkit "} + version);
     });
   }

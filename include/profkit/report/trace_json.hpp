@@ -89,7 +89,7 @@ class json_trace_format {
     for (gpu_name_record const& each : profile_.gpu_names) gpu_names_.push_back(json_string(each.name));
     text_ += fmt::format(R"({{"displayTimeUnit": "ms", "otherData": {{"profkit": {}, "begin_unix_ns": "{}"}}, "traceEvents": [)",
                          json_string(version), profile_.time.begin.time_since_epoch().count());
-    process(content.host(), "host " + profile_.environment.host, 0);
+    process(content.host(), process_track_name(profile_.environment), 0);
   }
 
   void finish() { text_ += "\n]}\n"; }

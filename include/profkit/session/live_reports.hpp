@@ -14,7 +14,6 @@
 #include "../options.hpp"
 #include "../record/own_thread.hpp"
 #include "../record/waker.hpp"
-#include "../report/process_path.hpp"
 #include "../report/report.hpp"
 #include "../report/status_line.hpp"
 #include "console.hpp"
@@ -89,7 +88,7 @@ class live_reports {
       if (wanted_->output_directory.empty()) {
         warn(status_line(so_far.summary(), so_far.profile().time.duration()));
       } else {
-        so_far.write(process_path(wanted_->output_directory), wanted_->trace_steps);
+        so_far.write(wanted_->output_directory, wanted_->trace_steps);
       }
       last_failure_.clear();
     } catch (std::exception const& failure) {  // for example a full disk; the next report tries again

@@ -29,6 +29,8 @@
 #include "live_reports.hpp"
 #include "measure_loop.hpp"
 #include "owning_process.hpp"
+#include "process_rank.hpp"
+#include "rank_options.hpp"
 #include "recording_start.hpp"
 #include "session_exit.hpp"
 #include "session_factory.hpp"
@@ -44,7 +46,10 @@ namespace profkit::detail {
 template <class Unused>
 class session_impl final : public session_core, private ends_with_process {
  public:
-  explicit session_impl(options wanted) : options_{std::move(wanted)}, auto_stop_{options_} {
+  explicit session_impl(options wanted)
+      : rank_{wanted.use_rank ? find_rank() : found_rank{}},
+        options_{options_of_rank(std::move(wanted), rank_.rank)},
+        auto_stop_{options_} {
     recording_.content().set(&profile::item_name, options_.item_name);
     recording_.content().set(&profile::precision, options_.precision);
     if (options_.enabled) {
@@ -213,6 +218,8 @@ class session_impl final : public session_core, private ends_with_process {
     recording_.keep(options_.keep);
     clock_flag_ = start_recording(options_.log_slots_per_thread, content);
     content.environment() = describe_host();
+    content.environment().rank = rank_.rank;
+    if (!rank_.wrong.empty()) warn(rank_.wrong + " are not a rank and a number of ranks. This process counts as a run of its own");
     recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr, options_.drain_share);
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     start_thread();
@@ -225,8 +232,7 @@ class session_impl final : public session_core, private ends_with_process {
     try {
       journal_.emplace(options_.journal, options_.journal_bytes);
     } catch (error const& failure) {
-      bool const is_of_environment = options_.journal == options::from_env().journal;
-      if (!is_of_environment) throw;
+      if (options_.journal != options_of_rank(options::from_env(), rank_.rank).journal) throw;
       std::string const reason = failure.what();
       recording_.own().has_no_journal(reason);
       warn(reason + ". The session goes on without it");
@@ -275,6 +281,7 @@ class session_impl final : public session_core, private ends_with_process {
   /// Long, because a collector of the program may be running.
   static constexpr std::chrono::hours max_wait_at_end{1};
 
+  found_rank const rank_;
   options options_;
   owning_process const process_;
   bool is_child_warned_ = false;

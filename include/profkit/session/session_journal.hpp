@@ -24,7 +24,6 @@
 #include "../profile/journal_format.hpp"
 #include "../profile/profile.hpp"
 #include "../profile/write_signals.hpp"
-#include "../report/process_path.hpp"
 #include "console.hpp"
 
 namespace profkit::detail {
@@ -41,10 +40,10 @@ namespace profkit::detail {
 class session_journal {
  public:
   /// Creates the file. A non-empty file with that name is kept as `FILE.before`, unless another process writes it.
-  /// @param file the name; "%p" stands for the process id.
+  /// @param file the name.
   /// @param max_bytes maximum size of both files together; exceeded if the head of a file takes more than half of it.
   /// @throws profkit::error that names the file and states why it cannot be created.
-  session_journal(std::string const& file, std::uint64_t max_bytes) : file_{process_path(file)}, max_file_bytes_{max_bytes / 2} {
+  session_journal(std::string const& file, std::uint64_t max_bytes) : file_{file}, max_file_bytes_{max_bytes / 2} {
     constexpr int max_tries = 100;
     for (int tries = 0; !take_file(); ++tries) {
       if (tries == max_tries) throw error{"PROFKIT: cannot make the journal " + file_ + ": other processes keep replacing it"};

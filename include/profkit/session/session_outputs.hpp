@@ -10,7 +10,6 @@
 
 #include "../options.hpp"
 #include "../report/document.hpp"
-#include "../report/process_path.hpp"
 #include "../report/report.hpp"
 #include "console.hpp"
 
@@ -19,6 +18,12 @@ namespace profkit::detail {
 /// Whether the end of a session prints or writes anything.
 [[nodiscard]] inline bool has_outputs(options const& wanted) noexcept {
   return wanted.enabled && (wanted.print_report || wanted.full_report || wanted.trace || !wanted.output_directory.empty());
+}
+
+/// The name of a trace in the current directory, which the ranks of a run may share.
+inline std::string trace_file_of(profile const& recorded) {
+  std::optional<rank_record> const& rank = recorded.environment.rank;
+  return rank && rank->size > 1 ? "trace.rank" + std::to_string(rank->rank) + ".json" : "trace.json";
 }
 
 /// Writes the files of a report. @return the last line of the first screen: the folder and the names of the files.
@@ -44,8 +49,8 @@ inline void write_outputs(report const& last, options const& wanted) noexcept {
   if (has_directory || wanted.full_report || wanted.print_report) attempt([&] { made = describe(last.summary()); });
   std::string files;
   if (made && has_directory)
-    attempt([&] { files = write_report_files(last, *made, process_path(wanted.output_directory), wanted.trace_steps); });
-  if (wanted.trace && !has_directory) attempt([&] { last.write_trace("trace.json", wanted.trace_steps); });
+    attempt([&] { files = write_report_files(last, *made, wanted.output_directory, wanted.trace_steps); });
+  if (wanted.trace && !has_directory) attempt([&] { last.write_trace(trace_file_of(last.profile()), wanted.trace_steps); });
   if (made && wanted.full_report) {
     attempt([&] { print_to_stdout(report_code<void>::full_text(*made, false) + "\n"); });
   } else if (made && wanted.print_report) {

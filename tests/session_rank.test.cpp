@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/options.hpp>
+#include <profkit/scope.hpp>
+#include <profkit/session.hpp>
+#include <profkit/session/process_path.hpp>
+#include <profkit/session/process_rank.hpp>
+#include <profkit/session/rank_options.hpp>
+
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace {
+
+using variables = std::map<std::string, std::string>;
+
+profkit::detail::found_rank rank_in(variables const& set) {
+  return profkit::detail::find_rank([&](char const* name) {
+    auto const found = set.find(name);
+    return found == set.end() ? nullptr : found->second.c_str();
+  });
+}
+
+/// Variables of the environment that are removed at the end of the test.
+class set_variables {
+ public:
+  explicit set_variables(variables set) : set_{std::move(set)} {
+    for (auto const& [name, value] : set_) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  set_variables(set_variables const&) = delete;
+  set_variables& operator=(set_variables const&) = delete;
+  ~set_variables() {
+    for (auto const& [name, value] : set_) ::unsetenv(name.c_str());
+  }
+
+ private:
+  variables set_;
+};
+
+profkit::rank_record rank_of(std::uint32_t rank, std::uint32_t size) {
+  profkit::rank_record result;
+  result.rank = rank;
+  result.size = size;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the variables of each launcher say which rank this is", "[rank]") {
+  CHECK_FALSE(rank_in({}).rank);
+  auto const torchrun =
+      rank_in({{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"TORCHELASTIC_RESTART_COUNT", "2"}, {"MASTER_ADDR", "node1"}})
+          .rank;
+  REQUIRE(torchrun);
+  CHECK(torchrun->launcher == "torchrun");
+  CHECK(torchrun->rank == 5);
+  CHECK(torchrun->size == 8);
+  CHECK(torchrun->local_rank == 1);
+  CHECK(torchrun->restart == 2);
+  auto const open_mpi = rank_in({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}}).rank;
+  REQUIRE(open_mpi);
+  CHECK(open_mpi->launcher == "Open MPI");
+  CHECK(open_mpi->rank == 3);
+  CHECK(open_mpi->local_rank == 0);
+  auto const mpich = rank_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).rank;
+  REQUIRE(mpich);
+  CHECK(mpich->launcher == "MPICH");
+  CHECK_FALSE(mpich->local_rank);
+  auto const slurm =
+      rank_in({{"SLURM_PROCID", "1023"}, {"SLURM_NTASKS", "1024"}, {"SLURM_LOCALID", "7"}, {"SLURM_RESTART_COUNT", "1"}}).rank;
+  REQUIRE(slurm);
+  CHECK(slurm->launcher == "Slurm");
+  CHECK(slurm->rank == 1023);
+  CHECK(slurm->restart == 1);
+}
+
+TEST_CASE("a launcher inside a job of Slurm goes first, and half of the variables of a launcher are none", "[rank]") {
+  variables const job{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}};
+  variables inside = job;
+  inside.insert({{"RANK", "9"}, {"WORLD_SIZE", "16"}});
+  CHECK(rank_in(inside).rank->rank == 9);
+  variables half = job;
+  half.insert({"WORLD_SIZE", "16"});
+  CHECK(rank_in(half).rank->launcher == "Slurm");
+}
+
+TEST_CASE("variables that are no rank are named, and the process is a run of its own", "[rank]") {
+  for (auto const& [rank, size] :
+       variables{{"4", "5x"}, {"x", "8"}, {"-1", "8 "}, {"8", "8"}, {"", "3"}, {"0", "0"}, {"1", "4294967296"}}) {
+    auto const found = rank_in({{"RANK", rank}, {"WORLD_SIZE", size}});
+    CHECK_FALSE(found.rank);
+    CHECK(found.wrong == "RANK=" + rank + " and WORLD_SIZE=" + size);
+  }
+  auto const found = rank_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "one"}, {"TORCHELASTIC_RESTART_COUNT", ""}});
+  REQUIRE(found.rank);
+  CHECK(found.wrong.empty());
+  CHECK_FALSE(found.rank->local_rank);
+  CHECK(found.rank->restart == 0);
+}
+
+TEST_CASE("placeholders of a path are the process, the rank and the host", "[rank]") {
+  char host[256] = {};
+  REQUIRE(::gethostname(host, sizeof host - 1) == 0);
+  using profkit::detail::process_path;
+  CHECK(process_path("out/%h/%r-%p", 7) == std::string{"out/"} + host + "/7-" + std::to_string(::getpid()));
+  CHECK(process_path("100%", 7) == "100%");
+  CHECK(process_path("%x%%r", 7) == "%x%7");
+  CHECK(process_path("", 7).empty());
+}
+
+TEST_CASE("each of several ranks writes files of its own, and rank 0 prints", "[rank]") {
+  auto const options_of = [](char const* text, std::optional<profkit::rank_record> const& rank) {
+    return profkit::detail::options_of_rank(profkit::options::parse(text), rank);
+  };
+  std::string const all = "report,report=full,report=every:1s,out=a/b,journal=j";
+  auto const first = options_of(all.c_str(), rank_of(0, 4));
+  CHECK(first.output_directory == "a/b/rank0");
+  CHECK(first.journal == "j.rank0");
+  CHECK(first.print_report);
+  CHECK(first.full_report);
+  auto const last = options_of(all.c_str(), rank_of(3, 4));
+  CHECK(last.output_directory == "a/b/rank3");
+  CHECK(last.journal == "j.rank3");
+  CHECK_FALSE(last.print_report);
+  CHECK_FALSE(last.full_report);
+  CHECK(last.report_every == std::chrono::seconds{1});  // replaces files, prints nothing
+  CHECK(options_of("report=every:1s", rank_of(3, 4)).report_every.count() == 0);
+  CHECK(options_of("report=every:1s", rank_of(0, 4)).report_every == std::chrono::seconds{1});
+  CHECK(options_of("out=a/", rank_of(3, 4)).output_directory == "a/rank3");
+  CHECK(options_of("out=a/%r", rank_of(3, 4)).output_directory == "a/3");
+  CHECK(options_of("out=a/%p", rank_of(3, 4)).output_directory == "a/" + std::to_string(::getpid()));
+  CHECK(options_of("journal=%r.journal", rank_of(3, 4)).journal == "3.journal");
+  for (auto const& alone : {std::optional<profkit::rank_record>{}, std::optional{rank_of(0, 1)}}) {
+    auto const only = options_of(all.c_str(), alone);
+    CHECK(only.output_directory == "a/b");
+    CHECK(only.journal == "j");
+    CHECK(only.print_report);
+    CHECK(options_of("out=%r", alone).output_directory == "0");
+  }
+}
+
+TEST_CASE("a session records its rank and writes the folder of its rank, unless rank=off", "[rank]") {
+  std::filesystem::path const folder = std::filesystem::temp_directory_path() / ("profkit-rank-" + std::to_string(::getpid()));
+  set_variables const of_launcher{{{"RANK", "2"}, {"WORLD_SIZE", "3"}}};
+  CHECK(profkit::process_rank()->rank == 2);
+  for (bool const uses_rank : {true, false}) {
+    profkit::options options = profkit::options::parse(uses_rank ? "warmup=0,steps=1" : "warmup=0,steps=1,rank=off");
+    options.output_directory = (folder / (uses_rank ? "ranks" : "one")).string();
+    profkit::session session{options};
+    for ([[maybe_unused]] profkit::step step : session) continue;
+    auto const rank = session.report().profile().environment.rank;
+    CHECK(rank.has_value() == uses_rank);
+    if (rank) CHECK(rank->rank == 2);
+  }
+  CHECK(std::filesystem::exists(folder / "ranks" / "rank2" / "report.json"));
+  CHECK_FALSE(std::filesystem::exists(folder / "ranks" / "report.json"));
+  CHECK(std::filesystem::exists(folder / "one" / "report.json"));
+  std::filesystem::remove_all(folder);
+}
