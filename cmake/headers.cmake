@@ -139,11 +139,13 @@ set(PROFKIT_HEADERS
     profkit/drain/arrival.hpp
     profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp
+    profkit/drain/last_call.hpp
     profkit/drain/log_drain.hpp
     profkit/drain/log_events.hpp
     profkit/drain/log_reader.hpp
     profkit/drain/open_ranges.hpp
     profkit/drain/recent_sites.hpp
+    profkit/drain/scope_collectives.hpp
     profkit/drain/scope_paths.hpp
     profkit/drain/step_queue.hpp
     profkit/drain/wrong_end_text.hpp
@@ -191,6 +193,7 @@ set(PROFKIT_HEADERS
     profkit/record/api_call.hpp
     profkit/record/calendar_clock.hpp
     profkit/record/clock.hpp
+    profkit/record/collective.hpp
     profkit/record/function_name.hpp
     profkit/record/library_pin.hpp
     profkit/record/log_chunk.hpp

@@ -1,7 +1,7 @@
 # The unit tests of the library, a program for each room; and programs that have to stand alone.
 
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_memory.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
-profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
+profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/scope_paths.test.cpp)
 profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp)

@@ -6,6 +6,7 @@
 ///
 ///     PROF_SCOPE("attention");                             a scope to the end of the block
 ///     PROF_SCOPE("scores", profkit::work{flops, bytes});   the same, with declared work; see also `profkit::add_work`
+///     PROF_SCOPE("sum", profkit::collective{"all_reduce", group, bytes});   the same, as a collective operation of several ranks
 ///     PROF_SCOPE_INDEXED("layer", i);                      a scope shown as `layer_3`
 ///     PROF_FUNCTION();                                     a scope named after the function: "run", "engine::run", "engine::run lambda"
 ///     PROF_COUNTER("loss", value);                         a sampled number
@@ -16,6 +17,7 @@
 
 #include "record/add_work.hpp"
 #include "record/adopting_scope.hpp"
+#include "record/collective.hpp"
 #include "record/default_scope.hpp"
 #include "record/function_name.hpp"
 #include "record/memory_events.hpp"
@@ -50,7 +52,7 @@
 #ifndef PROFKIT_DISABLE
 
 /// @brief Opens a scope to the end of the block: `PROF_SCOPE("name")`, or `PROF_SCOPE("name", profkit::work{flops, bytes})` to declare its
-/// work. Costs one load and a branch without a session.
+/// work, or with `profkit::collective{...}`. Costs one load and a branch without a session.
 #define PROF_SCOPE(...) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" PROFKIT_FIRST(__VA_ARGS__, )), ::profkit::detail::work_of(__VA_ARGS__) }
 

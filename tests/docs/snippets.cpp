@@ -10,6 +10,8 @@
 #include <profkit/session/load_report.hpp>
 
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <deque>
 #include <fstream>
@@ -163,6 +165,16 @@ void save_and_load(profkit::report const& report) {
   profkit::save(report.profile(), "run.profkit");
   profkit::summary summary = profkit::analyze(profkit::load("run.profkit"));
   fmt::print("{} steps\n", summary.steps.host.count);
+}
+
+std::uint32_t rank();
+std::uint32_t ranks();
+void all_reduce(float const* values, float* sums, std::size_t count);
+
+void sum_of_ranks(float const* values, float* sums, std::size_t count) {
+  static profkit::communicator group{"data parallel", 1, rank(), ranks(), 0};  // name and number are the same on all ranks
+  PROF_SCOPE("sum", profkit::collective{"all_reduce", group, count * sizeof(float)});
+  all_reduce(values, sums, count);
 }
 
 void attention_scores(cudaStream_t stream, double heads, double tokens, double size) {

@@ -90,3 +90,94 @@ TEST_CASE("a counter that goes backwards makes no scope end before it begins", "
   REQUIRE(thread.made().scopes.size() == 1);
   CHECK(thread.made().scopes[0].time.duration() == std::chrono::nanoseconds{0});
 }
+
+TEST_CASE("a collective that follows a kernel launch immediately has its correlation, and so have those after it", "[drain]") {
+  static profkit::site launch{"cuLaunchKernelEx", "", 0};
+  static profkit::site copy{"cuMemcpyAsync", "", 0};
+  static profkit::communicator const group{"data", 7, 1, 4, 0};
+  static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
+  static profkit::detail::reported_collective const captured{&group, "AllReduce", "", "", "", true};
+  auto const slot = [](auto const& of, event_kind kind) { return reinterpret_cast<std::uint64_t>(&of) | static_cast<std::uint64_t>(kind); };
+  std::uint64_t const collective = slot(what, event_kind::reported_collective);
+  std::vector<std::uint64_t> const log{slot(outer_site, event_kind::enter),
+                                       100,  //
+                                       slot(launch, event_kind::begin_call),
+                                       110,
+                                       11,
+                                       120 | leave_mark,  //
+                                       collective,
+                                       130,
+                                       0,
+                                       4096,  // of the launch
+                                       collective,
+                                       131,
+                                       1,
+                                       8192,  // of the launch
+                                       slot(inner_site, event_kind::enter),
+                                       140,
+                                       150 | leave_mark,  //
+                                       collective,
+                                       160,
+                                       2,
+                                       4096,  // no longer
+                                       slot(launch, event_kind::begin_call),
+                                       170,
+                                       12,
+                                       180 | leave_mark,  //
+                                       slot(captured, event_kind::reported_collective),
+                                       190,
+                                       0,
+                                       4096,  // in a graph
+                                       slot(copy, event_kind::begin_call),
+                                       200,
+                                       13,
+                                       210 | leave_mark,  //
+                                       collective,
+                                       220,
+                                       3,
+                                       4096,              // not a kernel
+                                       230 | leave_mark,  //
+                                       collective,
+                                       240,
+                                       4,
+                                       4096};  // in no scope
+  profkit::profile_builder made;
+  profkit::detail::event_records records{made};
+  profkit::detail::thread_reading reading;
+  profkit::detail::clock_line line{{0, 0}};
+  line.advance({1'000'000, 1'000'000});
+  reading.thread = made.add(profkit::thread_record{1, "thread"});
+  for (std::size_t at = 0; at < log.size();) at += records.take(&log[at], reading, line);
+  profkit::profile const& profile = made.so_far();
+  REQUIRE(profile.collectives.size() == 6);
+  std::uint64_t const of_launch = profile.api_calls.at(0).correlation;
+  std::vector<std::uint64_t> found;
+  for (profkit::collective_record const& each : profile.collectives) found.push_back(each.correlation);
+  CHECK(found == std::vector<std::uint64_t>{of_launch, of_launch, 0, 0, 0, 0});
+  profkit::collective_record const& second = profile.collectives[1];
+  CHECK(ns(second.time.begin) == 131);
+  CHECK(ns(second.time.end) == 131);
+  CHECK(second.sequence == 1);
+  CHECK(second.bytes == 8192);
+  CHECK(profile.paths[second.path].name == "outer");
+  CHECK(profile.communicators[second.communicator].id == 7);
+  CHECK(profile.communicators[second.communicator].rank == 1);
+  CHECK(profile.communicators[second.communicator].size == 4);
+  CHECK(profile.collective_words[second.function] == "AllReduce");
+  CHECK(profile.collective_words[second.datatype] == "ncclFloat32");
+  CHECK(profile.collective_words[second.algorithm] == "RING");
+  CHECK(profile.collective_words[second.protocol] == "LL128");
+  CHECK(profile.collectives[3].is_captured);
+  CHECK(profile.collective_words[profile.collectives[3].algorithm].empty());
+  CHECK(profile.collectives[5].path == profkit::path_record::no_parent);
+}
+
+TEST_CASE("a log that continues in another chunk separates no collective from its launch", "[drain]") {
+  std::uint64_t const slots[4] = {};
+  profkit::site launch{"cuLaunchKernel", "", 0};
+  profkit::detail::last_call call{&launch, 5, &slots[1]};
+  call.continue_at(&slots[1], &slots[3]);
+  CHECK(call.launch_before(&slots[3]) == 5);
+  call.continue_at(&slots[2], &slots[0]);  // another event lies between
+  for (std::uint64_t const& each : slots) CHECK(call.launch_before(&each) == 0);
+}

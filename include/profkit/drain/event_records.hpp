@@ -9,10 +9,13 @@
 #include "../collect/scope_node_paths.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
+#include "../record/collective.hpp"
 #include "../record/scope_node.hpp"
+#include "last_call.hpp"
 #include "log_events.hpp"
 #include "open_ranges.hpp"
 #include "recent_sites.hpp"
+#include "scope_collectives.hpp"
 #include "scope_paths.hpp"
 
 namespace profkit::detail {
@@ -22,6 +25,8 @@ struct thread_reading {
   std::uint32_t generation = 0;         ///< of the log: number of threads that have owned it
   std::optional<std::uint32_t> thread;  ///< position in `profile::threads`, from the first event on
   timestamp earliest{};                 ///< the earliest possible time of the next event
+  last_call call;
+  scope_collectives collectives;
   open_ranges open;
 };
 
@@ -35,7 +40,7 @@ class event_records {
   [[gnu::always_inline]] std::uint64_t take(std::uint64_t const* event, thread_reading& at, clock_line const& clock) {
     std::uint64_t const what = *event;
     if (is_leave(what)) {
-      what == leave_at_unknown_time ? leave_jumped_over(at) : leave(at, time_of(ticks_of(event), at, clock));
+      what == leave_at_unknown_time ? leave_jumped_over(at) : leave(at, time_of(ticks_of(event), at, clock), event + 1);
       return 1;
     }
     if (kind_of(what) == event_kind::enter) {
@@ -53,7 +58,7 @@ class event_records {
   /// Ends the innermost scope or call, which was left without its destructor, at the time of the previous event.
   __attribute__((noinline)) void leave_jumped_over(thread_reading& at) {
     if (!at.open.empty() && at.open.back().call == nullptr) into_.count(&quality_record::misnested_scopes);
-    leave(at, at.earliest);
+    leave(at, at.earliest, nullptr);
   }
 
  private:
@@ -103,6 +108,12 @@ class event_records {
       case event_kind::work:
         take_work(event, at);
         return;
+      case event_kind::scope_collective:
+        take_scope_collective(event, at);
+        return;
+      case event_kind::reported_collective:
+        take_reported_collective(event, at, time);
+        return;
       case event_kind::enter:  // handled in `take`, like `begin_call`
       case event_kind::begin_call:
       case event_kind::continued:  // not an event
@@ -118,15 +129,18 @@ class event_records {
   }
 
   /// Ends the innermost scope or call. If there is none, its beginning belongs to an earlier session.
-  [[gnu::always_inline]] void leave(thread_reading& at, timestamp time) {
+  /// @param next the slot after the event; null if unknown.
+  [[gnu::always_inline]] void leave(thread_reading& at, timestamp time, std::uint64_t const* next) {
     if (at.open.empty()) return;
     open_range const& done = at.open.back();
     interval const when{done.begin, time};
     if (done.call != nullptr) {
-      into_.add(api_call_record{when, into_.extended_correlation(done.correlation), position_of_call(*done.call), *at.thread});
+      at.call = {done.call, into_.extended_correlation(done.correlation), next};
+      into_.add(api_call_record{when, at.call.correlation, position_of_call(*done.call), *at.thread});
     } else if (done.has_path) {
       into_.add(scope_record{when, done.path, *at.thread});
     }
+    if (__builtin_expect(!at.collectives.empty(), 0)) at.collectives.end(at.open.depth(), time, into_);
     at.open.pop();
   }
 
@@ -156,6 +170,44 @@ class event_records {
   void take_work(std::uint64_t const* event, thread_reading const& at) {
     if (at.open.path() == path_record::no_parent) return;
     into_.add(work_record{at.open.innermost_scope().begin, at.open.path(), work_of(event)});
+  }
+
+  void take_scope_collective(std::uint64_t const* event, thread_reading& at) {
+    if (at.open.empty()) return;
+    communicator const& group = *pointer_in<communicator>(*event);
+    collective_record record = record_of(group, reinterpret_cast<char const*>(event[2]));
+    record.time.begin = at.open.back().begin;
+    record.bytes = event[3];
+    record.sequence = event[4];
+    record.path = at.open.path();
+    record.thread = *at.thread;
+    at.collectives.begin(at.open.depth(), record);
+  }
+
+  void take_reported_collective(std::uint64_t const* event, thread_reading& at, timestamp time) {
+    reported_collective const& what = *pointer_in<reported_collective>(*event);
+    collective_record record = record_of(*what.group, what.function);
+    record.time = {time, time};
+    record.sequence = event[2];
+    record.bytes = event[3];
+    record.datatype = into_.position_of_collective_word(what.datatype);
+    record.algorithm = into_.position_of_collective_word(what.algorithm);
+    record.protocol = into_.position_of_collective_word(what.protocol);
+    if (!what.is_captured) record.correlation = at.call.launch_before(event);
+    at.call.next = event + slots_of(*event);
+    record.path = at.open.path();
+    if (record.path == path_record::no_parent) record.path = into_.so_far().threads[*at.thread].default_path;
+    record.thread = *at.thread;
+    record.is_captured = what.is_captured;
+    into_.add(record);
+  }
+
+  collective_record record_of(communicator const& group, char const* function) {
+    collective_record record;
+    record.communicator = into_.position_of(communicator_record{group.id, group.name, group.rank, group.size});
+    record.function = into_.position_of_collective_word(function);
+    record.datatype = record.algorithm = record.protocol = into_.position_of_collective_word("");
+    return record;
   }
 
   std::uint32_t position_of_call(site const& call) {

@@ -36,10 +36,16 @@ namespace profkit::detail {
 
 [[nodiscard]] inline site const& site_of(std::uint64_t what) noexcept { return *reinterpret_cast<site const*>(what & ~event_kind_bits); }
 
+/// What the first slot of a collective points to.
+template <class T>
+[[nodiscard]] T const* pointer_in(std::uint64_t what) noexcept {
+  return reinterpret_cast<T const*>(what & ~event_kind_bits);
+}
+
 /// The number of slots of an event; not for `continued`.
 [[nodiscard]] inline std::uint64_t slots_of(std::uint64_t what) noexcept {
   if (is_leave(what)) return 1;
-  static constexpr std::uint8_t slots[event_kind_bits + 1] = {0, 2, 3, 3, 2, 3, 3, 3, 3, 4, 4, 4, 4};  // in the order of `event_kind`
+  static constexpr std::uint8_t slots[event_kind_bits + 1] = {0, 2, 3, 3, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 4};  // in the order of `event_kind`
   return slots[what & event_kind_bits];
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "../profile/profile_builder.hpp"
@@ -127,7 +128,8 @@ class log_reader {
       if (++events_ % events_between_pauses == 0 && !pause()) return false;
       std::uint64_t const what = *position;
       if (is_continued(what)) {
-        position = first_event_of_next_chunk(what, log);
+        std::uint64_t const* const before = std::exchange(position, first_event_of_next_chunk(what, log));
+        at.call.continue_at(before, position);
         continue;
       }
       if (ticks_of(position) > newest) break;

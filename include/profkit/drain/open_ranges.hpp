@@ -28,6 +28,9 @@ class open_ranges {
  public:
   [[nodiscard]] bool empty() const noexcept { return depth_ == 0; }
 
+  /// The number of open scopes and calls.
+  [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
+
   /// The innermost scope or call.
   [[nodiscard]] open_range const& back() const noexcept { return ranges_[depth_ - 1]; }
 

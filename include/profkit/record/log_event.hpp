@@ -10,19 +10,21 @@ namespace profkit::detail {
 /// The kind of an event, in the low four bits of its first slot; the other bits are a pointer to the site. The second slot is the time in
 /// ticks. The end of a scope or call is a single slot: `leave_mark` and the time.
 enum class event_kind : std::uint64_t {
-  continued = 0,      ///< no event: the other bits are the address of the next `log_chunk`
-  enter = 1,          ///< 2 slots
-  enter_indexed = 2,  ///< 3 slots: the index
-  enter_noted = 3,    ///< 3 slots: a `scope_note*`
-  enter_step = 4,     ///< 2 slots; starts a new root of the tree of scopes
-  counter = 5,        ///< 3 slots: the value
-  begin_call = 6,     ///< 3 slots: the correlation; an API call that launches GPU operations
-  enter_adopted = 7,  ///< 3 slots: a `scope_node const*`
-  default_scope = 8,  ///< 3 slots: a `scope_node const*`, the new default scope of the thread
-  allocated = 9,      ///< 4 slots: address and bytes
-  released = 10,      ///< 4 slots: address and bytes
-  usage = 11,         ///< 4 slots: 0 and the bytes in use of a polled allocator
-  work = 12,          ///< 4 slots: floating-point operations and bytes; the first slot holds the other values instead of a site
+  continued = 0,             ///< no event: the other bits are the address of the next `log_chunk`
+  enter = 1,                 ///< 2 slots
+  enter_indexed = 2,         ///< 3 slots: the index
+  enter_noted = 3,           ///< 3 slots: a `scope_note*`
+  enter_step = 4,            ///< 2 slots; starts a new root of the tree of scopes
+  counter = 5,               ///< 3 slots: the value
+  begin_call = 6,            ///< 3 slots: the correlation; an API call that launches GPU operations
+  enter_adopted = 7,         ///< 3 slots: a `scope_node const*`
+  default_scope = 8,         ///< 3 slots: a `scope_node const*`, the new default scope of the thread
+  allocated = 9,             ///< 4 slots: address and bytes
+  released = 10,             ///< 4 slots: address and bytes
+  usage = 11,                ///< 4 slots: 0 and the bytes in use of a polled allocator
+  work = 12,                 ///< 4 slots: floating-point operations and bytes; the first slot holds the other values instead of a site
+  scope_collective = 13,     ///< 5 slots: function, bytes and number; the first slot holds a `communicator*`. Of the innermost scope
+  reported_collective = 14,  ///< 4 slots: number and bytes; the first slot holds a `reported_collective const*`
 };
 
 inline constexpr std::uint64_t event_kind_bits = 15;

@@ -85,14 +85,14 @@ struct this_thread_state {
 };
 
 // The namespace names the layout: a library built with another layout gets its own recorder instead of a corrupt one.
-inline namespace layout_8 {
+inline namespace layout_9 {
 
 __attribute__((visibility("default"))) inline recorder_state recorder{};
 
-}  // namespace layout_8
+}  // namespace layout_9
 
 /// The symbol name of `recorder`.
-inline constexpr char const* recorder_symbol = "_ZN7profkit6detail8layout_88recorderE";
+inline constexpr char const* recorder_symbol = "_ZN7profkit6detail8layout_98recorderE";
 
 /// Stores the offset of the thread state from the thread pointer. The state lies in the static TLS block of the module that created the
 /// first session, so the offset is the same for all threads and modules. An offset is used instead of a symbol, because an executable that

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "add_work.hpp"
+#include "collective.hpp"
 #include "library_pin.hpp"
 #include "recorder.hpp"
 
@@ -13,9 +14,10 @@ namespace detail {
 
 struct no_work {};
 
-/// The declared work among the arguments of `PROF_SCOPE`.
+/// The declared work or collective among the arguments of `PROF_SCOPE`.
 [[nodiscard]] constexpr no_work work_of(char const*) noexcept { return {}; }
 [[nodiscard]] constexpr work const& work_of(char const*, work const& done) noexcept { return done; }
+[[nodiscard]] constexpr collective const& work_of(char const*, collective const& done) noexcept { return done; }
 
 }  // namespace detail
 
@@ -53,6 +55,15 @@ class scope {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
     if (is_recorded()) detail::put_work(*detail::this_thread_log(), flags, done);
+  }
+
+  /// @brief Begins a scope that is a collective operation.
+  /// @param where the source location and name.
+  /// @param done the operation.
+  [[nodiscard, gnu::always_inline]] scope(site& where, collective const& done) noexcept {
+    std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
+    begin(flags, where);
+    if (is_recorded()) detail::put_collective(*detail::this_thread_log(), flags, done);
   }
 
   /// @brief The constructor that `PROF_SCOPE` uses without declared work.

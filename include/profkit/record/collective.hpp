@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "recorder.hpp"
+
+namespace profkit {
+
+/// @brief A group of ranks that communicate, for `collective`. Lives as long as the program.
+struct alignas(detail::event_kind_bits + 1) communicator {
+  char const* name = "";        ///< the same on all its ranks, as `id` is; lives as long as the program
+  std::uint64_t id = 0;         ///< tells groups with equal names apart
+  std::uint32_t rank = 0;       ///< rank of this process in the group
+  std::uint32_t size = 0;       ///< number of ranks; 0: unknown
+  std::uint64_t collectives{};  ///< number of `collective` objects so far
+};
+
+/// @brief Declares that a scope is one collective operation of an engine other than NCCL, such as MPI or Gloo:
+/// `PROF_SCOPE("sum", profkit::collective{"all_reduce", group, bytes})`. For NCCL, use `nccl_collectives`.
+///
+/// The ranks of a group create these objects in the same order, whether a session runs or not: function and number identify the collective
+/// in the merged report. Operations of one group on several threads need an order anyway, for the engine.
+struct collective {
+  /// @brief Counts the collective. Costs one atomic addition. Thread-safe.
+  /// @param of_function such as "all_reduce"; a string literal.
+  /// @param of_group lives as long as the program.
+  /// @param of_bytes size of this rank's data; for an all-gather what it sends, for a reduce-scatter what it receives. 0: unknown.
+  collective(char const* of_function, communicator& of_group, std::uint64_t of_bytes = 0) noexcept
+      : function{of_function},
+        group{&of_group},
+        bytes{of_bytes},
+        sequence{__atomic_fetch_add(&of_group.collectives, std::uint64_t{1}, __ATOMIC_RELAXED)} {}
+
+  char const* function;
+  communicator* group;
+  std::uint64_t bytes;
+  std::uint64_t sequence;  ///< number of the collective in its group, from 0
+};
+
+namespace detail {
+
+/// A kind of collective that a library reports with its words. Never destroyed: logs point to it.
+struct alignas(event_kind_bits + 1) reported_collective {
+  communicator const* group;
+  char const* function;
+  char const* datatype;
+  char const* algorithm;
+  char const* protocol;
+  bool is_captured;
+};
+
+/// Declares the scope that has just begun on this thread as a collective.
+inline void put_collective(thread_log& log, std::uint32_t flags, collective const& done) noexcept {
+  open_scope_word const claimed = log.claim(5);
+  if (claimed == 0) return;
+  log.put(claimed, reinterpret_cast<std::uint64_t>(done.group) + static_cast<std::uint64_t>(event_kind::scope_collective), ticks(flags),
+          reinterpret_cast<std::uint64_t>(done.function), done.bytes, done.sequence);
+}
+
+/// Records a collective that a library has enqueued on this thread. If the call that launched its kernel returned immediately before, it is
+/// the launch of the collective, also for further collectives after this one.
+inline void put_reported_collective(reported_collective const& what, std::uint64_t sequence, std::uint64_t bytes) noexcept {
+  std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
+  if ((flags & recording) == 0) return;
+  thread_log* const log = log_of_this_thread();
+  if (auto const claimed = log != nullptr ? log->claim(4) : 0) {
+    log->put(claimed, reinterpret_cast<std::uint64_t>(&what) + static_cast<std::uint64_t>(event_kind::reported_collective), ticks(flags),
+             sequence, bytes);
+  }
+}
+
+}  // namespace detail
+
+}  // namespace profkit

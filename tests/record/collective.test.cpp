@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/scope.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../support/profile_of.hpp"
+
+namespace {
+
+/// Opens scopes up to a depth, with a collective in the innermost one.
+void reduce_at_depth(profkit::communicator& group, int depth) {
+  if (depth == 0) {
+    PROF_SCOPE("sum", profkit::collective{"all_reduce", group, 4096});
+    return;
+  }
+  PROF_SCOPE("nested");
+  reduce_at_depth(group, depth - 1);
+}
+
+}  // namespace
+
+TEST_CASE("a scope that is a collective has its operation, its group, its bytes and its number", "[collectives]") {
+  static profkit::communicator world{"world", 1, 2, 4, 0};
+  static profkit::communicator row{"row", 9, 0, 2, 0};
+  PROF_SCOPE("before the session", profkit::collective{"all_reduce", world, 1});
+  profkit::session session{plain_options()};
+  {
+    PROF_SCOPE("backward");
+    {
+      PROF_SCOPE("sum", profkit::collective{"all_reduce", world, 4096});
+      PROF_SCOPE("gather", profkit::collective{"all_gather", row});
+    }
+    PROF_SCOPE("sum", profkit::collective{"all_reduce", world, 512});
+  }
+  profkit::profile const profile = session.report().profile();
+  REQUIRE(profile.collectives.size() == 3);
+  std::map<std::uint64_t, profkit::collective_record> of_world;
+  for (profkit::collective_record const& each : profile.collectives) {
+    profkit::communicator_record const& group = profile.communicators[each.communicator];
+    if (group.name == "world") of_world[each.sequence] = each;
+    CHECK(each.correlation == 0);
+    CHECK_FALSE(each.is_captured);
+    CHECK(profile.collective_words[each.algorithm].empty());
+  }
+  REQUIRE(of_world.size() == 2);
+  profkit::collective_record const& first = of_world.at(1);  // 0 was before the session
+  CHECK(profile.collective_words[first.function] == "all_reduce");
+  CHECK(first.bytes == 4096);
+  CHECK(of_world.at(2).bytes == 512);
+  profkit::communicator_record const& group = profile.communicators[first.communicator];
+  CHECK(group.id == 1);
+  CHECK(group.rank == 2);
+  CHECK(group.size == 4);
+  CHECK(profile.paths[first.path].name == "sum");
+  bool is_scope = false;
+  for (profkit::scope_record const& each : profile.scopes) {
+    is_scope = is_scope || (each.path == first.path && each.time.begin == first.time.begin && each.time.end == first.time.end);
+  }
+  CHECK(is_scope);
+}
+
+TEST_CASE("collectives of many threads and depths are all there, once", "[collectives]") {
+  static profkit::communicator group{"group", 5, 0, 2, 0};
+  constexpr std::uint64_t threads = 3;
+  constexpr std::uint64_t rounds = 3000;  // some chunks of a log
+  constexpr int deepest = 70;             // deeper than what a log knows
+  profkit::session session{plain_options()};
+  std::vector<std::thread> running;
+  for (std::uint64_t i = 0; i < threads; ++i) {
+    running.emplace_back([] {
+      for (std::uint64_t round = 0; round < rounds; ++round) reduce_at_depth(group, static_cast<int>(round % deepest));
+    });
+  }
+  for (std::thread& each : running) each.join();
+  profkit::profile const profile = session.report().profile();
+  CHECK(profile.quality.dropped_events == 0);
+  std::set<std::uint64_t> numbers;
+  std::set<std::pair<std::uint32_t, std::int64_t>> begins;
+  for (profkit::scope_record const& each : profile.scopes) begins.insert({each.path, each.time.begin.time_since_epoch().count()});
+  std::size_t scopes = 0;
+  for (profkit::collective_record const& each : profile.collectives) {
+    numbers.insert(each.sequence);
+    scopes += begins.count({each.path, each.time.begin.time_since_epoch().count()});
+    CHECK((each.time.begin <= each.time.end));
+  }
+  CHECK(profile.collectives.size() == threads * rounds);
+  CHECK(numbers.size() == threads * rounds);
+  CHECK(scopes == threads * rounds);
+}
+
+TEST_CASE("a collective without a session is counted and not recorded", "[collectives]") {
+  static profkit::communicator group{"alone", 6, 0, 2, 0};
+  { PROF_SCOPE("sum", profkit::collective{"all_reduce", group, 4096}); }
+  CHECK(group.collectives == 1);
+  profkit::session session{plain_options()};
+  CHECK(session.report().profile().collectives.empty());
+}
