@@ -346,6 +346,13 @@ set(PROFKIT_PERFETTO_HEADERS
     profkit/report/pftrace_output.hpp
     profkit/report/pftrace_sequence.hpp)
 
+set(PROFKIT_NCCL_HEADERS
+    profkit/nccl.hpp
+    profkit/collect/nccl_collectives.hpp
+    profkit/collect/nccl_communicator.hpp
+    profkit/collect/nccl_event.hpp
+    profkit/collect/nccl_plugin.hpp)
+
 set(PROFKIT_CUDA_HEADERS
     profkit/cuda.hpp
     profkit/collect/cuda_calls.hpp

@@ -4,7 +4,7 @@ profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_jou
 profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/scope_paths.test.cpp)
-profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp)
+profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl)
 profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/atomic_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp profile/sliced_copy.test.cpp)
 profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cpp analyze/analysis.test.cpp analyze/analysis_state.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
@@ -217,7 +217,7 @@ add_subdirectory(gpu)
 profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)
 if(TARGET CUDA::cudart)
   add_library(profkit_snippets OBJECT EXCLUDE_FROM_ALL docs/snippets.cpp)
-  target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit::code profkit_warnings profkit_test_options)
+  target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit::nccl profkit::code profkit_warnings profkit_test_options)
   target_compile_options(profkit_snippets PRIVATE -fsyntax-only)
   add_test(NAME docs.snippets_compile COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target profkit_snippets)
   set_tests_properties(docs.snippets_compile PROPERTIES LABELS docs TIMEOUT 300 RESOURCE_LOCK build_folder)

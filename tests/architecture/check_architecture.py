@@ -54,8 +54,9 @@ LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime", "dlfcn.h"}
 
 # The CMake targets from the bottom up, and the headers that belong to each.
 TARGETS = {
-    "profkit": r"(?!cuda|cupti|perfetto)[^/]+|\w+/(?!cuda_|cupti|pftrace).*",
+    "profkit": r"(?!cuda|cupti|nccl|perfetto)[^/]+|\w+/(?!cuda_|cupti|nccl_|pftrace).*",
     "profkit_perfetto": r"perfetto\.hpp|report/pftrace\w*\.hpp",
+    "profkit_nccl": r"nccl\.hpp|collect/nccl_\w+\.hpp",
     "profkit_cuda": r"cuda\.hpp|collect/cuda_\w+\.hpp",
     "profkit_cupti": r"cupti\.hpp|collect/cupti\w*\.hpp",
 }

@@ -5,6 +5,7 @@
 #include <profkit/analyze/gpu/kernel_class.hpp>
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
+#include <profkit/nccl.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
 #include <profkit/session/load_report.hpp>
@@ -165,6 +166,11 @@ void save_and_load(profkit::report const& report) {
   profkit::save(report.profile(), "run.profkit");
   profkit::summary summary = profkit::analyze(profkit::load("run.profkit"));
   fmt::print("{} steps\n", summary.steps.host.count);
+}
+
+void collect_of_rank(profkit::session& session) {
+  session.collect(profkit::nccl_collectives());  // <profkit/nccl.hpp>
+  session.collect(profkit::cupti_kernels());     // <profkit/cupti.hpp>: the kernels
 }
 
 std::uint32_t rank();

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <new>
+
+#include "../record/collective.hpp"
+#include "nccl_communicator.hpp"
+#include "nccl_event.hpp"
+
+namespace profkit::detail {
+
+/// What the plugin and the collector share.
+struct nccl_plugin_state {
+  std::uint32_t is_wanted = 0;      ///< a collector runs
+  std::uint64_t communicators = 0;  ///< number of communicators that NCCL created with the plugin
+};
+
+/// A plugin of NCCL with its state. NCCL knows the first part only.
+template <class Init, class Event>
+struct nccl_plugin {
+  nccl_profiler<Init, Event> profiler;
+  nccl_plugin_state* state;
+};
+
+inline nccl_plugin_state nccl_state{};
+
+/// The functions of the plugin. NCCL calls them on the threads that call NCCL, and on threads of CUDA. They neither lock nor synchronise
+/// the device, and allocate only for a new communicator and for the first collective of a kind.
+class nccl_callbacks {
+ public:
+  static int init_v4(void** context, int* mask, char const* name, std::uint64_t id, int, int ranks, int rank, void*) {
+    return begin(context, new (std::nothrow) nccl_communicator{name, id, ranks, rank}, mask, nccl_coll | nccl_p2p);
+  }
+
+  static int init_v5(void** context, std::uint64_t id, int* mask, char const* name, int, int ranks, int rank, void*) {
+    return begin(context, new (std::nothrow) nccl_communicator{name, id, ranks, rank}, mask,
+                 nccl_coll | nccl_p2p | nccl_coll_api | nccl_p2p_api);
+  }
+
+  static int start_v4(void* context, void** handle, nccl_event_v4* event) {
+    *handle = nullptr;  // nothing to stop
+    take_task(context, *event);
+    return 0;
+  }
+
+  /// A call during the capture of a graph gets a handle, which NCCL passes on to its collectives. Those are enqueued in each replay, on a
+  /// thread of CUDA, and only if the graph needs the host, for a network. So the call is recorded instead.
+  static int start_v5(void* context, void** handle, nccl_event_v5* event) {
+    *handle = nullptr;
+    if (event->type == nccl_coll_api && event->coll_api.is_captured) {
+      *handle = &captured_call;
+      add(context, words_of(event->coll_api), 0, event->coll_api.count, true);
+    } else if (event->type == nccl_p2p_api && event->p2p_api.is_captured) {
+      *handle = &captured_call;
+      add(context, words_of(event->p2p_api), 0, event->p2p_api.count, true);
+    } else if (event->parent != &captured_call) {
+      take_task(context, *event);
+    }
+    return 0;
+  }
+
+  static int stop(void*) { return 0; }
+  static int record_state(void*, int, void*) { return 0; }
+  static int finalize(void*) { return 0; }  // logs point to the communicator
+
+ private:
+  static inline char captured_call = 0;  ///< its address is the handle
+
+  static int begin(void** context, nccl_communicator* created, int* mask, std::uint64_t wanted) noexcept {
+    *context = created;
+    *mask = created == nullptr ? 0 : static_cast<int>(wanted);
+    __atomic_fetch_add(&nccl_state.communicators, std::uint64_t{1}, __ATOMIC_RELAXED);
+    return 0;
+  }
+
+  /// An operation that was enqueued.
+  template <class Event>
+  static void take_task(void* context, Event const& event) noexcept {
+    if (event.type == nccl_coll) {
+      nccl_words words = words_of(event.coll);
+      words.algorithm = word(event.coll.algorithm);
+      words.protocol = word(event.coll.protocol);
+      add(context, words, event.coll.sequence, event.coll.count, false);
+    } else if (event.type == nccl_p2p) {
+      add(context, words_of(event.p2p), 0, event.p2p.count, false);
+    }
+  }
+
+  static void add(void* context, nccl_words const& words, std::uint64_t sequence, std::uint64_t count, bool is_captured) noexcept {
+    if (context == nullptr || __atomic_load_n(&nccl_state.is_wanted, __ATOMIC_RELAXED) == 0) return;
+    if ((__atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) & recording) == 0) return;
+    reported_collective const* const what = static_cast<nccl_communicator*>(context)->kind_of(words, is_captured);
+    if (what != nullptr) put_reported_collective(*what, sequence, count * nccl_bytes_of(words.datatype));
+  }
+
+  template <class Operation>
+  static nccl_words words_of(Operation const& operation) noexcept {
+    return {word(operation.function), word(operation.datatype), no_word, no_word};
+  }
+
+  static constexpr char const* no_word = "";
+  static char const* word(char const* text) noexcept { return text == nullptr ? no_word : text; }
+};
+
+// NCCL looks these symbols up in the executable (NCCL_PROFILER_PLUGIN=STATIC_PLUGIN), which exports them (cmake/profkit.symbols).
+extern "C" {
+__attribute__((used, visibility("default"))) inline nccl_plugin<nccl_init_v4, nccl_event_v4> ncclProfiler_v4{
+    {"profkit", nccl_callbacks::init_v4, nccl_callbacks::start_v4, nccl_callbacks::stop, nccl_callbacks::record_state,
+     nccl_callbacks::finalize},
+    &nccl_state};
+__attribute__((used, visibility("default"))) inline nccl_plugin<nccl_init_v5, nccl_event_v5> ncclProfiler_v5{
+    {"profkit", nccl_callbacks::init_v5, nccl_callbacks::start_v5, nccl_callbacks::stop, nccl_callbacks::record_state,
+     nccl_callbacks::finalize},
+    &nccl_state};
+__attribute__((used, visibility("default"))) inline nccl_plugin<nccl_init_v5, nccl_event_v5> ncclProfiler_v6{
+    {"profkit", nccl_callbacks::init_v5, nccl_callbacks::start_v5, nccl_callbacks::stop, nccl_callbacks::record_state,
+     nccl_callbacks::finalize},
+    &nccl_state};
+}
+
+}  // namespace profkit::detail
