@@ -77,6 +77,25 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_expressions.hpp
     profkit/analyze/names/nvidia_demangler_names.hpp
     profkit/analyze/names/nvidia_demangler_types.hpp
+    profkit/analyze/ranks/collective_name.hpp
+    profkit/analyze/ranks/collective_waits.hpp
+    profkit/analyze/ranks/found_collectives.hpp
+    profkit/analyze/ranks/frontier.hpp
+    profkit/analyze/ranks/host_segments.hpp
+    profkit/analyze/ranks/job_checks.hpp
+    profkit/analyze/ranks/job_collectives.hpp
+    profkit/analyze/ranks/job_rank.hpp
+    profkit/analyze/ranks/job_summary.hpp
+    profkit/analyze/ranks/make_job.hpp
+    profkit/analyze/ranks/matched_collectives.hpp
+    profkit/analyze/ranks/rank_clocks.hpp
+    profkit/analyze/ranks/rank_timeline.hpp
+    profkit/analyze/ranks/slow_host.hpp
+    profkit/analyze/ranks/straggler.hpp
+    profkit/analyze/ranks/timeline_fields.hpp
+    profkit/analyze/ranks/timeline_part.hpp
+    profkit/analyze/ranks/timeline_recorder.hpp
+    profkit/analyze/ranks/timeline_segments.hpp
     profkit/analyze/step_fields.hpp
     profkit/analyze/step_kind_summary.hpp
     profkit/analyze/step_summary.hpp

@@ -37,6 +37,7 @@
 #include "merge/step_list.hpp"
 #include "merge/stretch_figures.hpp"
 #include "merge/trend_part.hpp"
+#include "ranks/timeline_recorder.hpp"
 #include "summary.hpp"
 #include "time/adopted_scopes.hpp"
 #include "time/adopted_sums.hpp"
@@ -187,6 +188,8 @@ class analysis_work {
     result.model = summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
     result.memory = all_.readings.summarize();
     result.counters = all_.counters.summarize();
+    if (!whole.timeline.is_empty())
+      result.timeline = std::move(whole.timeline).finish([&](std::uint32_t path) { return path_text(paths.paths, path); });
     run_trend const trend{header.time.begin, steps_of_all};
     result.trend = trend.summarize(whole.trend, result.memory, is_gpu_longer ? &periods_of_all : nullptr);
     result.collectors = header.collectors;
@@ -203,7 +206,9 @@ class analysis_work {
     counted_operations counted;
   };
 
-  static bool needs_attribution(profile const& records) { return has_kernels(records) || has_adopted(records.paths); }
+  static bool needs_attribution(profile const& records) {
+    return has_kernels(records) || has_adopted(records.paths) || !records.collectives.empty();
+  }
 
   /// @param launched null if `needs_attribution` is false.
   /// @return nothing if kernels were not collected, or if the window does not count.
@@ -248,6 +253,7 @@ class analysis_work {
     measured_time const measured_around = measured_time::of_window(records, always, frame.has_steps);
     scope_memory const memory{records, own, measured_around, frame.memory};
     now.balances = memory.crossing();
+    if (launched != nullptr && needs_attribution(records)) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
     now.move(path_of, name_of, all_.memory.add(memory.allocators(), path_of));
     join(own, std::move(now));
     all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../profile/error.hpp"
+#include "ranks/timeline_fields.hpp"
 #include "summary.hpp"
 
 namespace profkit::detail {
@@ -20,6 +21,7 @@ class summary_check {
       require(row.depth <= row.path.size(), "an adopted scope lies deeper than its path says");
     }
     check_steps(read.steps);
+    if (read.timeline) check_timeline(*read.timeline, true);
     for (step_kind_summary const& kind : read.kinds) check_kind(read, kind);
     for (listed_step const& each : read.listed_steps) {
       require(!each.kind || *each.kind < read.kinds.size(), "a step has a kind that does not exist");

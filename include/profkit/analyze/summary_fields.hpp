@@ -5,6 +5,7 @@
 
 #include "../profile/described.hpp"
 #include "../profile/flat_records.hpp"
+#include "ranks/timeline_fields.hpp"
 #include "step_fields.hpp"
 #include "summary.hpp"
 
@@ -314,7 +315,8 @@ constexpr auto describe(described_type<summary>) {
                     field{"/quality/overhead/scopes", &s::scopes_recorded},
                     field{"/quality/collectors", &s::collectors},
                     field{"step_kinds", &s::kinds},
-                    field{"step_list", &s::listed_steps}};
+                    field{"step_list", &s::listed_steps},
+                    field{"-timeline", &s::timeline}};
 }
 
 }  // namespace profkit::detail

@@ -110,6 +110,8 @@ class summary_json_writer {
     if (value) return add_value(to, key, *value);
     to.add(key, json_value(std::nullopt));
   }
+  /// Is hidden.
+  static void add_value(json_object&, std::string const&, rank_timeline const&) {}
   void add_value(json_object& to, std::string const& key, std::array<milliseconds, idle_causes> const& value) {
     add_flat(to.object(key), {}, &value);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../memory/memory_balance.hpp"
+#include "../ranks/timeline_part.hpp"
 #include "../time/time_per_step.hpp"
 #include "gpu_period_list.hpp"
 #include "moved.hpp"
@@ -21,10 +22,11 @@ struct stretch_figures {
   gpu_period_list gpu_periods;
   trend_part trend;
   crossing_balances balances;
+  timeline_part timeline;
 
   template <class Archive>
   friend void fields(Archive& archive, stretch_figures& state) {
-    archive(state.steps), archive(state.per_step), archive(state.gpu_periods), archive(state.trend), archive(state.balances);
+    archive(state.steps), archive(state.per_step), archive(state.gpu_periods), archive(state.trend), archive(state.balances), archive(state.timeline);
     if constexpr (Archive::is_reader) {
       archive.check(state.gpu_periods.count() <= state.steps.host().count(), "more steps were made on devices than on the host");
     }
@@ -37,6 +39,7 @@ struct stretch_figures {
     gpu_periods.append(next.gpu_periods);
     trend.append(next.trend);
     balances.append(next.balances, same_position{}, same_position{});
+    timeline.append(next.timeline);
   }
 
   /// Moves all figures to new positions of paths, of names of GPU operations and of allocators.
@@ -50,6 +53,7 @@ struct stretch_figures {
     crossing_balances moved_balances;
     moved_balances.append(balances, moved_position{allocator_of}, moved_position{path_of});
     balances = std::move(moved_balances);
+    timeline.move(moved_position{path_of});
   }
 
   /// Changes the kinds of the measured steps.
@@ -63,6 +67,7 @@ struct stretch_figures {
   /// Moves the steps to new positions of paths.
   void move_steps(std::vector<std::uint32_t> const& path_of) {
     if (stay(path_of)) return;
+    timeline.move(moved_position{path_of});
     time_per_step moved_steps;
     moved_steps.append(per_step, moved_position{path_of}, same_position{});
     per_step = std::move(moved_steps);

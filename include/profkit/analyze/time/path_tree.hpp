@@ -30,6 +30,14 @@ inline std::string name_without_place(std::vector<path_record> const& paths, std
   return name_without_place(paths, record.adopted_from) + " (" + record.role + ")";
 }
 
+/// The names from the root, such as "step/forward/layer_3".
+inline std::string path_text(std::vector<path_record> const& paths, std::uint32_t path) {
+  std::string text = shown_name(paths[path]);
+  for (path = paths[path].parent; path != path_record::no_parent; path = paths[path].parent)
+    text.insert(0, shown_name(paths[path]) + "/");
+  return text;
+}
+
 /// The paths of a profile in depth-first order: a path is followed by all paths inside it.
 class path_tree {
  public:

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "job_rank.hpp"
+#include "matched_collectives.hpp"
+#include "rank_clocks.hpp"
+#include "timeline_segments.hpp"
+
+namespace profkit::detail {
+
+/// What one rank did in one collective. `waiting` and `transfer` add up to the time of the collective exactly.
+struct rank_wait {
+  std::chrono::nanoseconds waiting{};           ///< until the last rank started
+  std::chrono::nanoseconds transfer{};          ///< from then to its end
+  std::chrono::nanoseconds exposed_waiting{};   ///< with nothing beside it
+  std::chrono::nanoseconds exposed_transfer{};  ///< with nothing beside it
+};
+
+/// Waiting and transfer of all ranks in one collective. Definitions: Scalasca's "wait at NxN".
+struct collective_waits {
+  std::vector<rank_wait> of;  ///< by element of `matched_collective::on`
+
+  std::size_t last = 0;                        ///< the element that started last
+  std::chrono::nanoseconds lead{};             ///< its start minus that of the last but one
+  std::chrono::nanoseconds imposed{};          ///< mean of `waiting` of the others
+  std::chrono::nanoseconds imposed_exposed{};  ///< mean of `exposed_waiting` of the others
+
+  collective_waits(std::vector<job_rank> const& ranks, matched_collective const& what, rank_clocks const& clocks) {
+    timestamp latest = timestamp::min();
+    timestamp second = timestamp::min();
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      timestamp const begin = ranks[what.on[i].rank].timeline.collectives[what.on[i].collective].time.begin - clocks.shift(what.on[i]);
+      if (begin > latest) {
+        second = latest;
+        latest = begin;
+        last = i;
+      } else {
+        second = std::max(second, begin);
+      }
+    }
+    lead = second == timestamp::min() ? std::chrono::nanoseconds{} : latest - second;
+    of.reserve(what.on.size());
+    std::chrono::nanoseconds waiting{};
+    std::chrono::nanoseconds exposed{};
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      timeline_collective const& each = ranks[what.on[i].rank].timeline.collectives[what.on[i].collective];
+      timestamp const arrived = std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end);
+      rank_wait next;
+      next.waiting = arrived - each.time.begin;
+      next.transfer = each.time.end - arrived;
+      next.exposed_waiting = length_before(each.exposed, arrived);
+      next.exposed_transfer = length_of(each.exposed) - next.exposed_waiting;
+      of.push_back(next);
+      if (i == last) continue;
+      waiting += next.waiting;
+      exposed += next.exposed_waiting;
+    }
+    auto const others = static_cast<std::int64_t>(std::max<std::size_t>(what.on.size(), 2) - 1);
+    imposed = waiting / others;
+    imposed_exposed = exposed / others;
+  }
+};
+
+}  // namespace profkit::detail

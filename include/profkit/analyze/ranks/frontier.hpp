@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace profkit::detail {
+
+/// What each stage of a step adds to the longest step of all ranks: the maximum over the ranks of the time until the end of the stage,
+/// minus that of the stage before. The parts add up to the longest step. Needs no common clock. Source: StageFrontier, arXiv 2606.06751.
+/// @param times by rank, the time of each stage in the order of the stages.
+inline std::vector<double> frontier_of(std::vector<std::vector<double>> const& times) {
+  std::size_t stages = 0;
+  for (auto const& each : times) stages = std::max(stages, each.size());
+  std::vector<double> result(stages);
+  std::vector<double> until(times.size());
+  double before = 0.0;
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    double longest = before;
+    for (std::size_t rank = 0; rank < times.size(); ++rank) {
+      if (stage < times[rank].size()) until[rank] += times[rank][stage];
+      longest = std::max(longest, until[rank]);
+    }
+    result[stage] = longest - before;
+    before = longest;
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job_rank.hpp"
+#include "job_summary.hpp"
+#include "rank_clocks.hpp"
+
+namespace profkit::detail {
+
+/// "rank 3", "ranks 3, 4 and 12 more". At most 4 numbers.
+inline std::string rank_list(std::vector<std::uint32_t> const& ranks) {
+  constexpr std::size_t max_ranks = 4;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), max_ranks); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);
+  if (ranks.size() > max_ranks) text += " and " + std::to_string(ranks.size() - max_ranks) + " more";
+  return text;
+}
+
+/// Names the ranks whose value differs from that of most ranks: "GPU: NVIDIA H100 on rank 3, NVIDIA H200 on the others".
+template <class ValueOf>
+void name_differences(std::vector<job_rank> const& ranks, std::string const& what, ValueOf const& value_of, std::vector<std::string>& to) {
+  std::map<std::string, std::vector<std::uint32_t>> by_value;
+  for (job_rank const& each : ranks) {
+    if (each.problem.empty()) by_value[value_of(each)].push_back(each.rank);
+  }
+  if (by_value.size() < 2) return;
+  auto const usual =
+      std::max_element(by_value.begin(), by_value.end(), [](auto const& a, auto const& b) { return a.second.size() < b.second.size(); });
+  std::string text = what + ": ";
+  constexpr std::size_t max_values = 3;
+  std::size_t named = 0;
+  for (auto const& [value, of] : by_value) {
+    if (value == usual->first || ++named > max_values) continue;
+    text += (value.empty() ? "unknown" : value) + " on " + rank_list(of) + ", ";
+  }
+  to.push_back(text + (usual->first.empty() ? "unknown" : usual->first) + " on the others");
+}
+
+/// Names the ranks whose number is far from the median of all.
+/// @param value_of n/a if it is unknown.
+template <class ValueOf>
+void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, std::string const& unit, double min_share,
+                   double min_amount, ValueOf const& value_of, std::vector<std::string>& to) {
+  std::vector<double> values;
+  for (job_rank const& each : ranks) {
+    std::optional<double> const value = each.problem.empty() ? value_of(each) : std::nullopt;
+    if (value) values.push_back(*value);
+  }
+  if (values.size() < 2) return;
+  double const median = median_in(values);
+  for (job_rank const& each : ranks) {
+    std::optional<double> const value = each.problem.empty() ? value_of(each) : std::nullopt;
+    if (!value) continue;
+    double const distance = *value < median ? median - *value : *value - median;
+    if (distance < min_share * median || distance < min_amount) continue;
+    to.push_back(what + ": " + std::to_string(static_cast<long long>(*value + 0.5)) + " " + unit + " on rank " + std::to_string(each.rank) +
+                 ", " + std::to_string(static_cast<long long>(median + 0.5)) + " " + unit + " is the median");
+  }
+}
+
+/// Finds missing and different ranks.
+inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
+  std::map<std::uint32_t, job_rank const*> known;
+  for (job_rank& each : ranks) {
+    if (!each.problem.empty()) {
+      to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
+    } else if (!known.emplace(each.rank, &each).second) {
+      each.problem = "there is another file of this rank: " + known[each.rank]->source;
+      to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
+    }
+  }
+  std::vector<std::uint32_t> missing;
+  std::uint64_t const expected = std::max<std::uint64_t>(to.ranks_expected, ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1);
+  to.ranks_expected = expected;
+  constexpr std::uint64_t max_expected = std::uint64_t{1} << 20U;
+  for (std::uint32_t rank = 0; rank < std::min(expected, max_expected); ++rank) {
+    bool const is_there = std::any_of(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.rank == rank; });
+    if (!is_there) missing.push_back(rank);
+  }
+  if (!missing.empty()) to.problems.push_back(rank_list(missing) + (missing.size() == 1 ? " has" : " have") + " no file");
+  name_differences(
+      ranks, "measured steps", [](job_rank const& each) { return std::to_string(each.measured_steps); }, to.problems);
+  name_differences(
+      ranks, "program",
+      [](job_rank const& each) { return each.environment.command.empty() ? std::string{} : each.environment.command.front(); },
+      to.problems);
+  name_differences(
+      ranks, "GPU", [](job_rank const& each) { return each.environment.gpu; }, to.differences);
+  name_differences(
+      ranks, "driver", [](job_rank const& each) { return each.environment.driver; }, to.differences);
+  name_differences(
+      ranks, "CUDA", [](job_rank const& each) { return each.environment.cuda; }, to.differences);
+  auto const clock = [](job_rank const& of) { return of.clocks.empty() ? nullptr : &of.clocks.front(); };
+  name_outliers(
+      ranks, "SM clock", "MHz", 0.03, 0.0,
+      [&](job_rank const& of) { return clock(of) ? std::optional{clock(of)->mean_mhz} : std::nullopt; }, to.differences);
+  name_outliers(
+      ranks, "power", "W", 0.1, 20.0, [&](job_rank const& of) { return clock(of) ? clock(of)->mean_watt : std::nullopt; }, to.differences);
+  name_outliers(
+      ranks, "temperature", "degrees Celsius", 0.0, 10.0,
+      [&](job_rank const& of) {
+        return clock(of) && clock(of)->max_celsius ? std::optional{static_cast<double>(*clock(of)->max_celsius)} : std::nullopt;
+      },
+      to.differences);
+}
+
+}  // namespace profkit::detail

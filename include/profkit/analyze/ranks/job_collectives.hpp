@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "collective_waits.hpp"
+#include "job_rank.hpp"
+#include "job_summary.hpp"
+#include "matched_collectives.hpp"
+
+namespace profkit::detail {
+
+/// What the bandwidth of a collective is multiplied by, so that it can be compared with that of a link; n/a for other functions.
+/// Source: nccl-tests, doc/PERFORMANCE.md.
+inline std::optional<double> bus_factor(std::string const& function, std::size_t ranks) {
+  auto const n = static_cast<double>(ranks);
+  if (ranks < 2) return std::nullopt;
+  if (function == "AllReduce") return 2.0 * (n - 1.0) / n;
+  for (char const* const each : {"AllGather", "ReduceScatter", "AllToAll", "AlltoAll"}) {
+    if (function == each) return (n - 1.0) / n;
+  }
+  if (function == "Broadcast" || function == "Reduce") return 1.0;
+  return std::nullopt;
+}
+
+/// The collectives of the compared steps by scope, function, kind and size.
+class job_collectives {
+ public:
+  void add(std::vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits, bool is_last_known) {
+    participant const& first = what.on.front();
+    rank_timeline const& timeline = ranks[first.rank].timeline;
+    timeline_collective const& one = timeline.collectives[first.collective];
+    collective_kind const& kind = timeline.kinds[one.kind];
+    group& to = groups_[{timeline.paths[one.path], kind.function, kind.datatype, kind.algorithm, kind.protocol, one.bytes, what.on.size()}];
+    ++to.count;
+    for (rank_wait const& each : waits.of) {
+      to.transfer += static_cast<double>(each.transfer.count());
+      to.waiting += static_cast<double>(each.waiting.count());
+      to.exposed += static_cast<double>((each.exposed_waiting + each.exposed_transfer).count());
+    }
+    for (participant const& each : what.on) to.ranks.insert(each.rank);
+    if (is_last_known) ++to.last[what.on[waits.last].rank];
+  }
+
+  /// @param steps number of compared steps.
+  [[nodiscard]] std::vector<job_collective_summary> rows(std::size_t steps, std::vector<job_rank> const& ranks) && {
+    std::vector<job_collective_summary> result;
+    for (auto const& [key, each] : groups_) {
+      job_collective_summary row;
+      std::size_t members = 0;
+      std::tie(row.path, row.function, row.datatype, row.algorithm, row.protocol, row.bytes, members) = key;
+      row.ranks = members;
+      double const instances = static_cast<double>(each.count) * static_cast<double>(members);
+      auto const of_rank = static_cast<double>(std::max<std::size_t>(steps * each.ranks.size(), 1));
+      row.per_step = instances / of_rank;
+      row.transfer = milliseconds{each.transfer * 1e-6 / instances};
+      row.waiting = milliseconds{each.waiting * 1e-6 / instances};
+      row.exposed = milliseconds{each.exposed * 1e-6 / of_rank};
+      std::optional<double> const factor = bus_factor(row.function, members);
+      double const seconds = row.transfer.count() * 1e-3;
+      if (factor && row.bytes > 0 && seconds > 0.0) row.bus_bandwidth = static_cast<double>(row.bytes) * *factor / seconds;
+      auto const last =
+          std::max_element(each.last.begin(), each.last.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
+      if (last != each.last.end()) row.last = ranks[last->first].rank;
+      result.push_back(std::move(row));
+    }
+    std::stable_sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.exposed > b.exposed; });
+    return result;
+  }
+
+ private:
+  using group_key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::uint64_t, std::size_t>;
+  struct group {
+    std::uint64_t count = 0;
+    double transfer = 0.0, waiting = 0.0, exposed = 0.0;  ///< ns, over all ranks
+    std::set<std::uint32_t> ranks;
+    std::map<std::uint32_t, std::uint64_t> last;  ///< how often each rank came last
+  };
+  std::map<group_key, group> groups_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+
+namespace profkit {
+
+/// @brief One rank of a job. Times are means per step over the measured steps that all ranks have in common.
+struct job_rank_summary {
+  std::uint32_t rank = 0;
+  std::string name;  ///< "rank 3 (node17)"
+  std::string host;
+  std::string gpu;
+  std::uint64_t measured_steps = 0;  ///< of the whole run
+  milliseconds step{};               ///< from the first GPU operation of a step to that of the next; without GPU work on the host
+  milliseconds compute{};            ///< union of the GPU operations that are not collectives
+  milliseconds communication{};      ///< union of the collectives
+  milliseconds exposed_transfer{};   ///< communication with nothing beside it, after the last rank arrived
+  milliseconds exposed_waiting{};    ///< the same before the last rank arrived
+  milliseconds idle{};               ///< the rest of `step`
+  milliseconds waiting{};            ///< sum over the collectives: latest start of all ranks minus its own
+  milliseconds transfer{};           ///< sum over the collectives: its end minus the latest start
+  milliseconds imposed{};            ///< mean waiting of the other ranks where it started last
+  milliseconds imposed_exposed{};    ///< the part of `imposed` with nothing beside it
+  std::optional<double> last_share;  ///< share of the collectives where it started last by more than the clocks' bound
+  milliseconds host_step{};          ///< mean
+  milliseconds host_pace{};          ///< lower quartile of its host steps
+  milliseconds clock_offset{};       ///< removed from its times
+  double clock_drift = 0.0;          ///< removed from its times: seconds per second
+};
+
+/// @brief All collectives with one scope, function, kind and size.
+struct job_collective_summary {
+  std::string path;  ///< such as "step/backward"
+  std::string function, datatype, algorithm, protocol;
+  std::uint64_t bytes = 0;              ///< 0: unknown
+  std::uint64_t ranks = 0;              ///< of its communicator
+  double per_step = 0.0;                ///< number in one step of a rank
+  milliseconds transfer{};              ///< mean of one
+  milliseconds waiting{};               ///< mean of one
+  milliseconds exposed{};               ///< mean per step and rank
+  std::optional<double> bus_bandwidth;  ///< bytes per second; n/a if the size or the factor of the function is unknown
+  std::optional<std::uint32_t> last;    ///< the rank that started last most often; n/a if the clocks cannot tell
+};
+
+/// @brief The rank that holds the others up, and why.
+struct straggler_summary {
+  std::size_t rank = 0;       ///< position in `job_summary::ranks`
+  std::string path;           ///< the scope with the largest excess; "": code outside any scope
+  bool is_gpu_time = false;   ///< the excess is GPU time; false: its GPU waited for the host in this scope
+  bool is_host_only = false;  ///< collectives on the host: the excess is host time
+  milliseconds excess{};      ///< per step, above the median of the others
+  milliseconds own{};         ///< per step
+  milliseconds others{};      ///< median of the others
+};
+
+/// @brief A rank whose host is slow, whether that costs something or not.
+struct slow_host_summary {
+  std::size_t rank = 0;  ///< position in `job_summary::ranks`
+  milliseconds pace{};
+  milliseconds others{};  ///< median pace of the others
+  std::string stage;      ///< child of the step with the largest excess
+  milliseconds stage_time{};
+  milliseconds stage_others{};
+};
+
+/// @brief A rank for which the others waited long in the warm-up.
+struct startup_wait_summary {
+  std::size_t rank = 0;  ///< position in `job_summary::ranks`
+  std::uint64_t step = 0;
+  milliseconds waiting{};
+};
+
+/// @brief How well the clocks of the ranks agree.
+struct job_clock_summary {
+  bool has_many_hosts = false;     ///< so drift was removed, too
+  std::uint64_t collectives = 0;   ///< whose ends were compared; 0: the clocks are used as they are
+  milliseconds residual_median{};  ///< distance of a rank's end of a collective from the mean of all
+  milliseconds residual_p95{};
+  milliseconds bound{};  ///< smaller waits are n/a
+};
+
+/// @brief A part of a whole.
+struct job_part {
+  std::string name;
+  milliseconds time{};
+};
+
+/// @brief A value of each rank in each step.
+struct job_map {
+  std::vector<std::uint64_t> steps;                        ///< `step_record::index`
+  std::vector<bool> is_measured;                           ///< by step
+  std::vector<std::vector<std::optional<double>>> values;  ///< by rank and step, in ms
+};
+
+/// @brief The figures of a job of many ranks.
+struct job_summary {
+  std::string program;
+  std::uint64_t ranks_expected = 0;  ///< as the ranks say; 0: unknown
+  std::vector<job_rank_summary> ranks;
+  std::uint64_t steps = 0;                          ///< number of compared measured steps
+  std::uint64_t warmup_steps = 0;                   ///< number of compared warm-up steps
+  milliseconds step{};                              ///< mean over the ranks
+  std::vector<job_part> budget;                     ///< parts of `step`: compute, exposed transfer, exposed waiting, idle
+  std::vector<job_part> frontier;                   ///< parts of the longest host step: what each stage adds
+  std::vector<job_collective_summary> collectives;  ///< by exposed time
+  std::optional<straggler_summary> straggler;
+  std::optional<slow_host_summary> slow_host;
+  std::optional<startup_wait_summary> startup;
+  job_clock_summary clocks;
+  job_map held;                          ///< imposed waits
+  job_map host_steps;                    ///< host time of the steps
+  std::uint64_t matched = 0;             ///< collectives that all their ranks have
+  std::uint64_t incomplete = 0;          ///< collectives that a rank lacks
+  std::uint64_t contradictory = 0;       ///< collectives with other sizes or types on another rank
+  std::vector<std::string> problems;     ///< ranks that are missing, damaged or different
+  std::vector<std::string> differences;  ///< of machines, versions, clocks, power, temperature
+};
+
+}  // namespace profkit

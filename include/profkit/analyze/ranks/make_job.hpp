@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "collective_waits.hpp"
+#include "frontier.hpp"
+#include "job_checks.hpp"
+#include "job_collectives.hpp"
+#include "job_rank.hpp"
+#include "job_summary.hpp"
+#include "matched_collectives.hpp"
+#include "rank_clocks.hpp"
+#include "slow_host.hpp"
+#include "straggler.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+/// Computes the figures of a job. Takes time proportional to the collectives of all ranks.
+class job_maker {
+ public:
+  /// @param ranks ranks without a problem, in order.
+  explicit job_maker(std::vector<job_rank> const& ranks)
+      : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_}, sums_(ranks.size()) {}
+
+  /// Adds the figures to a summary.
+  void fill(job_summary& to) {
+    to.clocks = clocks_.summary();
+    choose_steps(to);
+    add_waits(to);
+    add_ranks(to);
+    to.collectives = std::move(collectives_).rows(compared_.size(), ranks_);
+    add_budget(to);
+    add_frontier(to);
+    find_straggler(to);
+    to.slow_host = find_slow_host(ranks_, compared_, to);
+  }
+
+ private:
+  static double to_ms(std::chrono::nanoseconds time) { return static_cast<double>(time.count()) * 1e-6; }
+
+  struct rank_sums {
+    double waiting = 0.0, transfer = 0.0, exposed_waiting = 0.0, imposed = 0.0, imposed_exposed = 0.0;
+    std::uint64_t last = 0;
+    std::uint64_t collectives = 0;
+  };
+
+  [[nodiscard]] timeline_collective const& collective(participant const& of) const {
+    return ranks_[of.rank].timeline.collectives[of.collective];
+  }
+
+  /// Compares the measured steps with a matched collective and a following step. The last step has no end.
+  void choose_steps(job_summary& to) {
+    std::map<std::uint64_t, bool> steps;
+    for (matched_collective const& each : all_) {
+      if (each.is_contradictory) {
+        ++to.contradictory;
+      } else if (!each.is_complete) {
+        ++to.incomplete;
+      } else {
+        ++to.matched;
+        bool& is_measured = steps.try_emplace(collective(each.on.front()).step, false).first->second;
+        is_measured = is_measured || each.is_measured;
+      }
+    }
+    std::set<std::uint64_t> with_end;
+    for (auto const& [index, is_measured] : steps) {
+      to.held.steps.push_back(index);
+      to.held.is_measured.push_back(is_measured);
+      (is_measured ? to.steps : to.warmup_steps) += 1;
+      if (is_measured) compared_.insert(index);
+    }
+    for (job_rank const& each : ranks_) {
+      for (timeline_step const& step : each.timeline.steps) {
+        if (step.next_begin && compared_.count(step.index) > 0) with_end.insert(step.index);
+      }
+    }
+    if (!with_end.empty()) compared_ = std::move(with_end);
+    to.steps = compared_.size();
+    to.host_steps.steps = to.held.steps;
+    to.host_steps.is_measured = to.held.is_measured;
+    for (std::size_t i = 0; i < to.held.steps.size(); ++i) column_of_[to.held.steps[i]] = i;
+  }
+
+  void add_waits(job_summary& to) {
+    to.held.values.assign(ranks_.size(), std::vector<std::optional<double>>(to.held.steps.size(), 0.0));
+    double const bound = to.clocks.bound.count();
+    for (matched_collective const& each : all_) {
+      if (!each.is_complete || each.is_contradictory) continue;
+      collective_waits const waits{ranks_, each, clocks_};
+      std::uint64_t const step = collective(each.on.front()).step;
+      std::uint32_t const last = each.on[waits.last].rank;
+      bool const is_known = to_ms(waits.imposed) > bound;
+      if (is_known) *to.held.values[last][column_of_[step]] += to_ms(waits.imposed);
+      if (!each.is_measured) continue;
+      if (compared_.count(step) == 0) continue;
+      if (is_known) {
+        sums_[last].imposed += to_ms(waits.imposed);
+        sums_[last].imposed_exposed += to_ms(waits.imposed_exposed);
+        last_of_.emplace_back(last, &each);
+      }
+      bool const is_last_known = to_ms(waits.lead) > bound;
+      if (is_last_known) ++sums_[last].last;
+      for (std::size_t i = 0; i < each.on.size(); ++i) {
+        rank_sums& rank = sums_[each.on[i].rank];
+        rank.waiting += to_ms(waits.of[i].waiting);
+        rank.transfer += to_ms(waits.of[i].transfer);
+        rank.exposed_waiting += to_ms(waits.of[i].exposed_waiting);
+        ++rank.collectives;
+      }
+      collectives_.add(ranks_, each, waits, is_last_known);
+    }
+  }
+
+  void add_ranks(job_summary& to) const {
+    to.host_steps.values.assign(ranks_.size(), std::vector<std::optional<double>>(to.held.steps.size()));
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      job_rank const& from = ranks_[i];
+      rank_sums const& own = sums_[i];
+      job_rank_summary rank;
+      rank.rank = from.rank;
+      rank.name = from.name();
+      rank.host = from.environment.host;
+      rank.gpu = from.environment.gpu;
+      rank.measured_steps = from.measured_steps;
+      double steps = 0.0;
+      double step = 0.0, compute = 0.0, communication = 0.0, exposed = 0.0, host = 0.0;
+      std::vector<double> hosts;
+      for (timeline_step const& each : from.timeline.steps) {
+        if (auto const column = column_of_.find(each.index); column != column_of_.end())
+          to.host_steps.values[i][column->second] = to_ms(each.host.duration());
+        if (compared_.count(each.index) == 0) continue;
+        steps += 1.0;
+        step += to_ms((each.next_begin ? *each.next_begin : each.end) - each.begin);
+        compute += to_ms(each.compute);
+        communication += to_ms(each.communication);
+        exposed += to_ms(each.exposed);
+        host += to_ms(each.host.duration());
+        hosts.push_back(to_ms(each.host.duration()));
+      }
+      auto const mean = [&](double sum) { return milliseconds{steps > 0.0 ? sum / steps : 0.0}; };
+      rank.step = mean(step);
+      rank.communication = mean(communication);
+      rank.waiting = mean(own.waiting);
+      rank.transfer = mean(own.transfer);
+      rank.compute = std::min(mean(compute), rank.step);
+      rank.exposed_waiting = std::min({mean(own.exposed_waiting), mean(exposed), rank.step - rank.compute});
+      rank.exposed_transfer = std::min(mean(exposed) - rank.exposed_waiting, rank.step - rank.compute - rank.exposed_waiting);
+      rank.idle = rank.step - rank.compute - rank.exposed_waiting - rank.exposed_transfer;
+      rank.imposed = mean(own.imposed);
+      rank.imposed_exposed = mean(own.imposed_exposed);
+      if (own.collectives > 0) rank.last_share = static_cast<double>(own.last) / static_cast<double>(own.collectives);
+      rank.host_step = mean(host);
+      constexpr double quartile = 0.25;
+      rank.host_pace = milliseconds{quantile_in(hosts, quartile)};
+      rank.clock_offset = milliseconds{clocks_.ahead(i).offset * 1e-6};
+      rank.clock_drift = clocks_.ahead(i).slope;
+      to.ranks.push_back(std::move(rank));
+    }
+  }
+
+  void add_budget(job_summary& to) const {
+    job_part parts[] = {{"compute", {}}, {"exposed transfer", {}}, {"exposed waiting", {}}, {"idle", {}}};
+    auto const count = static_cast<double>(std::max<std::size_t>(to.ranks.size(), 1));
+    for (job_rank_summary const& each : to.ranks) {
+      to.step += each.step / count;
+      parts[0].time += each.compute / count;
+      parts[1].time += each.exposed_transfer / count;
+      parts[2].time += each.exposed_waiting / count;
+      parts[3].time += each.idle / count;
+    }
+    to.budget.assign(std::begin(parts), std::end(parts));
+  }
+
+  void add_frontier(job_summary& to) const {
+    std::vector<std::string> const stages = stage_order(ranks_);
+    std::map<std::string, std::size_t> place;
+    for (std::size_t i = 0; i < stages.size(); ++i) place[stages[i]] = i;
+    std::map<std::uint64_t, std::vector<std::vector<double>>> steps;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      for (timeline_step const& each : ranks_[i].timeline.steps) {
+        if (compared_.count(each.index) == 0) continue;
+        std::vector<double> times(stages.size() + 1);
+        double rest = to_ms(each.host.duration());
+        for (path_time const& stage : each.stages) {
+          times[place[ranks_[i].timeline.paths[stage.path]]] += to_ms(stage.time);
+          rest -= to_ms(stage.time);
+        }
+        times.back() = std::max(0.0, rest);
+        steps[each.index].push_back(std::move(times));
+      }
+    }
+    std::vector<double> parts_of(stages.size() + 1);
+    for (auto const& [index, times] : steps) {
+      std::vector<double> const parts = frontier_of(times);
+      for (std::size_t i = 0; i < parts.size(); ++i) parts_of[i] += parts[i] / static_cast<double>(steps.size());
+    }
+    for (std::size_t i = 0; i < stages.size(); ++i) to.frontier.push_back({stages[i], milliseconds{parts_of[i]}});
+    if (!steps.empty()) to.frontier.push_back({"", milliseconds{parts_of.back()}});
+  }
+
+  void find_straggler(job_summary& to) const {
+    std::vector<double> imposed;
+    for (job_rank_summary const& each : to.ranks) imposed.push_back(each.imposed.count());
+    std::vector<double> worst(ranks_.size());
+    double steps = 0.0;
+    for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
+      if (compared_.count(to.held.steps[step]) == 0) {
+        find_startup(to, step);
+        continue;
+      }
+      steps += 1.0;
+      if (auto const rank = worst_of(to.held, step)) worst[*rank] += 1.0;
+    }
+    for (double& each : worst) each /= std::max(1.0, steps);
+    std::optional<std::size_t> const found = holds_up(imposed, worst, to.step.count(), to.clocks.bound.count());
+    if (!found) return;
+    excess_finder finder{ranks_, *found};
+    for (auto const& [rank, what] : last_of_) {
+      if (rank == *found) finder.add(*what);
+    }
+    to.straggler = finder.find(compared_.size());
+    if (!to.straggler) to.straggler = straggler_summary{*found, {}, false, false, {}, {}, {}};
+  }
+
+  static std::optional<std::size_t> worst_of(job_map const& held, std::size_t step) {
+    std::optional<std::size_t> worst;
+    double most = 0.0;
+    for (std::size_t rank = 0; rank < held.values.size(); ++rank) {
+      double const value = held.values[rank][step].value_or(0.0);
+      if (value > most) worst = rank;
+      most = std::max(most, value);
+    }
+    return worst;
+  }
+
+  void find_startup(job_summary& to, std::size_t step) const {
+    if (to.held.is_measured[step]) return;
+    auto const rank = worst_of(to.held, step);
+    if (!rank) return;
+    milliseconds const waiting{*to.held.values[*rank][step]};
+    if (waiting < to.step || (to.startup && waiting <= to.startup->waiting)) return;
+    to.startup = startup_wait_summary{*rank, to.held.steps[step], waiting};
+  }
+
+  std::vector<job_rank> const& ranks_;
+  std::vector<matched_collective> all_;
+  rank_clocks clocks_;
+  std::vector<rank_sums> sums_;
+  std::set<std::uint64_t> compared_;  ///< indices of the compared measured steps
+  std::unordered_map<std::uint64_t, std::size_t> column_of_;
+  std::vector<std::pair<std::uint32_t, matched_collective const*>> last_of_;  ///< who came last to which collective
+  job_collectives collectives_;
+};
+
+}  // namespace detail
+
+/// @brief Merges what was recorded on the ranks of a job: who waits for whom, and why. Ranks with problems are named and left out. Takes
+/// time proportional to the collectives of all ranks. Thread-safe. Definitions: docs/distributed.md.
+/// @param ranks the ranks in any order.
+[[nodiscard]] inline job_summary summarize_job(std::vector<job_rank> ranks) {
+  std::stable_sort(ranks.begin(), ranks.end(), [](job_rank const& a, job_rank const& b) { return a.rank < b.rank; });
+  job_summary result;
+  detail::check_job(ranks, result);
+  ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());
+  if (!ranks.empty()) {
+    if (!ranks.front().environment.command.empty()) result.program = ranks.front().environment.command.front();
+    detail::job_maker{ranks}.fill(result);
+  }
+  return result;
+}
+
+}  // namespace profkit

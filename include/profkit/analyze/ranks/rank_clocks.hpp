@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "job_rank.hpp"
+#include "job_summary.hpp"
+#include "matched_collectives.hpp"
+
+namespace profkit::detail {
+
+/// A straight line.
+struct fitted_line {
+  double offset = 0.0;  ///< at 0
+  double slope = 0.0;
+  [[nodiscard]] double at(double x) const noexcept { return offset + slope * x; }
+};
+
+/// @return the median of values; 0 without values. Changes their order.
+inline double median_in(std::vector<double>& values) {
+  if (values.empty()) return 0.0;
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
+}
+
+/// @return the smallest value that is not smaller than a share of all; 0 without values. Changes their order.
+inline double quantile_in(std::vector<double>& values, double share) {
+  if (values.empty()) return 0.0;
+  auto const rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+  auto const at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// Tukey's resistant line: the slope between the medians of the first and the last third, and the median of what remains. A third of the
+/// points may be arbitrarily wrong. Source: Tukey, Exploratory Data Analysis, 1977, chapter 5.
+/// @param points x and y, in the order of x.
+/// @param has_slope false: the median of y alone.
+inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& points, bool has_slope) {
+  fitted_line result;
+  constexpr std::size_t min_points = 9;
+  if (has_slope && points.size() >= min_points) {
+    std::size_t const third = points.size() / 3;
+    auto const medians = [&](std::size_t from, std::size_t to) {
+      std::vector<double> x;
+      std::vector<double> y;
+      for (std::size_t i = from; i < to; ++i) {
+        x.push_back(points[i].first);
+        y.push_back(points[i].second);
+      }
+      return std::array<double, 2>{median_in(x), median_in(y)};
+    };
+    auto const first = medians(0, third);
+    auto const last = medians(points.size() - third, points.size());
+    if (last[0] > first[0]) result.slope = (last[1] - first[1]) / (last[0] - first[0]);
+  }
+  std::vector<double> rest;
+  rest.reserve(points.size());
+  for (auto const& [x, y] : points) rest.push_back(y - result.slope * x);
+  result.offset = median_in(rest);
+  return result;
+}
+
+/// Estimates what the clock of each rank is ahead of the mean of all, from the ends of collectives: all ranks leave an all-reduce at about
+/// the same time. Even on one host, the clocks of GPUs differ by some microseconds.
+class rank_clocks {
+ public:
+  rank_clocks(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
+    for (job_rank const& each : ranks) {
+      if (each.environment.host != ranks.front().environment.host) summary_.has_many_hosts = true;
+      for (timeline_collective const& one : each.timeline.collectives) base_ = std::min(base_, one.time.begin);
+    }
+    for (matched_collective const& each : all) {
+      if (each.is_complete && !each.is_contradictory && ends_together(each)) used_.push_back(&each);
+    }
+    summary_.collectives = used_.size();
+    // One pass suffices if all ranks are in one communicator; chains of communicators need more.
+    constexpr int max_passes = 16;
+    for (int pass = 0; pass < max_passes && improve() > 100.0; ++pass) continue;
+    measure();
+  }
+
+  /// @return what to subtract from the times of a collective.
+  [[nodiscard]] std::chrono::nanoseconds shift(participant const& of) const { return shift_at(of.rank, end_of(of)); }
+
+  /// @return what to subtract from a time of a rank.
+  [[nodiscard]] std::chrono::nanoseconds shift_at(std::uint32_t rank, timestamp moment) const {
+    return std::chrono::nanoseconds{std::llround(ahead_[rank].at(since_base(moment)))};
+  }
+
+  /// The offset in the middle of the run, and the drift.
+  [[nodiscard]] fitted_line const& ahead(std::size_t rank) const { return ahead_[rank]; }
+
+  [[nodiscard]] job_clock_summary const& summary() const noexcept { return summary_; }
+
+ private:
+  /// Whether all ranks leave the collective together. The root of a broadcast may leave before the others, so it counts only if there is
+  /// nothing else.
+  [[nodiscard]] bool ends_together(matched_collective const& of) const {
+    participant const& first = of.on.front();
+    rank_timeline const& timeline = ranks_[first.rank].timeline;
+    std::string const& function = timeline.kinds[timeline.collectives[first.collective].kind].function;
+    for (char const* const each :
+         {"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "AlltoAll", "Barrier", "allreduce", "allgather"}) {
+      if (function.find(each) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] timestamp end_of(participant const& of) const { return ranks_[of.rank].timeline.collectives[of.collective].time.end; }
+  [[nodiscard]] double since_base(timestamp moment) const { return static_cast<double>((moment - base_).count()); }
+
+  /// The distances of the corrected ends from their mean.
+  template <class Visit>
+  void for_each_distance(Visit const& visit) const {
+    std::vector<double> ends;
+    for (matched_collective const* const each : used_) {
+      ends.clear();
+      double sum = 0.0;
+      for (participant const& one : each->on) {
+        double const end = since_base(end_of(one));
+        ends.push_back(end - ahead_[one.rank].at(end));
+        sum += ends.back();
+      }
+      double const mean = sum / static_cast<double>(ends.size());
+      for (std::size_t i = 0; i < ends.size(); ++i) visit(each->on[i], ends[i] - mean);
+    }
+  }
+
+  /// @return the largest change of an offset in ns.
+  double improve() {
+    std::vector<std::vector<std::pair<double, double>>> points(ranks_.size());
+    for_each_distance([&](participant const& of, double distance) { points[of.rank].emplace_back(since_base(end_of(of)), distance); });
+    double largest = 0.0;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      if (points[rank].empty()) continue;
+      std::sort(points[rank].begin(), points[rank].end());
+      fitted_line const line = resistant_line(points[rank], summary_.has_many_hosts);
+      ahead_[rank].offset += line.offset;
+      ahead_[rank].slope += line.slope;
+      largest = std::max({largest, std::abs(line.at(points[rank].front().first)), std::abs(line.at(points[rank].back().first))});
+    }
+    return largest;
+  }
+
+  void measure() {
+    std::vector<double> distances;
+    for_each_distance([&](participant const&, double distance) { distances.push_back(std::abs(distance)); });
+    // No collective ends before its last rank starts.
+    std::vector<double> early;
+    for (matched_collective const* const each : used_) {
+      double latest = -1e300;
+      double earliest = 1e300;
+      for (participant const& one : each->on) {
+        interval const& time = ranks_[one.rank].timeline.collectives[one.collective].time;
+        double const shift = static_cast<double>(this->shift(one).count());
+        latest = std::max(latest, since_base(time.begin) - shift);
+        earliest = std::min(earliest, since_base(time.end) - shift);
+      }
+      early.push_back(std::max(0.0, latest - earliest));
+    }
+    auto const ms = [](double ns) { return milliseconds{ns * 1e-6}; };
+    constexpr double share = 0.95;
+    summary_.residual_median = ms(median_in(distances));
+    summary_.residual_p95 = ms(quantile_in(distances, share));
+    summary_.bound = std::max(summary_.residual_p95, ms(quantile_in(early, share)));
+  }
+
+  std::vector<job_rank> const& ranks_;
+  timestamp base_ = timestamp::max();
+  std::vector<matched_collective const*> used_;
+  std::vector<fitted_line> ahead_;  ///< by rank: ns, over ns since `base_` on its own clock
+  job_clock_summary summary_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../../profile/time.hpp"
+
+namespace profkit {
+
+/// @brief A duration charged to a path.
+struct path_time {
+  std::uint32_t path = 0;  ///< position in `rank_timeline::paths`
+  std::chrono::nanoseconds time{};
+};
+
+/// @brief What the collectives of one communicator with equal properties have in common. Unknown texts are empty.
+struct collective_kind {
+  std::uint64_t communicator = 0;  ///< equal on all its ranks; 0: unknown
+  std::string function;            ///< such as "AllReduce"
+  std::string datatype;            ///< such as "f32"
+  std::string algorithm;           ///< such as "RING"
+  std::string protocol;            ///< such as "LL"
+  bool is_host = false;            ///< timed on the host, not on a GPU
+};
+
+/// @brief One collective as one rank saw it.
+struct timeline_collective {
+  std::uint64_t step = 0;         ///< `step_record::index`
+  std::uint64_t sequence = 0;     ///< number within communicator and function, the same on all ranks
+  std::uint64_t bytes = 0;        ///< 0: unknown
+  std::uint32_t kind = 0;         ///< position in `rank_timeline::kinds`
+  std::uint32_t path = 0;         ///< the scope that issued it: position in `rank_timeline::paths`
+  interval time;                  ///< on the GPU; on the host if `collective_kind::is_host`
+  std::vector<interval> exposed;  ///< the parts of `time` during which no other work of the rank ran on its GPU; in time order
+
+  // What the rank did since its previous collective in this step, or since the step began on its GPU.
+  std::vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty
+  std::vector<path_time> idle;  ///< GPU idle time by the scope open on the step thread; on the host: the time of the step thread
+};
+
+/// @brief One step as one rank saw it.
+struct timeline_step {
+  std::uint64_t index = 0;                   ///< `step_record::index`
+  bool is_measured = true;                   ///< neither warm-up nor excluded
+  interval host;                             ///< on the step thread
+  timestamp begin{};                         ///< start of its first operation on the GPU; without one, its beginning on the host
+  std::optional<timestamp> next_begin;       ///< `begin` of the next step; n/a for the last one
+  timestamp end{};                           ///< end of its last operation on the GPU; without one, its end on the host
+  std::chrono::nanoseconds compute{};        ///< length of the union of its operations that are not collectives
+  std::chrono::nanoseconds communication{};  ///< length of the union of its collectives
+  std::chrono::nanoseconds exposed{};        ///< the part of `communication` during which nothing else ran on the GPU
+  std::vector<path_time> stages;             ///< host time of the direct children of the step
+};
+
+/// @brief What the report of many ranks needs of one rank: steps and collectives with their times, bounded in size.
+///
+/// If it has no room for all steps, it keeps every second, fourth, eighth ... step by index. So all ranks keep the same ones.
+struct rank_timeline {
+  std::uint64_t stride = 1;        ///< it keeps the steps whose index is a multiple
+  std::vector<std::string> paths;  ///< such as "step/forward"; "" for code outside any scope
+  std::vector<collective_kind> kinds;
+  std::vector<timeline_step> steps;              ///< in order
+  std::vector<timeline_collective> collectives;  ///< in order of their beginnings within a step
+  std::uint64_t all_steps = 0;                   ///< number of steps, kept or not
+  std::uint64_t all_collectives = 0;             ///< number of collectives, kept or not
+  std::uint64_t unknown_collectives = 0;         ///< collectives that the collector could not match with an operation
+  bool has_numbers = true;  ///< false: collectives are numbered by their order on the GPU, because NCCL's numbers were not collected
+};
+
+}  // namespace profkit

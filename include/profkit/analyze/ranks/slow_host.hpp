@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job_rank.hpp"
+#include "job_summary.hpp"
+#include "rank_clocks.hpp"
+
+namespace profkit::detail {
+
+/// The stages of all ranks. A stage that only some ranks have follows the stage that precedes it there.
+inline std::vector<std::string> stage_order(std::vector<job_rank> const& ranks) {
+  std::vector<std::string> result;
+  for (job_rank const& rank : ranks) {
+    for (timeline_step const& step : rank.timeline.steps) {
+      auto after = result.begin();
+      for (path_time const& stage : step.stages) {
+        std::string const& name = rank.timeline.paths[stage.path];
+        auto const known = std::find(result.begin(), result.end(), name);
+        if (known == result.end()) {
+          after = result.insert(after, name);
+        } else {
+          after = known;
+        }
+        ++after;
+      }
+    }
+  }
+  return result;
+}
+
+/// The lower quartile of the host time of each stage, because a full launch queue makes the mean that of the GPU.
+inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<std::uint64_t> const& steps) {
+  std::map<std::string, std::vector<double>> times;
+  std::size_t count = 0;
+  for (timeline_step const& step : rank.timeline.steps) {
+    if (steps.count(step.index) == 0) continue;
+    ++count;
+    for (path_time const& each : step.stages)
+      times[rank.timeline.paths[each.path]].push_back(static_cast<double>(each.time.count()) * 1e-6);
+  }
+  std::map<std::string, double> result;
+  constexpr double quartile = 0.25;
+  for (auto& [name, each] : times) {
+    each.resize(std::max(each.size(), count));
+    result[name] = quantile_in(each, quartile);
+  }
+  return result;
+}
+
+/// The slowest host, if its pace is 10 % of the step behind the median of the others.
+/// @param steps indices of the compared steps.
+/// @param of its ranks and step are known.
+inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
+                                                       job_summary const& of) {
+  if (of.ranks.size() < 2) return std::nullopt;
+  auto const slowest = static_cast<std::size_t>(
+      std::max_element(of.ranks.begin(), of.ranks.end(), [](auto const& a, auto const& b) { return a.host_pace < b.host_pace; }) -
+      of.ranks.begin());
+  std::vector<double> paces;
+  for (std::size_t i = 0; i < of.ranks.size(); ++i) {
+    if (i != slowest) paces.push_back(of.ranks[i].host_pace.count());
+  }
+  slow_host_summary result;
+  result.rank = slowest;
+  result.pace = of.ranks[slowest].host_pace;
+  result.others = milliseconds{median_in(paces)};
+  constexpr double min_share = 0.1;
+  if (result.pace - result.others < min_share * of.step) return std::nullopt;
+  std::map<std::string, std::vector<double>> others;
+  constexpr std::size_t max_others = 64;
+  std::size_t const stride = std::max<std::size_t>(1, ranks.size() / max_others);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < ranks.size(); i += stride) {
+    if (i == slowest) continue;
+    ++count;
+    for (auto const& [name, time] : stage_paces(ranks[i], steps)) others[name].push_back(time);
+  }
+  for (auto const& [name, time] : stage_paces(ranks[slowest], steps)) {
+    std::vector<double>& rest = others[name];
+    rest.resize(std::max(rest.size(), count));
+    double const median = median_in(rest);
+    if (time - median <= (result.stage_time - result.stage_others).count()) continue;
+    result.stage = name;
+    result.stage_time = milliseconds{time};
+    result.stage_others = milliseconds{median};
+  }
+  return result;
+}
+
+}  // namespace profkit::detail

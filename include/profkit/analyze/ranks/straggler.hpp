@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../profile/time.hpp"
+#include "collective_waits.hpp"
+#include "job_rank.hpp"
+#include "job_summary.hpp"
+#include "matched_collectives.hpp"
+#include "rank_clocks.hpp"
+
+namespace profkit::detail {
+
+/// Times by scope, of one rank and of the others.
+struct scope_excess {
+  double own = 0.0;     ///< ns
+  double others = 0.0;  ///< ns; sum of the medians
+};
+
+/// @return the parts of a path from the root: "a", "a/b", "a/b/c" for "a/b/c"; "" for "".
+inline std::vector<std::string> prefixes_of(std::string const& path) {
+  std::vector<std::string> result;
+  for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) result.push_back(path.substr(0, at));
+  result.push_back(path);
+  return result;
+}
+
+/// Finds the innermost scope with at least half of the excess of all scopes.
+/// @param times by innermost path.
+/// @return the path and its times; n/a if nothing is in excess.
+inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std::map<std::string, scope_excess> const& times) {
+  std::map<std::string, scope_excess> inclusive;
+  double total = 0.0;
+  for (auto const& [path, each] : times) {
+    total += std::max(0.0, each.own - each.others);
+    for (std::string const& prefix : prefixes_of(path)) {
+      inclusive[prefix].own += each.own;
+      inclusive[prefix].others += each.others;
+    }
+  }
+  if (total <= 0.0) return std::nullopt;
+  constexpr double share = 0.5;
+  auto const depth = [](std::string const& path) { return std::count(path.begin(), path.end(), '/'); };
+  std::optional<std::pair<std::string, scope_excess>> result;
+  for (auto const& each : inclusive) {
+    double const excess = each.second.own - each.second.others;
+    if (excess < share * total) continue;
+    bool const is_better = !result || depth(each.first) > depth(result->first) ||
+                           (depth(each.first) == depth(result->first) && excess > result->second.own - result->second.others);
+    if (is_better) result = each;
+  }
+  return result;
+}
+
+/// Finds the scope in which a rank spent more time than the others before the collectives where it came last.
+class excess_finder {
+ public:
+  excess_finder(std::vector<job_rank> const& ranks, std::size_t rank) : ranks_{ranks}, rank_{static_cast<std::uint32_t>(rank)} {}
+
+  /// Adds a collective to which the rank came last.
+  void add(matched_collective const& what) {
+    std::map<std::string, std::vector<double>> busy;
+    std::map<std::string, std::vector<double>> idle;
+    timeline_collective const* own = nullptr;
+    // Some ranks suffice for a median.
+    constexpr std::size_t max_others = 64;
+    std::size_t const stride = std::max<std::size_t>(1, what.on.size() / max_others);
+    std::size_t others = 0;
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      participant const& each = what.on[i];
+      timeline_collective const& one = ranks_[each.rank].timeline.collectives[each.collective];
+      if (each.rank == rank_) {
+        own = &one;
+        continue;
+      }
+      if (i % stride != 0) continue;
+      ++others;
+      for (path_time const& share : one.busy) busy[path(each.rank, share)].push_back(ns(share));
+      for (path_time const& share : one.idle) idle[path(each.rank, share)].push_back(ns(share));
+    }
+    if (own == nullptr || others == 0) return;
+    for (path_time const& share : own->busy) busy_[path(rank_, share)].own += ns(share);
+    for (path_time const& share : own->idle) idle_[path(rank_, share)].own += ns(share);
+    add_medians(busy_, busy, others);
+    add_medians(idle_, idle, others);
+    if (ranks_[rank_].timeline.kinds[own->kind].is_host) is_host_only_ = true;
+  }
+
+  /// @param steps number of steps that were compared.
+  [[nodiscard]] std::optional<straggler_summary> find(std::uint64_t steps) const {
+    auto const busy = scope_with_excess(busy_);
+    auto const idle = scope_with_excess(idle_);
+    if ((!busy && !idle) || steps == 0) return std::nullopt;
+    auto const excess = [](auto const& of) { return of ? of->second.own - of->second.others : 0.0; };
+    bool const is_gpu = excess(busy) >= excess(idle);
+    auto const& [path, times] = is_gpu ? *busy : *idle;
+    auto const per_step = [&](double time) { return milliseconds{time * 1e-6 / static_cast<double>(steps)}; };
+    straggler_summary result;
+    result.rank = rank_;
+    result.path = path;
+    result.is_gpu_time = is_gpu;
+    result.is_host_only = is_host_only_;
+    result.own = per_step(times.own);
+    result.others = per_step(times.others);
+    result.excess = result.own - result.others;
+    return result;
+  }
+
+ private:
+  static double ns(path_time const& of) { return static_cast<double>(of.time.count()); }
+  [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& of) const { return ranks_[rank].timeline.paths[of.path]; }
+
+  /// @param times of the others; a rank without a path spent no time in it.
+  static void add_medians(std::map<std::string, scope_excess>& to, std::map<std::string, std::vector<double>>& times, std::size_t others) {
+    for (auto& [path, each] : times) {
+      each.resize(std::max(each.size(), others));
+      to[path].others += median_in(each);
+    }
+  }
+
+  std::vector<job_rank> const& ranks_;
+  std::uint32_t rank_;
+  std::map<std::string, scope_excess> busy_;
+  std::map<std::string, scope_excess> idle_;
+  bool is_host_only_ = false;
+};
+
+/// @brief The rank that holds the others up: for at least 2 % of the step and 3 times the clocks' bound, at least twice as long as the
+/// others do on average, and in many steps. Chance delays hit all ranks alike.
+/// @param imposed by rank: imposed waits in ms per step.
+/// @param worst_in by rank: share of the steps in which it holds the others up longest.
+inline std::optional<std::size_t> holds_up(std::vector<double> const& imposed, std::vector<double> const& worst_in, double step,
+                                           double bound) {
+  constexpr double min_share = 0.02;
+  constexpr double min_bounds = 3.0;
+  constexpr double min_others = 2.0;
+  constexpr double min_steps = 0.25;
+  if (imposed.size() < 2) return std::nullopt;
+  auto const largest = static_cast<std::size_t>(std::max_element(imposed.begin(), imposed.end()) - imposed.begin());
+  double sum = 0.0;
+  for (double const each : imposed) sum += each;
+  double const others = (sum - imposed[largest]) / static_cast<double>(imposed.size() - 1);
+  bool const is_long = imposed[largest] >= min_share * step && imposed[largest] >= min_bounds * bound;
+  bool const is_alone = imposed[largest] >= min_others * others && worst_in[largest] >= min_steps;
+  return is_long && is_alone ? std::optional{largest} : std::nullopt;
+}
+
+}  // namespace profkit::detail

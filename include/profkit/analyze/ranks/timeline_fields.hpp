@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "../../profile/check_read.hpp"
+#include "../../profile/record_fields.hpp"
+#include "../../profile/time.hpp"
+#include "rank_timeline.hpp"
+
+// The binary form of a timeline.
+
+namespace profkit::detail {
+
+template <class Archive>
+void fields(Archive& archive, path_time& of) {
+  archive(of.path), archive(of.time);
+}
+template <class Archive>
+void fields(Archive& archive, collective_kind& of) {
+  archive(of.communicator), archive(of.function), archive(of.datatype), archive(of.algorithm), archive(of.protocol), archive(of.is_host);
+}
+template <class Archive>
+void fields(Archive& archive, timeline_collective& of) {
+  archive(of.step), archive(of.sequence), archive(of.bytes), archive(of.kind), archive(of.path), archive(of.time), archive(of.exposed),
+      archive(of.busy), archive(of.idle);
+}
+template <class Archive>
+void fields(Archive& archive, timeline_step& of) {
+  archive(of.index), archive(of.is_measured), archive(of.host), archive(of.begin), archive(of.next_begin), archive(of.end),
+      archive(of.compute), archive(of.communication), archive(of.exposed), archive(of.stages);
+}
+template <class Archive>
+void fields(Archive& archive, rank_timeline& of) {
+  archive(of.stride), archive(of.paths), archive(of.kinds), archive(of.steps), archive(of.collectives), archive(of.all_steps),
+      archive(of.all_collectives), archive(of.unknown_collectives), archive(of.has_numbers);
+}
+
+inline bool is_same(collective_kind const& a, collective_kind const& b) {
+  auto const all = [](collective_kind const& of) {
+    return std::tie(of.communicator, of.function, of.datatype, of.algorithm, of.protocol, of.is_host);
+  };
+  return all(a) == all(b);
+}
+
+/// Validates a timeline from a file: positions lie in their lists, and no difference of times overflows.
+/// @param has_paths false: positions of paths refer to another table.
+/// @throws profkit::error that says what is wrong.
+inline void check_timeline(rank_timeline const& of, bool has_paths) {
+  constexpr std::chrono::nanoseconds latest{std::int64_t{1} << 62U};
+  auto const is_time = [&](timestamp each) { return timestamp{} <= each && each.time_since_epoch() <= latest; };
+  auto const is_interval = [&](interval const& each) { return is_time(each.begin) && is_time(each.end) && each.begin <= each.end; };
+  auto const are_charged = [&](std::vector<path_time> const& list) {
+    return std::all_of(list.begin(), list.end(), [&](path_time const& each) {
+      return (!has_paths || each.path < of.paths.size()) && each.time.count() >= 0 && each.time <= latest;
+    });
+  };
+  check_read(of.stride > 0, "a timeline keeps every 0th step");
+  for (timeline_step const& each : of.steps) {
+    bool const is_right = is_interval(each.host) && is_time(each.begin) && is_time(each.end) && each.begin <= each.end &&
+                          (!each.next_begin || (is_time(*each.next_begin) && each.begin <= *each.next_begin));
+    check_read(is_right && are_charged(each.stages), "a step of a timeline has wrong times");
+  }
+  for (timeline_collective const& each : of.collectives) {
+    check_read(each.kind < of.kinds.size() && (!has_paths || each.path < of.paths.size()), "a collective has no kind");
+    check_read(is_interval(each.time) && are_charged(each.busy) && are_charged(each.idle), "a collective has wrong times");
+    timestamp last = each.time.begin;
+    for (interval const& part : each.exposed) {
+      check_read(is_interval(part) && last <= part.begin && part.end <= each.time.end, "a collective is exposed at wrong times");
+      last = part.end;
+    }
+  }
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
+#include "../gpu/attribution.hpp"
+#include "../gpu/counted_operations.hpp"
+#include "../window.hpp"
+#include "collective_name.hpp"
+#include "found_collectives.hpp"
+#include "host_segments.hpp"
+#include "rank_timeline.hpp"
+#include "timeline_part.hpp"
+#include "timeline_segments.hpp"
+
+namespace profkit::detail {
+
+/// Makes the timeline of a window. A step is in the timeline if a collective was issued in it.
+class timeline_recorder {
+ public:
+  /// @param launched `attribute(records)`.
+  /// @param operations all operations of the window; null if kernels were not collected.
+  timeline_recorder(profile const& records, window_frame const& frame, attribution const& launched, counted_operations const* operations)
+      : records_{records}, frame_{frame}, launched_{launched}, operations_{operations} {}
+
+  [[nodiscard]] timeline_part make() const {
+    found_collectives const found{records_, launched_, operations_};
+    std::vector<draft> steps = own_steps();
+    if (found.all.empty() || steps.empty()) return {};
+    union_of_compute(found, steps);
+    place(found, steps);
+    steps.erase(std::remove_if(steps.begin(), steps.end(), [](draft const& each) { return each.collectives.empty(); }), steps.end());
+    if (steps.empty()) return {};
+    for (draft& each : steps) find_period(each);
+    return timeline_part{content(found, steps)};
+  }
+
+ private:
+  static constexpr std::size_t max_parts = 24;  ///< of the scopes and intervals of a collective, and of the stages of a step
+
+  /// A step of the window.
+  struct draft {
+    step_record const* record = nullptr;
+    std::size_t position = 0;              ///< in `profile::steps`
+    std::vector<std::size_t> collectives;  ///< positions in `found_collectives::all`
+    operation_span span;                   ///< of the operations launched in it
+    std::vector<interval> compute;         ///< union of those that are not collectives
+    timestamp period = timestamp::min();   ///< when the devices became free for it
+  };
+
+  [[nodiscard]] std::vector<draft> own_steps() const {
+    std::vector<draft> result;
+    for (std::size_t i = 0; i < records_.steps.size(); ++i) {
+      step_record const& each = records_.steps[i];
+      if (!each.has_kernels || each.time.begin < frame_.own.begin || each.time.begin >= frame_.own.end) continue;
+      result.push_back({});
+      result.back().record = &each;
+      result.back().position = i;
+    }
+    std::sort(result.begin(), result.end(), [](draft const& a, draft const& b) { return a.record->time.begin < b.record->time.begin; });
+    return result;
+  }
+
+  static draft* step_at(std::vector<draft>& steps, timestamp moment) {
+    auto const after =
+        std::upper_bound(steps.begin(), steps.end(), moment, [](timestamp at, draft const& each) { return at < each.record->time.begin; });
+    if (after == steps.begin()) return nullptr;
+    draft& step = *std::prev(after);
+    return moment < step.record->time.end || moment == step.record->time.begin ? &step : nullptr;
+  }
+
+  /// Finds when the devices computed, and the operations of each step.
+  void union_of_compute(found_collectives const& found, std::vector<draft>& steps) const {
+    if (operations_ == nullptr) return;
+    timestamp busy_until = timestamp::min();
+    for (timed_operation const& each : operations_->all()) {
+      draft* const step = step_at(steps, launch_moment(records_, launched_, each.record));
+      if (step != nullptr) step->span.add(each.time);
+      if (found.is_collective(each.record)) {
+        add_to_union(busy_, each.time);
+        continue;
+      }
+      add_to_union(busy_, each.time);
+      add_to_union(compute_, each.time);
+      if (step != nullptr) add_to_union(step->compute, each.time);
+      // Each moment belongs to the operation that began first.
+      timestamp const from = std::max(busy_until, each.time.begin);
+      if (from < each.time.end) segments_.push_back({{from, each.time.end}, each.path});
+      busy_until = std::max(busy_until, each.time.end);
+    }
+  }
+
+  static void place(found_collectives const& found, std::vector<draft>& steps) {
+    for (std::size_t i = 0; i < found.all.size(); ++i) {
+      if (draft* const step = step_at(steps, found.all[i].issued)) step->collectives.push_back(i);
+    }
+  }
+
+  void find_period(draft& step) const {
+    step.period = std::max(step.record->time.begin, timestamp::min());
+    if (operations_ == nullptr) return;
+    for (auto const* const list : {&frame_.gpu_steps.measured, &frame_.gpu_steps.warmup}) {
+      auto const at = std::partition_point(list->begin(), list->end(), [&](gpu_step_window const& each) {
+        return records_.steps[each.step].time.begin < step.record->time.begin;
+      });
+      if (at != list->end() && at->step == step.position) step.period = at->time.begin;
+    }
+  }
+
+  [[nodiscard]] rank_timeline content(found_collectives const& found, std::vector<draft> const& steps) const {
+    rank_timeline result;
+    result.kinds = found.kinds;
+    result.has_numbers = found.has_numbers;
+    result.unknown_collectives = 0;
+    std::vector<interval> of_steps;
+    for (draft const& each : steps) of_steps.push_back(each.record->time);
+    host_segments const host{records_, launched_, of_steps};
+    for (draft const& each : steps) {
+      timeline_step step;
+      step.index = each.record->index;
+      step.is_measured = each.record->is_measured();
+      step.host = each.record->time;
+      bool const has_work = !each.span.is_empty();
+      step.begin = has_work ? each.span.begin : step.host.begin;
+      step.end = has_work ? each.span.end : step.host.end;
+      step.stages = folded(host.stages(step.host), records_.paths, max_parts);
+      add_collectives(result, step, found, each, host);
+      step.compute = has_work ? length_of(each.compute) : step.host.duration() - step.communication;
+      result.steps.push_back(std::move(step));
+    }
+    return result;
+  }
+
+  void add_collectives(rank_timeline& to, timeline_step& step, found_collectives const& found, draft const& from,
+                       host_segments const& host) const {
+    timestamp since = from.period;
+    timestamp covered = timestamp::min();  // by earlier collectives of the step
+    for (std::size_t const position : from.collectives) {
+      found_collective const& each = found.all[position];
+      timeline_collective next;
+      next.step = step.index;
+      next.sequence = each.sequence;
+      next.bytes = each.bytes;
+      next.kind = each.kind;
+      next.path = each.path;
+      next.time = each.time;
+      interval const fresh{std::max(each.time.begin, std::min(covered, each.time.end)), each.time.end};
+      next.exposed = uncovered(fresh, compute_);
+      step.communication += fresh.duration();
+      step.exposed += length_of(next.exposed);
+      limit(next.exposed, max_parts);
+      covered = std::max(covered, each.time.end);
+      if (since < each.time.begin) {
+        std::map<std::uint32_t, std::chrono::nanoseconds> busy;
+        charge(busy, segments_, {since, each.time.begin});
+        next.busy = folded(std::move(busy), records_.paths, max_parts);
+        std::map<std::uint32_t, std::chrono::nanoseconds> idle;
+        interval const before{std::max(since, step.host.begin), std::min(each.time.begin, step.host.end)};
+        if (before.begin < before.end) {
+          for (interval const& gap : uncovered(before, busy_)) charge(idle, host.innermost(), gap);
+        }
+        next.idle = folded(std::move(idle), records_.paths, max_parts);
+      }
+      // A collective on the host blocks its thread; what runs beside one on the GPU counts for the next.
+      since = std::max(since, found.kinds[each.kind].is_host ? each.time.end : each.time.begin);
+      to.collectives.push_back(std::move(next));
+    }
+  }
+
+  profile const& records_;
+  window_frame const& frame_;
+  attribution const& launched_;
+  counted_operations const* operations_;
+  mutable std::vector<interval> busy_;             ///< union of all operations
+  mutable std::vector<interval> compute_;          ///< union of the operations that are not collectives
+  mutable std::vector<charged_segment> segments_;  ///< `compute_` by path
+};
+
+}  // namespace profkit::detail
