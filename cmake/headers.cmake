@@ -84,6 +84,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/host_segments.hpp
     profkit/analyze/ranks/job_checks.hpp
     profkit/analyze/ranks/job_collectives.hpp
+    profkit/analyze/ranks/job_fields.hpp
     profkit/analyze/ranks/job_rank.hpp
     profkit/analyze/ranks/job_summary.hpp
     profkit/analyze/ranks/make_job.hpp
@@ -256,6 +257,7 @@ set(PROFKIT_HEADERS
     profkit/report/html_bars.hpp
     profkit/report/html_cells.hpp
     profkit/report/html_changes.hpp
+    profkit/report/html_heat.hpp
     profkit/report/html_icicle.hpp
     profkit/report/html_limits.hpp
     profkit/report/html_lines.hpp
@@ -289,6 +291,11 @@ set(PROFKIT_HEADERS
     profkit/report/picture_section.hpp
     profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
+    profkit/report/ranks_document.hpp
+    profkit/report/ranks_findings.hpp
+    profkit/report/ranks_json.hpp
+    profkit/report/ranks_screen.hpp
+    profkit/report/ranks_sections.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp

@@ -33,6 +33,7 @@ class summary_filler {
   void operator()(std::string& text) { text = "text " + std::to_string(++made_); }
   void operator()(std::chrono::nanoseconds& value) { value = std::chrono::nanoseconds{++made_}; }
   void operator()(profkit::milliseconds& value) { value = profkit::milliseconds{static_cast<double>(++made_) + 0.5}; }
+  void operator()(profkit::timestamp& value) { value = profkit::timestamp{std::chrono::nanoseconds{++made_}}; }
   template <class T>
   void operator()(std::optional<T>& value) {
     (*this)(value.emplace());
@@ -63,6 +64,13 @@ inline profkit::summary filled_summary() {
     result.scopes[i].parent = i == 0 ? std::nullopt : std::optional{i - 1};
   }
   for (profkit::adopted_summary& each : result.adopted) each.depth = 1;
+  auto const in_lists = [](std::vector<profkit::path_time>& times) { times[0].path = 0, times[1].path = 1; };
+  for (profkit::timeline_step& each : result.timeline->steps) in_lists(each.stages);
+  for (profkit::timeline_collective& each : result.timeline->collectives) {
+    each.kind = each.path = 1;
+    each.exposed = {each.time, {each.time.end, each.time.end}};
+    in_lists(each.busy), in_lists(each.idle);
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     result.listed_steps[i].kind = i;
     for (profkit::step_kind_summary& kind : result.kinds) {
@@ -94,6 +102,7 @@ class summary_values {
   void operator()(std::string& text) { put(text); }
   void operator()(std::chrono::nanoseconds& value) { put(std::to_string(value.count())); }
   void operator()(profkit::milliseconds& value) { put(std::to_string(value.count())); }
+  void operator()(profkit::timestamp& value) { put(std::to_string(value.time_since_epoch().count())); }
   template <class T>
   void operator()(std::optional<T>& value) {
     put(value ? "a value" : "n/a");

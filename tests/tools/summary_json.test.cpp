@@ -77,6 +77,7 @@ class placed_values {
     }
   }
   void add(std::string const& place, std::string const& what) { put(place, what); }
+  void add(std::string const& place, profkit::rank_timeline const& what) { put(place, static_cast<double>(what.steps.size())); }
   void add(std::string const& place, profkit::milliseconds what) { put(place, what.count()); }
   void add(std::string const& place, std::chrono::nanoseconds what) { put(place, static_cast<double>(what.count())); }
   template <class T>
@@ -116,6 +117,7 @@ std::set<std::string> places_lost(profkit::summary const& what) {
 /// What report.json lacks: members that the description hides, and some figures of durations.
 std::set<std::string> not_written() {
   std::set<std::string> result{" environment -process_id",
+                               " -timeline",
                                " /quality/collectors -kind",
                                " steps -items",
                                " steps clocks? -reason_bits",

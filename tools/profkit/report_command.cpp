@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <profkit/analyze/summary.hpp>
@@ -18,6 +19,9 @@
 #include <profkit/session/load_report.hpp>
 #include <profkit/session/session_outputs.hpp>
 #include <string>
+#include <system_error>
+
+#include "ranks_report.hpp"
 
 namespace profkit_program {
 
@@ -54,6 +58,12 @@ void write_page(profkit::detail::document const& made, report_arguments const& g
 int run_report(report_arguments const& given) {
   if (given.is_full && given.format == report_format::json)
     throw profkit::error{"--full is for text; --format json always has all figures. Remove --full"};
+  if (std::error_code ignored; std::filesystem::is_directory(given.file, ignored)) {
+    if (!given.directory.empty()) throw profkit::error{given.file + ": is a folder; --out needs a profile or a journal"};
+    if (given.format == report_format::markdown) throw profkit::error{given.file + ": is a folder; --format can be text or json"};
+    fmt::print("{}", ranks_report(given.file, given.html, given.format == report_format::json));
+    return 0;
+  }
   if (profkit::is_summary_file(given.file)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
     profkit::summary const what = profkit::load_summary(given.file);
@@ -78,9 +88,12 @@ int run_report(report_arguments const& given) {
 
 void add_report_command(CLI::App& app, command& chosen) {
   CLI::App& report = *app.add_subcommand(
-      "report", "Prints the report of a saved profile, of a summary, or of a journal, also of a program that was killed");
+      "report",
+      "Prints the report of a saved profile, of a summary, or of a journal, also of a program that was killed; or of all ranks of a job");
   auto const given = std::make_shared<report_arguments>();
-  report.add_option("FILE", given->file, "What profkit::save or PROFKIT=journal=FILE wrote, or summary.profkit of a report")
+  report
+      .add_option("FILE", given->file,
+                  "What profkit::save or PROFKIT=journal=FILE wrote, summary.profkit of a report, or a folder with rank0, rank1, ...")
       ->required()
       ->type_name("");
   std::map<std::string, report_format> const formats = {

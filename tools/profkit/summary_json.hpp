@@ -127,6 +127,7 @@ class summary_json_reader {
     }
   }
   void read_value(std::string& into, json_place const& from, std::string const&) const { into = text(from); }
+  static void read_value(profkit::rank_timeline&, json_place const&, std::string const&) {}  // is hidden
   void read_value(profkit::milliseconds& into, json_place const& from, std::string const& key) const {
     into = profkit::milliseconds{profkit::detail::milliseconds_unit(key).read(number(from))};
   }

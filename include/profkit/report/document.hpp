@@ -237,10 +237,21 @@ struct roofline_figure {
   std::vector<point> points;
 };
 
+/// A value for each row and column, such as each rank in each step, as a colour.
+struct heat_figure {
+  std::string title;
+  std::vector<std::string> rows;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::optional<double>>> values;  ///< by row and column, in ms
+  std::vector<bool> is_dashed;                             ///< by column: warm-up
+  double high = 0.0;                                       ///< the value with the darkest colour
+  colour meaning = colour::busy;
+};
+
 /// A picture. `finding` is what a reader sees in it; it is read out by screen readers. Its numbers stand in a table of the same section.
 struct figure {
   std::string finding;
-  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure> content;
+  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure, heat_figure> content;
 };
 
 /// A sentence in a section: an explanation, or why something is n/a.

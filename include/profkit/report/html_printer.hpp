@@ -14,6 +14,7 @@
 #include "html_anchors.hpp"
 #include "html_bars.hpp"
 #include "html_changes.hpp"
+#include "html_heat.hpp"
 #include "html_icicle.hpp"
 #include "html_limits.hpp"
 #include "html_lines.hpp"
@@ -194,6 +195,7 @@ class html_printer {
     if (auto const* const pairs = std::get_if<pairs_figure>(&picture.content)) content = html_pairs{*pairs, limits}.print(picture.finding);
     if (auto const* const roofline = std::get_if<roofline_figure>(&picture.content))
       content = html_roofline{*roofline, limits}.print(picture.finding);
+    if (auto const* const heat = std::get_if<heat_figure>(&picture.content)) content = html_heat{*heat, limits}.print(picture.finding);
     return "<figure>\n" + content + "</figure>\n";
   }
 

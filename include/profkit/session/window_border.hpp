@@ -48,7 +48,7 @@ struct window_waits {
 
 /// Whether the figures or the end of a window depend on launching calls or on the nesting of scopes.
 inline bool needs_attribution(profile const& of) {
-  return has_kernels(of) || has_adopted(of.paths) || !of.api_calls.empty() || !of.gpu_operations.empty();
+  return has_kernels(of) || has_adopted(of.paths) || !of.api_calls.empty() || !of.gpu_operations.empty() || !of.collectives.empty();
 }
 
 /// Finds the end of the next window: the latest time before which later records cannot change the figures.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -25,40 +26,84 @@ struct found_collective {
   std::uint64_t bytes = 0;
   std::uint32_t kind = 0;                  ///< position in `found_collectives::kinds`
   std::uint32_t path = attribution::none;  ///< the scope that issued it
+  bool is_unknown = false;                 ///< a kernel of NCCL whose collective was not collected, such as one of a CUDA graph
 };
 
-/// The collectives of a window, in the order of their beginnings. Without the collector of NCCL's collectives, they are NCCL's kernels.
+/// The collectives of a window, in the order of their beginnings. A collective of NCCL has the time of its kernel. If NCCL's collectives
+/// were not collected, its kernels are numbered in their order.
 struct found_collectives {
   std::vector<found_collective> all;
   std::vector<collective_kind> kinds;
   bool has_numbers = true;
+  std::vector<interval> on_host;  ///< collectives timed on the host
 
-  found_collectives(profile const& records, attribution const& launched, counted_operations const* operations)
-      : is_kernel_(records.gpu_names.size()) {
+  /// @param operations all operations of the window; null if kernels were not collected.
+  found_collectives(profile const& records, attribution const& launched, counted_operations const* operations) {
+    for (std::uint32_t i = 0; i < records.collectives.size(); ++i) {
+      collective_record const& each = records.collectives[i];
+      if (each.correlation != 0) {
+        auto const [at, is_new] = by_correlation_.try_emplace(each.correlation, issued{i, 0});
+        at->second.bytes += each.bytes;
+      } else if (!each.is_captured && each.time.begin < each.time.end) {
+        all.push_back({each.time, each.time.begin, each.sequence, each.bytes, kind_of(records, each, true), each.path});
+        on_host.push_back(each.time);
+      }
+    }
     if (operations != nullptr) add_kernels(records, launched, *operations);
+    auto const is_earlier = [](found_collective const& a, found_collective const& b) { return a.time.begin < b.time.begin; };
+    std::stable_sort(all.begin(), all.end(), is_earlier);
   }
 
   /// @param operation position in `profile::gpu_operations`.
   [[nodiscard]] bool is_collective(std::uint32_t operation) const { return operation < is_collective_.size() && is_collective_[operation]; }
 
  private:
+  /// Collectives launched by one call. They share a kernel, and the first one stands for all.
+  struct issued {
+    std::uint32_t first = 0;  ///< position in `profile::collectives`
+    std::uint64_t bytes = 0;  ///< sum
+  };
+
   void add_kernels(profile const& records, attribution const& launched, counted_operations const& operations) {
-    std::vector<std::uint32_t> kind_of(records.gpu_names.size());
-    bool has_any = false;
+    std::vector<bool> is_kernel(records.gpu_names.size());
+    bool has_any = !by_correlation_.empty();
     for (std::size_t i = 0; i < records.gpu_names.size(); ++i) {
-      is_kernel_[i] = is_collective_kernel(records.gpu_names[i].name);
-      if (!is_kernel_[i]) continue;
-      has_any = true;
-      kind_of[i] = find_or_add(kind_of_kernel(records.gpu_names[i].name));
+      is_kernel[i] = is_collective_kernel(records.gpu_names[i].name);
+      has_any = has_any || is_kernel[i];
     }
     if (!has_any) return;
+    bool const were_collected = !records.communicators.empty();
+    std::vector<std::uint32_t> kind_of_name(records.gpu_names.size(), attribution::none);
     is_collective_.resize(records.gpu_operations.size());
     for (timed_operation const& each : operations.all()) {
-      if (!is_kernel_[each.name]) continue;
+      auto const known = by_correlation_.find(records.gpu_operations[each.record].correlation);
+      bool const is_known = known != by_correlation_.end();
+      if (!is_known && !is_kernel[each.name]) continue;
       is_collective_[each.record] = true;
-      has_numbers = false;
-      all.push_back({each.time, launch_moment(records, launched, each.record), 0, 0, kind_of[each.name], each.path});
+      found_collective next{each.time, launch_moment(records, launched, each.record), 0, 0, 0, each.path};
+      if (is_known) {
+        collective_record const& record = records.collectives[known->second.first];
+        next.sequence = record.sequence;
+        next.bytes = known->second.bytes;
+        next.kind = kind_of(records, record, false);
+        if (next.path == attribution::none) next.path = record.path;
+      } else if (were_collected) {
+        next.is_unknown = true;
+      } else {
+        has_numbers = false;
+        std::uint32_t& kind = kind_of_name[each.name];
+        if (kind == attribution::none) kind = find_or_add(kind_of_kernel(records.gpu_names[each.name].name));
+        next.kind = kind;
+      }
+      all.push_back(next);
     }
+  }
+
+  std::uint32_t kind_of(profile const& records, collective_record const& of, bool is_host) {
+    auto const word = [&](std::uint32_t position) { return records.collective_words[position]; };
+    collective_kind kind{
+        records.communicators[of.communicator].id, word(of.function), word(of.datatype), word(of.algorithm), word(of.protocol), is_host};
+    return find_or_add(kind);
   }
 
   std::uint32_t find_or_add(collective_kind const& wanted) {
@@ -67,7 +112,7 @@ struct found_collectives {
     return static_cast<std::uint32_t>(at - kinds.begin());
   }
 
-  std::vector<bool> is_kernel_;      ///< by name of GPU operations
+  std::unordered_map<std::uint64_t, issued> by_correlation_;
   std::vector<bool> is_collective_;  ///< by GPU operation
 };
 

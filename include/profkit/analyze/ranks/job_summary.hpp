@@ -105,7 +105,8 @@ struct job_summary {
   std::string program;
   std::uint64_t ranks_expected = 0;  ///< as the ranks say; 0: unknown
   std::vector<job_rank_summary> ranks;
-  std::uint64_t steps = 0;                          ///< number of compared measured steps
+  std::uint64_t steps = 0;                          ///< number of compared measured steps: those with a next step, which is their end
+  std::uint64_t measured_steps = 0;                 ///< number of measured steps in common
   std::uint64_t warmup_steps = 0;                   ///< number of compared warm-up steps
   milliseconds step{};                              ///< mean over the ranks
   std::vector<job_part> budget;                     ///< parts of `step`: compute, exposed transfer, exposed waiting, idle

@@ -81,7 +81,7 @@ class job_maker {
     for (auto const& [index, is_measured] : steps) {
       to.held.steps.push_back(index);
       to.held.is_measured.push_back(is_measured);
-      (is_measured ? to.steps : to.warmup_steps) += 1;
+      (is_measured ? to.measured_steps : to.warmup_steps) += 1;
       if (is_measured) compared_.insert(index);
     }
     for (job_rank const& each : ranks_) {

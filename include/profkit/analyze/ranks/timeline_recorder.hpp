@@ -81,7 +81,16 @@ class timeline_recorder {
 
   /// Finds when the devices computed, and the operations of each step.
   void union_of_compute(found_collectives const& found, std::vector<draft>& steps) const {
-    if (operations_ == nullptr) return;
+    if (operations_ != nullptr) add_operations(found, steps);
+    if (found.on_host.empty()) return;
+    std::vector<interval> both = std::move(busy_);
+    both.insert(both.end(), found.on_host.begin(), found.on_host.end());
+    std::sort(both.begin(), both.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    busy_.clear();
+    for (interval const& each : both) add_to_union(busy_, each);
+  }
+
+  void add_operations(found_collectives const& found, std::vector<draft>& steps) const {
     timestamp busy_until = timestamp::min();
     for (timed_operation const& each : operations_->all()) {
       draft* const step = step_at(steps, launch_moment(records_, launched_, each.record));
@@ -121,7 +130,6 @@ class timeline_recorder {
     rank_timeline result;
     result.kinds = found.kinds;
     result.has_numbers = found.has_numbers;
-    result.unknown_collectives = 0;
     std::vector<interval> of_steps;
     for (draft const& each : steps) of_steps.push_back(each.record->time);
     host_segments const host{records_, launched_, of_steps};
@@ -158,6 +166,11 @@ class timeline_recorder {
       next.exposed = uncovered(fresh, compute_);
       step.communication += fresh.duration();
       step.exposed += length_of(next.exposed);
+      if (each.is_unknown) {
+        covered = std::max(covered, each.time.end);
+        ++to.unknown_collectives;
+        continue;
+      }
       limit(next.exposed, max_parts);
       covered = std::max(covered, each.time.end);
       if (since < each.time.begin) {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tuple>
+
+#include "../../profile/described.hpp"
+#include "job_summary.hpp"
+
+// The description of a job: the keys of its JSON, which end in the unit.
+
+namespace profkit::detail {
+
+constexpr auto describe(described_type<job_rank_summary>) {
+  using s = job_rank_summary;
+  return std::tuple{field{"rank", &s::rank},
+                    field{"name", &s::name},
+                    field{"host", &s::host},
+                    field{"gpu", &s::gpu},
+                    field{"measured_steps", &s::measured_steps},
+                    field{"step_ms", &s::step},
+                    field{"compute_ms", &s::compute},
+                    field{"communication_ms", &s::communication},
+                    field{"exposed_transfer_ms", &s::exposed_transfer},
+                    field{"exposed_waiting_ms", &s::exposed_waiting},
+                    field{"idle_ms", &s::idle},
+                    field{"waiting_ms", &s::waiting},
+                    field{"transfer_ms", &s::transfer},
+                    field{"held_others_up_ms", &s::imposed},
+                    field{"held_others_up_exposed_ms", &s::imposed_exposed},
+                    field{"came_last_share", &s::last_share},
+                    field{"host_step_ms", &s::host_step},
+                    field{"host_pace_ms", &s::host_pace},
+                    field{"clock_offset_ms", &s::clock_offset},
+                    field{"clock_drift", &s::clock_drift}};
+}
+constexpr auto describe(described_type<job_collective_summary>) {
+  using s = job_collective_summary;
+  return std::tuple{
+      field{"path", &s::path},           field{"function", &s::function},           field{"datatype", &s::datatype},
+      field{"algorithm", &s::algorithm}, field{"protocol", &s::protocol},           field{"bytes", &s::bytes},
+      field{"ranks", &s::ranks},         field{"per_step", &s::per_step},           field{"transfer_ms", &s::transfer},
+      field{"waiting_ms", &s::waiting},  field{"exposed_ms_per_step", &s::exposed}, field{"bus_bytes_per_s", &s::bus_bandwidth},
+      field{"most_often_last", &s::last}};
+}
+constexpr auto describe(described_type<straggler_summary>) {
+  using s = straggler_summary;
+  return std::tuple{field{"position", &s::rank},           field{"path", &s::path},
+                    field{"is_gpu_time", &s::is_gpu_time}, field{"is_host_only", &s::is_host_only},
+                    field{"excess_ms", &s::excess},        field{"own_ms", &s::own},
+                    field{"others_ms", &s::others}};
+}
+constexpr auto describe(described_type<slow_host_summary>) {
+  using s = slow_host_summary;
+  return std::tuple{field{"position", &s::rank}, field{"pace_ms", &s::pace},        field{"others_ms", &s::others},
+                    field{"stage", &s::stage},   field{"stage_ms", &s::stage_time}, field{"stage_others_ms", &s::stage_others}};
+}
+constexpr auto describe(described_type<startup_wait_summary>) {
+  using s = startup_wait_summary;
+  return std::tuple{field{"position", &s::rank}, field{"step", &s::step}, field{"waiting_ms", &s::waiting}};
+}
+constexpr auto describe(described_type<job_clock_summary>) {
+  using s = job_clock_summary;
+  return std::tuple{field{"has_many_hosts", &s::has_many_hosts}, field{"collectives", &s::collectives},
+                    field{"residual_median_ms", &s::residual_median}, field{"residual_p95_ms", &s::residual_p95},
+                    field{"bound_ms", &s::bound}};
+}
+constexpr auto describe(described_type<job_part>) {
+  using s = job_part;
+  return std::tuple{field{"name", &s::name}, field{"ms", &s::time}};
+}
+constexpr auto describe(described_type<job_map>) {
+  using s = job_map;
+  return std::tuple{field{"steps", &s::steps}, field{"is_measured", &s::is_measured}, field{"values_ms", &s::values}};
+}
+constexpr auto describe(described_type<job_summary>) {
+  using s = job_summary;
+  return std::tuple{field{"program", &s::program},
+                    field{"ranks_expected", &s::ranks_expected},
+                    field{"steps", &s::steps},
+                    field{"measured_steps", &s::measured_steps},
+                    field{"warmup_steps", &s::warmup_steps},
+                    field{"step_ms", &s::step},
+                    field{"straggler", &s::straggler},
+                    field{"slow_host", &s::slow_host},
+                    field{"startup_wait", &s::startup},
+                    field{"budget", &s::budget},
+                    field{"frontier", &s::frontier},
+                    field{"ranks", &s::ranks},
+                    field{"collectives", &s::collectives},
+                    field{"clocks", &s::clocks},
+                    field{"held_others_up", &s::held},
+                    field{"host_steps", &s::host_steps},
+                    field{"matched", &s::matched},
+                    field{"incomplete", &s::incomplete},
+                    field{"contradictory", &s::contradictory},
+                    field{"problems", &s::problems},
+                    field{"differences", &s::differences}};
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/ranks/job_summary.hpp"
+#include "../version.hpp"
+#include "document.hpp"
+#include "process_path.hpp"
+#include "ranks_findings.hpp"
+#include "ranks_sections.hpp"
+#include "sentence_numbers.hpp"
+
+namespace profkit::detail {
+
+/// "4 ranks on 1 host, 20 measured steps after 5 of warm-up".
+inline std::string job_subtitle(job_summary const& of) {
+  std::vector<std::string> hosts;
+  for (job_rank_summary const& each : of.ranks) hosts.push_back(each.host);
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  std::string text = "\xc2\xb7 " + counted(of.ranks.size(), "rank", "ranks");
+  if (!of.ranks.empty() && !of.ranks.front().gpu.empty()) text += " on " + name_words(of.ranks.front().gpu);
+  text += " \xc2\xb7 " + counted(hosts.size(), "host", "hosts");
+  if (hosts.size() == 1 && !hosts.front().empty()) text += " (" + name_words(hosts.front()) + ")";
+  text += " \xc2\xb7 " + counted(of.measured_steps, "measured step", "measured steps");
+  return of.warmup_steps > 0 ? text + " after " + count_words(of.warmup_steps) + " of warm-up" : text;
+}
+
+/// The report of a job of many ranks.
+inline document ranks_document(job_summary const& of) {
+  document result;
+  result.version = fmt::format("profkit {}", version);
+  result.title = of.program.empty() ? "job" : of.program.substr(of.program.rfind('/') + 1);
+  result.subtitle = job_subtitle(of);
+  result.headline = job_headline(of);
+  result.findings = job_findings(of);
+  if (of.steps == 0) {
+    result.sections.push_back(job_quality_section(of));
+    return result;
+  }
+  auto const key = [&](char const* name, std::string value, std::string note) {
+    result.key_figures.push_back({name, std::move(value), std::move(note)});
+  };
+  auto const share = [&](std::size_t part) { return of.step.count() > 0.0 ? of.budget[part].time / of.step : 0.0; };
+  key("step", time_words(of.step), "mean of the ranks");
+  for (std::size_t i = 0; i < of.budget.size(); ++i) key(of.budget[i].name.c_str(), share_words(share(i)), time_words(of.budget[i].time));
+  key("clocks agree to", time_words(of.clocks.residual_median), "median; 95 % within " + time_words(of.clocks.residual_p95));
+  result.sections.push_back(job_ranks_section(of));
+  result.sections.push_back(job_budget_section(of));
+  result.sections.push_back(job_map_section(of));
+  result.sections.push_back(job_collectives_section(of));
+  result.sections.push_back(job_stages_section(of));
+  result.sections.push_back(job_quality_section(of));
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks_report.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <profkit/analyze/ranks/job_rank.hpp>
+#include <profkit/analyze/ranks/job_summary.hpp>
+#include <profkit/analyze/ranks/make_job.hpp>
+#include <profkit/analyze/summary.hpp>
+#include <profkit/profile/atomic_file.hpp>
+#include <profkit/profile/error.hpp>
+#include <profkit/report/document.hpp>
+#include <profkit/report/html_page.hpp>
+#include <profkit/report/ranks_document.hpp>
+#include <profkit/report/ranks_json.hpp>
+#include <profkit/report/ranks_screen.hpp>
+#include <profkit/report/summary_file.hpp>
+#include <profkit/report/text_style.hpp>
+#include <profkit/session/load_report.hpp>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace profkit_program {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The number in "rank12", "rank12.profile".
+std::optional<std::uint32_t> rank_in(std::string const& name) {
+  constexpr std::size_t prefix = 4;
+  constexpr std::size_t max_digits = 7;
+  if (name.rfind("rank", 0) != 0) return std::nullopt;
+  std::size_t const end = std::min(name.find_first_not_of("0123456789", prefix), name.size());
+  if (end == prefix || end > prefix + max_digits) return std::nullopt;
+  std::string const rest = name.substr(end);
+  bool const is_known = rest.empty() || rest == ".profile" || rest == ".journal" || rest == ".profkit";
+  return is_known ? std::optional{static_cast<std::uint32_t>(std::stoul(name.substr(prefix, end - prefix)))} : std::nullopt;
+}
+
+profkit::summary summary_of(fs::path const& file) {
+  return profkit::is_summary_file(file) ? profkit::load_summary(file) : profkit::load_report(file).summary();
+}
+
+profkit::job_rank read_rank(std::uint32_t rank, fs::path const& file) {
+  try {
+    profkit::summary content = summary_of(file);
+    if (content.environment.rank) rank = content.environment.rank->rank;
+    return profkit::job_rank_of(std::move(content), rank, file.string());
+  } catch (std::exception const& failure) {
+    profkit::job_rank result;
+    result.rank = rank;
+    result.source = file.filename().string();
+    result.problem = failure.what();
+    return result;
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::uint32_t, fs::path>> rank_files(fs::path const& folder) {
+  std::vector<std::pair<std::uint32_t, fs::path>> result;
+  std::error_code ignored;
+  for (fs::directory_entry const& each : fs::directory_iterator{folder, ignored}) {
+    std::optional<std::uint32_t> const rank = rank_in(each.path().filename().string());
+    if (!rank) continue;
+    result.emplace_back(*rank, each.is_directory(ignored) ? each.path() / "summary.profkit" : each.path());
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, fs::path>> const& files) {
+  std::vector<profkit::job_rank> result;
+  result.reserve(files.size());
+  for (auto const& [rank, file] : files) result.push_back(read_rank(rank, file));
+  return result;
+}
+
+std::string ranks_report(fs::path const& folder, std::string const& html, bool is_json) {
+  std::vector<std::pair<std::uint32_t, fs::path>> const files = rank_files(folder);
+  if (files.empty()) {
+    throw profkit::error{folder.string() +
+                         ": has no ranks. A job writes rank0/summary.profkit, rank1/summary.profkit, ...; rank0.profile, " +
+                         "rank1.profile, ... will do too"};
+  }
+  profkit::job_summary const job = profkit::summarize_job(read_ranks(files));
+  if (html.empty() && is_json) return profkit::ranks_json(job);
+  profkit::detail::document made = profkit::detail::ranks_document(job);
+  if (!html.empty()) profkit::detail::write_file(html, profkit::detail::html_page(made));
+  if (is_json) return profkit::ranks_json(job);
+  return profkit::detail::ranks_screen{std::move(made), profkit::detail::style_of(STDOUT_FILENO)}.text(html);
+}
+
+}  // namespace profkit_program

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <profkit/analyze/ranks/job_rank.hpp>
+
+namespace profkit_program {
+
+/// The files of the ranks of a job: `rank3/summary.profkit`, or `rank3.profile`, `rank3.journal`, `rank3.profkit`, `rank3`, each of which
+/// may be a profile, a summary or a journal.
+/// @return by rank; empty if the folder has none.
+[[nodiscard]] std::vector<std::pair<std::uint32_t, std::filesystem::path>> rank_files(std::filesystem::path const& folder);
+
+/// Reads the files of the ranks. A file that cannot be read is a rank with a problem.
+[[nodiscard]] std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> const& files);
+
+/// Prints the report of the ranks of a job.
+/// @param html file of the page; empty: none.
+/// @return what to print.
+/// @throws profkit::error if the folder has no ranks.
+[[nodiscard]] std::string ranks_report(std::filesystem::path const& folder, std::string const& html, bool is_json);
+
+}  // namespace profkit_program
