@@ -10,7 +10,7 @@ profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/level_change.test.cpp analyze/mean_interval.test.cpp
-                                       analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp analyze/recorded_ranks.test.cpp
+                                       analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp analyze/ranks.test.cpp analyze/recorded_ranks.test.cpp
                                        analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_kinds.test.cpp analyze/step_scenarios.test.cpp analyze/step_series.test.cpp analyze/time_per_step.test.cpp)
@@ -50,7 +50,7 @@ endif()
 
 if(TARGET profkit_program)
   # The program profkit: what it computes, and the program itself on reports that the test makes.
-  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/comparison_document.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
+  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/comparison_document.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     # Error rates, from some thousands of simulated comparisons: the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)
@@ -58,7 +58,7 @@ if(TARGET profkit_program)
   endif()
   profkit_add_unit_tests(tools SOURCES ${tools_tests} LIBRARIES nlohmann_json::nlohmann_json)
   target_include_directories(profkit_tools_tests PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
-  target_compile_definitions(profkit_tools_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
+  target_compile_definitions(profkit_tools_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}" PROFKIT_PROGRAM="$<TARGET_FILE:profkit_program>")
   add_dependencies(profkit_tools_tests profkit_program)
 endif()
 

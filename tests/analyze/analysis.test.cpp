@@ -55,6 +55,7 @@ TEST_CASE("any cut into windows and any order of merging give the summary of the
     profkit::profile const recorded = profkit::load(std::string{TEST_DATA "/"} + name + ".profile");
     check_cuts(recorded, 5);
   }
+  check_cuts(profkit::load(TEST_RANKS "/slowhost/rank1.profile"), 5);
 }
 
 TEST_CASE("a long run cut into windows has the same history as the whole run", "[analysis]") {

@@ -141,8 +141,8 @@ inline section job_ranks_section(job_summary const& of) {
   result.blocks.emplace_back(std::move(table));
   result.how_to_read = fmt::format(
       "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if it holds the "
-      "others "
-      "up for at least 2 % of the step ({}) and 3 times the clocks' bound ({}), and at least twice as long as the others do on average.",
+      "others up for at least 2 % of the step ({}) and 3 times the clocks' bound ({}), at least twice as long as the others do on average, "
+      "and not by chance (4 standard errors).",
       time_words(of.step * 0.02), time_words(of.clocks.bound));
   return result;
 }

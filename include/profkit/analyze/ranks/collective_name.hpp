@@ -11,6 +11,19 @@
 
 namespace profkit::detail {
 
+/// The name of a function in small letters only: "allreduce" for "AllReduce", "all_reduce" and "MPI_Allreduce".
+inline std::string plain_function(std::string_view name) {
+  for (std::string_view const prefix : {"MPI_", "nccl", "gloo_"}) {
+    if (name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());
+  }
+  std::string result;
+  for (char const c : name) {
+    if (c >= 'A' && c <= 'Z') result += static_cast<char>(c - 'A' + 'a');
+    if (c >= 'a' && c <= 'z') result += c;
+  }
+  return result;
+}
+
 /// Whether a kernel is one of NCCL's collectives. Send and receive are not: ranks do not start them together.
 inline bool is_collective_kernel(std::string_view name) {
   bool const is_of_nccl = name.substr(0, 13) == "ncclDevKernel" || name.substr(0, 10) == "ncclKernel";

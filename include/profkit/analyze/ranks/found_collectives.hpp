@@ -101,8 +101,8 @@ struct found_collectives {
 
   std::uint32_t kind_of(profile const& records, collective_record const& of, bool is_host) {
     auto const word = [&](std::uint32_t position) { return records.collective_words[position]; };
-    collective_kind kind{
-        records.communicators[of.communicator].id, word(of.function), word(of.datatype), word(of.algorithm), word(of.protocol), is_host};
+    communicator_record const& group = records.communicators[of.communicator];
+    collective_kind kind{group.id, group.name, word(of.function), word(of.datatype), word(of.algorithm), word(of.protocol), is_host};
     return find_or_add(kind);
   }
 

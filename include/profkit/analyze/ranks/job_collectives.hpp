@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
+#include "collective_name.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
@@ -20,16 +21,15 @@
 
 namespace profkit::detail {
 
-/// What the bandwidth of a collective is multiplied by, so that it can be compared with that of a link; n/a for other functions.
-/// Source: nccl-tests, doc/PERFORMANCE.md.
+/// What the bandwidth of a collective is multiplied by, so that it can be compared with that of a link; n/a for other functions. The size
+/// of an all-gather, a reduce-scatter and an all-to-all is that of one rank's part. Source: nccl-tests, doc/PERFORMANCE.md.
 inline std::optional<double> bus_factor(std::string const& function, std::size_t ranks) {
   auto const n = static_cast<double>(ranks);
   if (ranks < 2) return std::nullopt;
-  if (function == "AllReduce") return 2.0 * (n - 1.0) / n;
-  for (char const* const each : {"AllGather", "ReduceScatter", "AllToAll", "AlltoAll"}) {
-    if (function == each) return (n - 1.0) / n;
-  }
-  if (function == "Broadcast" || function == "Reduce") return 1.0;
+  std::string const name = plain_function(function);
+  if (name == "allreduce") return 2.0 * (n - 1.0) / n;
+  if (name == "allgather" || name == "reducescatter" || name == "alltoall") return n - 1.0;
+  if (name == "broadcast" || name == "reduce") return 1.0;
   return std::nullopt;
 }
 

@@ -214,20 +214,15 @@ class job_maker {
   }
 
   void find_straggler(job_summary& to) const {
-    std::vector<double> imposed;
-    for (job_rank_summary const& each : to.ranks) imposed.push_back(each.imposed.count());
-    std::vector<double> worst(ranks_.size());
-    double steps = 0.0;
+    std::vector<std::vector<double>> held(ranks_.size());
     for (std::size_t step = 0; step < to.held.steps.size(); ++step) {
       if (compared_.count(to.held.steps[step]) == 0) {
         find_startup(to, step);
         continue;
       }
-      steps += 1.0;
-      if (auto const rank = worst_of(to.held, step)) worst[*rank] += 1.0;
+      for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
     }
-    for (double& each : worst) each /= std::max(1.0, steps);
-    std::optional<std::size_t> const found = holds_up(imposed, worst, to.step.count(), to.clocks.bound.count());
+    std::optional<std::size_t> const found = holds_up(held, to.step.count(), to.clocks.bound.count());
     if (!found) return;
     excess_finder finder{ranks_, *found};
     for (auto const& [rank, what] : last_of_) {

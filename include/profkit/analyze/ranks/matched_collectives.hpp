@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -54,7 +55,8 @@ class collective_matcher {
     rank_timeline const& timeline = ranks_[rank].timeline;
     std::vector<std::uint32_t> group_of_kind;
     for (collective_kind const& kind : timeline.kinds) {
-      auto const [at, is_new] = groups_.try_emplace({kind.communicator, kind.function}, static_cast<std::uint32_t>(groups_.size()));
+      auto const [at, is_new] =
+          groups_.try_emplace({kind.communicator, kind.group, kind.function}, static_cast<std::uint32_t>(groups_.size()));
       if (is_new) members_.push_back(0);
       group_of_kind.push_back(at->second);
     }
@@ -99,8 +101,8 @@ class collective_matcher {
   [[nodiscard]] collective_kind const& kind(participant const& of) const { return ranks_[of.rank].timeline.kinds[collective(of).kind]; }
 
   std::vector<job_rank> const& ranks_;
-  std::map<std::pair<std::uint64_t, std::string>, std::uint32_t> groups_;  ///< by communicator and function
-  std::vector<std::uint32_t> members_;                                     ///< by group: number of its ranks
+  std::map<std::tuple<std::uint64_t, std::string, std::string>, std::uint32_t> groups_;  ///< by communicator and function
+  std::vector<std::uint32_t> members_;                                                   ///< by group: number of its ranks
   std::unordered_map<key, std::size_t, key_hash> index_;
   std::vector<matched_collective> all_;
   std::vector<std::uint32_t> group_of_;  ///< by element of `all_`

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
+#include "collective_name.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
@@ -78,7 +79,7 @@ class rank_clocks {
  public:
   rank_clocks(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
     for (job_rank const& each : ranks) {
-      if (each.environment.host != ranks.front().environment.host) summary_.has_many_hosts = true;
+      if (machine_of(each) != machine_of(ranks.front())) summary_.has_many_hosts = true;
       for (timeline_collective const& one : each.timeline.collectives) base_ = std::min(base_, one.time.begin);
     }
     for (matched_collective const& each : all) {
@@ -105,17 +106,20 @@ class rank_clocks {
   [[nodiscard]] job_clock_summary const& summary() const noexcept { return summary_; }
 
  private:
-  /// Whether all ranks leave the collective together. The root of a broadcast may leave before the others, so it counts only if there is
-  /// nothing else.
+  /// Whether all ranks leave the collective together. The root of a broadcast may leave before the others.
   [[nodiscard]] bool ends_together(matched_collective const& of) const {
     participant const& first = of.on.front();
     rank_timeline const& timeline = ranks_[first.rank].timeline;
-    std::string const& function = timeline.kinds[timeline.collectives[first.collective].kind].function;
-    for (char const* const each :
-         {"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "AlltoAll", "Barrier", "allreduce", "allgather"}) {
-      if (function.find(each) != std::string::npos) return true;
+    std::string const function = plain_function(timeline.kinds[timeline.collectives[first.collective].kind].function);
+    for (char const* const each : {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
+      if (function == each) return true;
     }
     return false;
+  }
+
+  /// Containers of one machine may have different host names, and share its clock.
+  static std::string const& machine_of(job_rank const& rank) {
+    return rank.environment.boot_id.empty() ? rank.environment.host : rank.environment.boot_id;
   }
 
   [[nodiscard]] timestamp end_of(participant const& of) const { return ranks_[of.rank].timeline.collectives[of.collective].time.end; }

@@ -19,7 +19,8 @@ struct path_time {
 
 /// @brief What the collectives of one communicator with equal properties have in common. Unknown texts are empty.
 struct collective_kind {
-  std::uint64_t communicator = 0;  ///< equal on all its ranks; 0: unknown
+  std::uint64_t communicator = 0;  ///< id, equal on all its ranks; 0: unknown
+  std::string group;               ///< name of the communicator; may be empty
   std::string function;            ///< such as "AllReduce"
   std::string datatype;            ///< such as "f32"
   std::string algorithm;           ///< such as "RING"

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -133,23 +135,39 @@ class excess_finder {
   bool is_host_only_ = false;
 };
 
-/// @brief The rank that holds the others up: for at least 2 % of the step and 3 times the clocks' bound, at least twice as long as the
-/// others do on average, and in many steps. Chance delays hit all ranks alike.
-/// @param imposed by rank: imposed waits in ms per step.
-/// @param worst_in by rank: share of the steps in which it holds the others up longest.
-inline std::optional<std::size_t> holds_up(std::vector<double> const& imposed, std::vector<double> const& worst_in, double step,
-                                           double bound) {
+/// The rank that holds the others up: for at least 2 % of the step and 3 times the clocks' bound, at least twice as long as the others do
+/// on average, and not by chance: chance delays hit all ranks alike, so the mean distance to the others is at least 4 standard errors.
+/// @param held by rank: the imposed waits in each compared step, in ms.
+inline std::optional<std::size_t> holds_up(std::vector<std::vector<double>> const& held, double step, double bound) {
   constexpr double min_share = 0.02;
   constexpr double min_bounds = 3.0;
   constexpr double min_others = 2.0;
-  constexpr double min_steps = 0.25;
-  if (imposed.size() < 2) return std::nullopt;
-  auto const largest = static_cast<std::size_t>(std::max_element(imposed.begin(), imposed.end()) - imposed.begin());
-  double sum = 0.0;
-  for (double const each : imposed) sum += each;
-  double const others = (sum - imposed[largest]) / static_cast<double>(imposed.size() - 1);
-  bool const is_long = imposed[largest] >= min_share * step && imposed[largest] >= min_bounds * bound;
-  bool const is_alone = imposed[largest] >= min_others * others && worst_in[largest] >= min_steps;
+  constexpr double min_errors = 4.0;
+  if (held.size() < 2 || held.front().empty()) return std::nullopt;
+  auto const steps = static_cast<double>(held.front().size());
+  auto const ranks = static_cast<double>(held.size());
+  std::vector<double> mean;
+  std::vector<double> sums(held.front().size());  // of all ranks, by step
+  for (std::vector<double> const& each : held) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < each.size(); ++i) {
+      sum += each[i];
+      sums[i] += each[i];
+    }
+    mean.push_back(sum / steps);
+  }
+  auto const largest = static_cast<std::size_t>(std::max_element(mean.begin(), mean.end()) - mean.begin());
+  double const all = std::accumulate(mean.begin(), mean.end(), 0.0);
+  double const others = (all - mean[largest]) / (ranks - 1.0);
+  double squares = 0.0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    double const own = held[largest][i];
+    double const distance = own - (sums[i] - own) / (ranks - 1.0) - (mean[largest] - others);
+    squares += distance * distance;
+  }
+  double const error = steps > 1.0 ? std::sqrt(squares / (steps - 1.0) / steps) : 0.0;
+  bool const is_long = mean[largest] >= min_share * step && mean[largest] >= min_bounds * bound && mean[largest] > 0.0;
+  bool const is_alone = mean[largest] >= min_others * others && mean[largest] - others >= min_errors * error;
   return is_long && is_alone ? std::optional{largest} : std::nullopt;
 }
 

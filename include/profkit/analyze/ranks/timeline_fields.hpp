@@ -22,7 +22,8 @@ void fields(Archive& archive, path_time& of) {
 }
 template <class Archive>
 void fields(Archive& archive, collective_kind& of) {
-  archive(of.communicator), archive(of.function), archive(of.datatype), archive(of.algorithm), archive(of.protocol), archive(of.is_host);
+  archive(of.communicator), archive(of.group), archive(of.function), archive(of.datatype), archive(of.algorithm), archive(of.protocol),
+      archive(of.is_host);
 }
 template <class Archive>
 void fields(Archive& archive, timeline_collective& of) {
@@ -42,7 +43,7 @@ void fields(Archive& archive, rank_timeline& of) {
 
 inline bool is_same(collective_kind const& a, collective_kind const& b) {
   auto const all = [](collective_kind const& of) {
-    return std::tie(of.communicator, of.function, of.datatype, of.algorithm, of.protocol, of.is_host);
+    return std::tie(of.communicator, of.group, of.function, of.datatype, of.algorithm, of.protocol, of.is_host);
   };
   return all(a) == all(b);
 }

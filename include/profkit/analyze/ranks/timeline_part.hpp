@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -107,7 +108,7 @@ class timeline_part {
       archive(state.index), archive(state.begin);
     }
   };
-  using number_key = std::pair<std::uint64_t, std::string>;  ///< communicator and function
+  using number_key = std::tuple<std::uint64_t, std::string, std::string>;  ///< communicator and function
 
   template <class Archive>
   friend void fields(Archive& archive, timeline_part& state) {
@@ -120,7 +121,7 @@ class timeline_part {
     }
   }
 
-  static number_key key_of(collective_kind const& kind) { return {kind.communicator, kind.function}; }
+  static number_key key_of(collective_kind const& kind) { return {kind.communicator, kind.group, kind.function}; }
 
   [[nodiscard]] std::uint64_t number_before(collective_kind const& kind) const {
     auto const at = numbers_.find(key_of(kind));

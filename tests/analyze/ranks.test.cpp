@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/ranks/collective_name.hpp>
+#include <profkit/analyze/ranks/collective_waits.hpp>
+#include <profkit/analyze/ranks/frontier.hpp>
+#include <profkit/analyze/ranks/job_collectives.hpp>
+#include <profkit/analyze/ranks/make_job.hpp>
+#include <profkit/analyze/ranks/rank_clocks.hpp>
+#include <profkit/analyze/ranks/straggler.hpp>
+#include <profkit/analyze/ranks/timeline_part.hpp>
+#include <profkit/profile/save_load.hpp>
+
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/made_job.hpp"
+#include "../support/state_bytes.hpp"
+
+using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
+using profkit::milliseconds;
+using std::chrono::nanoseconds;
+
+namespace {
+
+std::vector<profkit::job_rank> recorded_job(std::string const& run, std::uint32_t ranks) {
+  std::vector<profkit::job_rank> result;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    std::string const file = std::string{TEST_RANKS "/"} + run + "/rank" + std::to_string(rank) + ".profile";
+    result.push_back(profkit::job_rank_of(profkit::analyze(profkit::load(file)), rank, file));
+  }
+  return result;
+}
+
+/// @return how many collectives have a waiting and a transfer that do not add up to their time.
+int wrong_sums(std::vector<profkit::job_rank> const& ranks) {
+  std::vector<profkit::detail::matched_collective> const all = profkit::detail::collective_matcher{ranks}.take();
+  profkit::detail::rank_clocks const clocks{ranks, all};
+  int wrong = 0;
+  for (profkit::detail::matched_collective const& each : all) {
+    profkit::detail::collective_waits const waits{ranks, each, clocks};
+    for (std::size_t i = 0; i < each.on.size(); ++i) {
+      profkit::timeline_collective const& one = ranks[each.on[i].rank].timeline.collectives[each.on[i].collective];
+      profkit::detail::rank_wait const& of = waits.of[i];
+      if (of.waiting + of.transfer != one.time.duration() || of.waiting.count() < 0 || of.transfer.count() < 0) ++wrong;
+      if (of.exposed_waiting + of.exposed_transfer != profkit::detail::length_of(one.exposed)) ++wrong;
+    }
+  }
+  return wrong;
+}
+
+double sum_of(std::vector<profkit::job_part> const& parts) {
+  double sum = 0.0;
+  for (profkit::job_part const& each : parts) sum += each.time.count();
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("of two even ranks, none holds the others up", "[ranks]") {
+  profkit::job_summary const job = profkit::summarize_job(recorded_job("even", 2));
+  CHECK_FALSE(job.straggler);
+  CHECK(job.step.count() == Approx(8.6).margin(0.2));
+  CHECK(job.matched == 302);
+  CHECK(job.incomplete + job.contradictory == 0);
+  CHECK(job.problems.empty());
+}
+
+TEST_CASE("a rank whose GPU computes 3 ms longer in each step is named with its scope and time", "[ranks]") {
+  std::vector<profkit::job_rank> const ranks = recorded_job("slowgpu", 2);
+  CHECK(wrong_sums(ranks) == 0);
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  REQUIRE(job.straggler);
+  CHECK(job.ranks[job.straggler->rank].rank == 1);
+  CHECK(job.straggler->path == "step/forward/extra");
+  CHECK(job.straggler->is_gpu_time);
+  CHECK(job.straggler->excess > milliseconds{2.7});
+  CHECK(job.straggler->excess < milliseconds{3.3});
+  CHECK(job.ranks[1].imposed > job.ranks[1].imposed_exposed);
+  CHECK(job.ranks[1].last_share.value() > 0.95);
+}
+
+TEST_CASE("a rank whose host takes longer than the queue hides is named with its scope", "[ranks]") {
+  profkit::job_summary const job = profkit::summarize_job(recorded_job("slowhost", 2));
+  REQUIRE(job.straggler);
+  CHECK(job.ranks[job.straggler->rank].rank == 1);
+  CHECK(job.straggler->path == "step/data");
+  CHECK_FALSE(job.straggler->is_gpu_time);
+  // The step takes 6.7 to 7.2 ms longer than without the delay.
+  CHECK(job.straggler->excess.count() == Approx(7.0).margin(0.4));
+  CHECK(sum_of(job.frontier) == Approx(15.9).margin(0.2));
+}
+
+TEST_CASE("a slow host that the queue of its GPU hides is no straggler, but remarkable", "[ranks]") {
+  std::vector<profkit::job_rank> const ranks = recorded_job("four", 4);
+  CHECK(wrong_sums(ranks) == 0);
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK_FALSE(job.straggler);
+  REQUIRE(job.slow_host);
+  CHECK(job.slow_host->rank == 1);
+  CHECK(job.slow_host->stage == "step/data");
+  CHECK(job.slow_host->stage_time.count() == Approx(3.07).margin(0.05));
+  CHECK(job.slow_host->stage_others.count() == 0.0);
+  CHECK(job.slow_host->pace < job.step);
+  REQUIRE(job.startup);
+  CHECK(job.startup->waiting.count() == Approx(47.0).margin(1.0));
+  CHECK(sum_of(job.budget) == Approx(job.step.count()));
+  CHECK(job.clocks.residual_median < milliseconds{0.02});
+  REQUIRE(job.collectives.size() == 1);
+  CHECK(job.collectives[0].per_step == Approx(12.0));
+  CHECK(job.collectives[0].bus_bandwidth.value() == Approx(309e9).epsilon(0.02));
+}
+
+TEST_CASE("without NCCL's numbers, its kernels are matched by their order", "[ranks]") {
+  std::vector<profkit::job_rank> ranks;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    profkit::profile recorded = profkit::load(std::string{TEST_RANKS "/slowgpu/rank"} + std::to_string(rank) + ".profile");
+    recorded.collectives.clear(), recorded.communicators.clear();
+    ranks.push_back(profkit::job_rank_of(profkit::analyze(recorded), rank, ""));
+    CHECK_FALSE(ranks.back().timeline.has_numbers);
+  }
+  profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
+  CHECK(job.matched == 302);
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->path == "step/forward/extra");
+}
+
+TEST_CASE("clocks that are off by seconds and drift change waits by less than the bound", "[ranks]") {
+  made_job made;
+  made.slow_rank = 2;
+  made.delay = nanoseconds{200'000};
+  made.steps = 100;
+  profkit::job_summary const wanted = profkit::summarize_job(made.make());
+  made.hosts = {"a", "b", "c", "d"};
+  made.ahead = {std::chrono::seconds{-5}, std::chrono::seconds{5}, std::chrono::milliseconds{1}, std::chrono::microseconds{-3}};
+  made.drift = {50e-6, -50e-6, 0.0, 20e-6};
+  std::vector<profkit::job_rank> const shifted = made.make();
+  CHECK(wrong_sums(shifted) == 0);
+  profkit::job_summary const job = profkit::summarize_job(shifted);
+  CHECK(job.clocks.has_many_hosts);
+  CHECK(job.clocks.bound < milliseconds{0.01});
+  double const bound = job.clocks.bound.count() * made.collectives + 1e-4;
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    INFO(rank);
+    CHECK(job.ranks[rank].waiting.count() == Approx(wanted.ranks[rank].waiting.count()).margin(bound));
+    CHECK(job.ranks[rank].imposed.count() == Approx(wanted.ranks[rank].imposed.count()).margin(bound));
+  }
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->rank == 2);
+  CHECK(job.straggler->path == "step/data");
+}
+
+TEST_CASE("the clock of a recorded rank may be off by 5 s and drift", "[ranks]") {
+  std::vector<profkit::job_rank> ranks = recorded_job("slowgpu", 2);
+  profkit::job_summary const wanted = profkit::summarize_job(ranks);
+  profkit::timestamp const begin = ranks[1].timeline.steps.front().begin;
+  auto const move = [&](profkit::timestamp& moment) { moment += std::chrono::seconds{5} + nanoseconds{(moment - begin).count() / 20'000}; };
+  for (profkit::timeline_collective& each : ranks[1].timeline.collectives) {
+    move(each.time.begin), move(each.time.end);
+    for (profkit::interval& part : each.exposed) move(part.begin), move(part.end);
+  }
+  for (profkit::timeline_step& each : ranks[1].timeline.steps) {
+    move(each.begin), move(each.end), move(each.host.begin), move(each.host.end);
+    if (each.next_begin) move(*each.next_begin);
+  }
+  ranks[1].environment.host = "another";
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->path == "step/forward/extra");
+  CHECK(job.ranks[0].waiting.count() == Approx(wanted.ranks[0].waiting.count()).margin(12 * job.clocks.bound.count()));
+}
+
+TEST_CASE("chance delays name no rank", "[ranks]") {
+  int named = 0;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    made_job made;
+    made.seed = seed;
+    made.ranks = 2 + seed % 3;
+    made.jitter = nanoseconds{400'000};
+    if (profkit::summarize_job(made.make()).straggler) ++named;
+  }
+  CHECK(named <= 1);
+}
+
+TEST_CASE("ranks that are missing, damaged or different are named, and the others are reported", "[ranks]") {
+  made_job made;
+  made.ranks = 6;
+  made.slow_rank = 4;
+  made.delay = nanoseconds{500'000};
+  std::vector<profkit::job_rank> ranks = made.make();
+  ranks[1].problem = "the file is cut off";
+  ranks[3].timeline.steps.resize(12);  // it died
+  ranks[3].timeline.collectives.resize(12U * made.collectives);
+  ranks[3].measured_steps = 10;
+  ranks[5].environment.command = {"another"};
+  ranks.erase(ranks.begin() + 2);
+  profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
+  REQUIRE(job.straggler);
+  CHECK(job.ranks[job.straggler->rank].rank == 4);
+  CHECK(job.ranks.size() == 4);
+  CHECK(job.measured_steps == 10);
+  CHECK(job.incomplete == 8 * made.collectives);
+  std::string all;
+  for (std::string const& each : job.problems) all += each + "\n";
+  CHECK_THAT(all, ContainsSubstring("rank 1 (rank1): the file is cut off") && ContainsSubstring("rank 2 has no file") &&
+                      ContainsSubstring("measured steps: 10 on rank 3, 18 on the others") &&
+                      ContainsSubstring("program: another on rank 5, train on the others"));
+}
+
+TEST_CASE("jobs without a usable rank have a summary", "[ranks]") {
+  CHECK(profkit::summarize_job({}).steps == 0);
+  made_job made;
+  made.ranks = 1;
+  CHECK(profkit::summarize_job(made.make()).steps == 0);
+  std::vector<profkit::job_rank> apart = made_job{}.make();
+  for (profkit::job_rank& each : apart) each.timeline.kinds[0].communicator = each.rank + 1;
+  CHECK(profkit::summarize_job(std::move(apart)).matched == 0);
+}
+
+TEST_CASE("128 ranks are merged, and the slow one is named", "[ranks]") {
+  made_job made;
+  made.ranks = 128;
+  made.slow_rank = 77;
+  made.delay = nanoseconds{300'000};
+  made.is_delay_on_gpu = false;
+  profkit::job_summary const job = profkit::summarize_job(made.make());
+  REQUIRE(job.straggler);
+  CHECK(job.straggler->rank == 77);
+  CHECK(job.straggler->path == "step/data");
+  CHECK_FALSE(job.straggler->is_gpu_time);
+  CHECK(job.straggler->excess.count() == Approx(0.3).margin(0.01));
+}
+
+TEST_CASE("a timeline is bounded, and keeps the same steps for any cut", "[ranks]") {
+  made_job made;
+  made.ranks = 1;
+  made.steps = 1000;
+  profkit::rank_timeline whole = made.make().front().timeline;
+  whole.paths.clear();
+  whole.has_numbers = false;
+  auto const part = [&](std::uint32_t from, std::uint32_t to) {
+    profkit::rank_timeline result;
+    result.kinds = whole.kinds;
+    result.has_numbers = false;
+    for (profkit::timeline_step step : whole.steps) {
+      step.next_begin.reset();
+      if (from <= step.index && step.index < to) result.steps.push_back(step);
+    }
+    for (profkit::timeline_collective const& each : whole.collectives) {
+      if (from <= each.step && each.step < to) result.collectives.push_back(each);
+    }
+    return profkit::detail::timeline_part{result};
+  };
+  profkit::detail::timeline_part const all = part(0, 1000);
+  for (std::uint32_t const cut : {1U, 3U, 250U, 999U}) {
+    profkit::detail::timeline_part first = part(0, cut);
+    profkit::detail::timeline_part second = part(cut, 500);
+    if (cut < 500) {
+      second.append(part(500, 1000));
+      first.append(second);
+    } else {
+      first.append(part(cut, 1000));
+    }
+    CHECK((state_of(first) == state_of(all)));
+  }
+  profkit::detail::timeline_part copy;
+  read_state_of(state_of(all), copy);
+  CHECK((state_of(copy) == state_of(all)));
+  profkit::rank_timeline const kept = profkit::detail::timeline_part{all}.finish([](std::uint32_t) { return std::string{"path"}; });
+  CHECK(kept.stride == 8);
+  CHECK(kept.steps.size() == 125);
+  CHECK(kept.all_steps == 1000);
+  CHECK(kept.all_collectives == 3000);
+  CHECK(kept.collectives.back().sequence == 992 * 3 + 2);
+  CHECK(kept.steps[3].next_begin.has_value());
+}
+
+TEST_CASE("the increments of the frontier add up to the longest step", "[ranks]") {
+  CHECK(profkit::detail::frontier_of({{3, 1, 1}, {1, 4, 1}}) == std::vector<double>{3, 2, 1});
+  CHECK(profkit::detail::frontier_of({{3, 1}, {1}}) == std::vector<double>{3, 1});
+  CHECK(profkit::detail::frontier_of({}).empty());
+}
+
+TEST_CASE("a resistant line ignores a third of the points", "[ranks]") {
+  std::vector<std::pair<double, double>> points;
+  for (int i = 0; i < 60; ++i) points.emplace_back(i, i % 4 == 0 ? 1e6 : 5.0 + 0.5 * i);
+  profkit::detail::fitted_line const line = profkit::detail::resistant_line(points, true);
+  CHECK(line.slope == Approx(0.5).margin(0.05));
+  CHECK(line.at(30.0) == Approx(20.0).margin(2.0));
+}
+
+TEST_CASE("the scope with the excess is the innermost one with at least half of it", "[ranks]") {
+  using profkit::detail::scope_excess;
+  using profkit::detail::scope_with_excess;
+  CHECK(scope_with_excess({{"step/forward/a", {5, 1}}, {"step/forward/b", {2, 1}}, {"step/data", {1, 0}}})->first == "step/forward/a");
+  CHECK(scope_with_excess({{"step/forward/a", {2, 1}}, {"step/forward/b", {2, 1}}, {"step/forward/c", {2, 1}}})->first == "step/forward");
+  CHECK(scope_with_excess({{"", {5, 0}}, {"step/data", {1, 0}}})->first.empty());
+  CHECK_FALSE(scope_with_excess({{"step/data", {1, 2}}}));
+}
+
+TEST_CASE("names of NCCL's kernels say what they do", "[ranks]") {
+  profkit::collective_kind const kind =
+      profkit::detail::kind_of_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+  CHECK(kind.function == "AllReduce");
+  CHECK(kind.datatype == "f32");
+  CHECK(kind.algorithm == "RING");
+  CHECK(kind.protocol == "LL");
+  CHECK(profkit::detail::kind_of_kernel("ncclDevKernel_Broadcast_RING_LL(int)").datatype.empty());
+  CHECK(profkit::detail::is_collective_kernel("ncclDevKernel_ReduceScatter_Sum_bf16_NVLS_SIMPLE"));
+  CHECK_FALSE(profkit::detail::is_collective_kernel("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"));
+  CHECK_FALSE(profkit::detail::is_collective_kernel("my_ncclDevKernel"));
+  for (char const* const name : {"AllReduce", "all_reduce", "MPI_Allreduce", "allreduce"})
+    CHECK(profkit::detail::plain_function(name) == "allreduce");
+  CHECK(profkit::detail::bus_factor("AllReduce", 4) == 1.5);
+  CHECK(profkit::detail::bus_factor("AllGather", 4) == 3.0);
+  CHECK_FALSE(profkit::detail::bus_factor("SendRecv", 4));
+}

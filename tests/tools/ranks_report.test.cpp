@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/save_load.hpp>
+#include <profkit/report/summary_file.hpp>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "../support/html_fault.hpp"
+#include "program_run.hpp"
+
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// The text without line breaks and double spaces.
+std::string joined(std::string const& text) {
+  std::istringstream words{text};
+  std::string result;
+  for (std::string word; words >> word;) result += word + " ";
+  return result;
+}
+
+fs::path recorded_job(char const* name) { return fs::path{TEST_RANKS} / name; }
+
+}  // namespace
+
+TEST_CASE("profkit report of a folder of ranks says who holds the others up, and why", "[ranks_report]") {
+  temporary_folder const folder;
+  auto const report = [&](char const* name) {
+    temporary_folder::result const run = folder.run("report" + quoted(recorded_job(name)));
+    CHECK(run.code == 0);
+    CHECK(run.err.empty());
+    CHECK(std::count(run.out.begin(), run.out.end(), '\n') <= 60);
+    return joined(run.out);
+  };
+  CHECK_THAT(report("even"), ContainsSubstring("2 ranks step together in 8.62 ms, and no rank holds the others up."));
+  CHECK_THAT(report("slowgpu"),
+             ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms of each 11.6 ms step (26 %): extra takes 3.01 ms "
+                               "of GPU time a step there, on no other rank."));
+  CHECK_THAT(report("slowhost"), ContainsSubstring("Rank 1 (vm) holds the others up by 7.03 ms of each 15.8 ms step (44 %): its GPU waits "
+                                                   "7.03 ms a step while its host is in data, that of no other rank does."));
+  std::string const four = report("four");
+  CHECK_THAT(four, ContainsSubstring("4 ranks step together in 9.48 ms, and no rank holds the others up."));
+  CHECK_THAT(four, ContainsSubstring("Rank 1 (vm) has the slowest host, which costs nothing yet: 6.17 ms a step, the others 3.03 ms; its "
+                                     "data takes 3.07 ms, the others have none."));
+}
+
+TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const page = folder.path() / "ranks.html";
+  temporary_folder::result const run = folder.run("report" + quoted(recorded_job("slowgpu")) + " --format json --html" + quoted(page));
+  REQUIRE(run.code == 0);
+  nlohmann::json const job = nlohmann::json::parse(run.out).at("job");
+  CHECK(job.at("straggler").at("path") == "step/forward/extra");
+  CHECK(job.at("ranks").size() == 2);
+  CHECK(job.at("held_others_up").at("values_ms").at(1).size() == 25);
+  std::string const html = content_of(page);
+  CHECK(html_fault(html) == "");
+  CHECK(html.size() < 100'000);
+  CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>"));
+}
+
+TEST_CASE("profkit report reads the summaries of ranks, and names those that it cannot use", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const job = folder.path() / "job";
+  for (int rank = 0; rank < 2; ++rank) {
+    std::string const name = "rank" + std::to_string(rank);
+    fs::create_directories(job / name);
+    profkit::save_summary(profkit::analyze(profkit::load(recorded_job("slowgpu") / (name + ".profile"))), job / name / "summary.profkit");
+  }
+  fs::create_directories(job / "rank2");
+  std::ofstream{job / "rank2" / "summary.profkit"} << "profkit-summary\ndamaged";
+  temporary_folder::result const run = folder.run("report" + quoted(job));
+  CHECK(run.code == 0);
+  CHECK_THAT(joined(run.out), ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") &&
+                                  ContainsSubstring("Not all ranks can be compared. rank 2 (summary.profkit):") &&
+                                  ContainsSubstring("2 of 3 ranks"));
+  temporary_folder::result const none = folder.run("report" + quoted(folder.path()));
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, ContainsSubstring("has no ranks"));
+}
