@@ -103,3 +103,20 @@ TEST_CASE("a collective without a session is counted and not recorded", "[collec
   profkit::session session{plain_options()};
   CHECK(session.report().profile().collectives.empty());
 }
+
+TEST_CASE("kept steps keep their collectives, and no others", "[collectives]") {
+  static profkit::communicator group{"kept", 8, 0, 2, 0};
+  profkit::options options = plain_options();
+  options.warmup_steps = 0;
+  options.measured_steps = 6;
+  options.keep = {profkit::kept_steps::last, 2};
+  profkit::session session{options};
+  for ([[maybe_unused]] profkit::step step : session) {
+    PROF_SCOPE("sum", profkit::collective{"all_reduce", group, 4096});
+  }
+  profkit::profile const profile = session.report().profile();
+  std::set<std::uint64_t> numbers;
+  for (profkit::collective_record const& each : profile.collectives) numbers.insert(each.sequence);
+  CHECK(profile.steps.size() == 2);
+  CHECK(numbers == std::set<std::uint64_t>{4, 5});
+}

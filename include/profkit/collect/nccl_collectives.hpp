@@ -25,7 +25,7 @@ namespace profkit {
 /// * Needs NCCL 2.27 or later, in the process of the session. NCCL is neither linked nor needed to build.
 /// * Cost: below 1 us for each collective. It asks NCCL for no events on the device. It does not synchronise the device.
 /// * Collectives in CUDA graphs are recorded once, when the graph is captured (`collective_record::is_captured`), because NCCL does not
-///   report their replays. With NCCL 2.27 they are not recorded.
+///   report their replays. With NCCL 2.27 they are not recorded. Collectives on copy engines (NCCL 2.29) are not recorded.
 ///
 /// Source: events Coll, P2p, CollApi and P2pApi of NCCL's profiler interface, versions 4 to 6.
 class nccl_collectives final : public collector {
