@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/profile/archive_reader.hpp>
+#include <profkit/profile/earlier_formats.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report_json.hpp>
 
