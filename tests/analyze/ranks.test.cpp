@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,58 @@ int wrong_sums(std::vector<profkit::job_rank> const& ranks) {
     }
   }
   return wrong;
+}
+
+/// Ranks without a GPU: each step has the scopes data (1 ms), forward (2 ms) and backward (3 ms), and ends in an all-reduce in backward.
+/// @param slow the scope in which rank 1 takes 1.5 ms longer; 0: none.
+std::vector<profkit::job_rank> job_on_hosts(std::uint32_t slow, std::uint32_t seed) {
+  std::mt19937_64 random{seed};
+  constexpr std::uint32_t ranks = 3;
+  std::vector<profkit::profile> all(ranks);
+  std::vector<profkit::timestamp> now(ranks, profkit::timestamp{std::chrono::seconds{1'700'000'000}});
+  for (profkit::profile& each : all) {
+    each.paths.push_back({profkit::path_record::no_parent, "step", {}, "a.cpp", 1});
+    each.paths.back().is_step = true;
+    for (char const* const name : {"data", "forward", "backward"}) each.paths.push_back({0, name, {}, "a.cpp", 2});
+    each.threads.push_back({1, "main"});
+    each.communicators.push_back({5, "world", 0, ranks});
+    each.collective_words = {"all_reduce", ""};
+  }
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    std::vector<profkit::timestamp> const begin = now;
+    std::vector<profkit::timestamp> backward(ranks);
+    profkit::timestamp latest{};
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      for (std::uint32_t scope = 1; scope <= 3; ++scope) {
+        nanoseconds const work{
+            static_cast<std::int64_t>(scope * (1'000'000 + random() % 100'000) + (rank == 1 && scope == slow ? 1'500'000 : 0))};
+        if (scope == 3) backward[rank] = now[rank];
+        if (scope != 3) all[rank].scopes.push_back({{now[rank], now[rank] + work}, scope, 0});
+        now[rank] += work;
+      }
+      latest = std::max(latest, now[rank]);
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      profkit::collective_record sum;
+      sum.time = {now[rank], latest + std::chrono::microseconds{500 + random() % 5}};
+      sum.sequence = step;
+      sum.bytes = 4096;
+      sum.datatype = sum.algorithm = sum.protocol = 1;
+      sum.path = 3;
+      all[rank].collectives.push_back(sum);
+      now[rank] = sum.time.end;
+      all[rank].scopes.push_back({{backward[rank], now[rank]}, 3, 0});
+      all[rank].scopes.push_back({{begin[rank], now[rank]}, 0, 0});
+      profkit::step_record record;
+      record.time = {begin[rank], now[rank]};
+      record.index = step;
+      record.warmup = step < 2;
+      all[rank].steps.push_back(record);
+    }
+  }
+  std::vector<profkit::job_rank> result;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) result.push_back(profkit::job_rank_of(profkit::analyze(all[rank]), rank, ""));
+  return result;
 }
 
 double sum_of(std::vector<profkit::job_part> const& parts) {
@@ -131,6 +184,26 @@ TEST_CASE("without NCCL's numbers, its kernels are matched by their order", "[ra
   CHECK(job.matched == 302);
   REQUIRE(job.straggler);
   CHECK(job.straggler->path == "step/forward/extra");
+}
+
+TEST_CASE("without a GPU, the straggler is named with its scope on the host", "[ranks]") {
+  for (auto const& [slow, path] : std::map<std::uint32_t, char const*>{{1, "step/data"}, {2, "step/forward"}, {3, "step/backward"}}) {
+    INFO(path);
+    std::vector<profkit::job_rank> const ranks = job_on_hosts(slow, slow);
+    CHECK(wrong_sums(ranks) == 0);
+    profkit::job_summary const job = profkit::summarize_job(ranks);
+    CHECK(job.matched == 20);
+    REQUIRE(job.straggler);
+    CHECK(job.straggler->rank == 1);
+    CHECK(job.straggler->path == path);
+    CHECK(job.straggler->is_host_only);
+    CHECK(job.straggler->excess.count() == Approx(1.5).margin(0.15));
+    CHECK(sum_of(job.budget) == Approx(job.step.count()));
+    CHECK(job.budget[3].time < milliseconds{0.01});
+  }
+  int named = 0;
+  for (std::uint32_t seed = 0; seed < 20; ++seed) named += profkit::summarize_job(job_on_hosts(0, seed)).straggler ? 1 : 0;
+  CHECK(named == 0);
 }
 
 TEST_CASE("clocks that are off by seconds and drift change waits by less than the bound", "[ranks]") {
