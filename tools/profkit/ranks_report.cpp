@@ -87,9 +87,7 @@ std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, f
 std::string ranks_report(fs::path const& folder, std::string const& html, bool is_json) {
   std::vector<std::pair<std::uint32_t, fs::path>> const files = rank_files(folder);
   if (files.empty()) {
-    throw profkit::error{folder.string() +
-                         ": has no ranks. A job writes rank0/summary.profkit, rank1/summary.profkit, ...; rank0.profile, " +
-                         "rank1.profile, ... will do too"};
+    throw profkit::error{folder.string() + ": has no ranks: no rank0/summary.profkit and no rank0.profile"};
   }
   profkit::job_summary const job = profkit::summarize_job(read_ranks(files));
   if (html.empty() && is_json) return profkit::ranks_json(job);

@@ -14,7 +14,6 @@
 #include "../analyze/ranks/job_summary.hpp"
 #include "../version.hpp"
 #include "document.hpp"
-#include "process_path.hpp"
 #include "ranks_findings.hpp"
 #include "ranks_sections.hpp"
 #include "sentence_numbers.hpp"
