@@ -64,9 +64,12 @@ class column_numbers {
   }
 
   /// For a column of a table.
-  column_numbers(data_table const& table, std::size_t column)
+  column_numbers(data_table const& table, std::size_t column) : column_numbers{table, column, table.has_fixed_units} {}
+
+  /// @param is_fixed whether the numbers have the units of `fixed_numbers.hpp`.
+  column_numbers(data_table const& table, std::size_t column, bool is_fixed)
       : column_numbers{table.columns[column].kind, largest_of(table, column), has_fractions_in(table, column)} {
-    is_fixed_ = table.has_fixed_units;
+    is_fixed_ = is_fixed;
     if (is_fixed_) unit_ = fixed_unit(kind_);
   }
 
@@ -75,7 +78,7 @@ class column_numbers {
 
   /// "46.32", "20,781"; "0" for exactly zero, "<0.01" for what rounds to zero, "n/a" for what is no number.
   [[nodiscard]] std::string text(double value) const {
-    if (is_fixed_) return fixed_text(kind_, value);
+    if (is_fixed_) return fixed_text(kind_, value, decimals_ > 0);
     if (!is_finite(value)) return not_measured;
     if (kind_ == column_kind::real) return with_minus(format_real(value));
     if (value == 0.0) return "0";

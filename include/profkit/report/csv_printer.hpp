@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "column_numbers.hpp"
 #include "document.hpp"
-#include "fixed_numbers.hpp"
 #include "number_format.hpp"
 #include "shown_text.hpp"
 
@@ -39,8 +39,10 @@ class csv_printer {
 
   [[nodiscard]] std::string print() const {
     std::vector<std::string> cells;
+    std::vector<column_numbers> numbers;
     for (std::size_t i = 0; i < table_.columns.size(); ++i) {
-      if (is_printed(i)) cells.push_back(heading(table_.columns[i]));
+      numbers.emplace_back(table_, i, true);
+      if (is_printed(i)) cells.push_back(heading_text(table_.columns[i], numbers[i]));
     }
     std::string result = csv_line(cells);
     for (row const& each : table_.rows) {
@@ -48,7 +50,7 @@ class csv_printer {
       for (std::size_t i = 0; i < table_.columns.size(); ++i) {
         if (!is_printed(i)) continue;
         std::string const indent(i == 0 ? std::size_t{2} * each.depth : 0, ' ');
-        cells.push_back(indent + (i < each.cells.size() ? text(table_.columns[i].kind, each.cells[i]) : std::string{}));
+        cells.push_back(indent + (i < each.cells.size() ? text(each.cells[i], numbers[i]) : std::string{}));
       }
       result += csv_line(cells);
     }
@@ -59,18 +61,13 @@ class csv_printer {
   /// Bars repeat numbers of other columns.
   [[nodiscard]] bool is_printed(std::size_t column) const { return table_.columns[column].kind != column_kind::bar; }
 
-  static std::string heading(column const& column) {
-    std::string const unit = fixed_unit(column.kind);
-    return unit.empty() || column.heading.empty() ? column.heading + unit : column.heading + " " + unit;
-  }
-
   /// A shortened text has its complete form as detail.
-  static std::string text(column_kind kind, cell const& cell) {
+  static std::string text(cell const& cell, column_numbers const& numbers) {
     if (auto const* const words = std::get_if<std::string>(&cell.value)) return cell.detail.empty() ? *words : cell.detail;
-    if (auto const* const number = std::get_if<double>(&cell.value)) return fixed_text(kind, *number);
+    if (auto const* const number = std::get_if<double>(&cell.value)) return numbers.text(*number);
     if (auto const* const range = std::get_if<range_cell>(&cell.value))
-      return fixed_text(kind, range->low) + " to " + fixed_text(kind, range->high);
-    if (auto const* const change = std::get_if<change_cell>(&cell.value)) return fixed_text(kind, change->change);
+      return numbers.text(range->low) + " to " + numbers.text(range->high);
+    if (auto const* const change = std::get_if<change_cell>(&cell.value)) return numbers.text(change->change);
     return not_measured;
   }
 

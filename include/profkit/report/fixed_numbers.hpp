@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string>
 
 #include "../profile/finite.hpp"
@@ -31,7 +30,8 @@ inline char const* fixed_unit(column_kind kind) {
 }
 
 /// A number of a column: milliseconds with three decimals, microseconds with two, "25.0 %", MiB with one.
-inline std::string fixed_text(column_kind kind, double value) {
+/// @param has_fractions whether the column has counts that are no whole numbers, such as launches per step.
+inline std::string fixed_text(column_kind kind, double value, bool has_fractions) {
   if (kind == column_kind::real) return format_real(value);
   if (!is_finite(value)) return not_measured;
   switch (kind) {
@@ -47,7 +47,7 @@ inline std::string fixed_text(column_kind kind, double value) {
     case column_kind::change:
       return fmt::format("{:.1f} %", 100.0 * value);
     default:
-      return fmt::format("{:.{}f}", value, std::floor(value) == value ? 0 : 1);
+      return fmt::format("{:.{}f}", value, has_fractions ? 1 : 0);
   }
 }
 

@@ -107,6 +107,7 @@ inline data_table scope_memory_rows(report_view const& view, std::size_t allocat
 inline data_table memory_sources_table(summary const& all) {
   data_table table;
   table.name = "memory";
+  table.has_fixed_units = true;  // a change of 0.1 MiB matters beside 10 GiB
   table.columns = {{"memory"},
                    {"samples", column_kind::count, column_use::wide},
                    {"first step ends", column_kind::bytes},
