@@ -144,6 +144,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/work/scope_work.hpp
     profkit/analyze/work/work_summary.hpp
     profkit/analyze/work/work_sums.hpp
+    profkit/analyze/work_fields.hpp
     profkit/collect/collector.hpp
     profkit/collect/collector_list.hpp
     profkit/collect/run_ahead_limiter.hpp

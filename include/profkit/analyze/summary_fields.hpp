@@ -8,18 +8,13 @@
 #include "ranks/timeline_fields.hpp"
 #include "step_fields.hpp"
 #include "summary.hpp"
+#include "work_fields.hpp"
 
 // The description of a summary: the only place that lists its members. Writers, readers and comparisons use it.
 //
 // A name is the key of the member in `report.json` and ends in the unit. `report.json` has the members in this order.
 
 namespace profkit::detail {
-
-template <>
-struct file_enum<work_bound> {
-  static constexpr work_bound last = work_bound::memory;
-  static constexpr char const* what = "bound of work";
-};
 
 // Records that a summary copies from the profile. Their binary form is that of `record_fields.hpp`.
 constexpr auto describe(described_type<host_speed_record>) {
@@ -38,11 +33,6 @@ constexpr auto describe(described_type<environment_record>) {
                     field{"command", &s::command},  field{"host_speed", &s::host_speed},
                     field{"rank", &s::rank},        field{"-process_id", &s::process_id},
                     field{"-boot_id", &s::boot_id}, field{"-clock_offset_ns", &s::clock_offset_ns}};
-}
-constexpr auto describe(described_type<measured_roof_record>) {
-  using s = measured_roof_record;
-  return std::tuple{field{"precision?", &s::precision}, field{"tflops_per_s?", &s::flops_per_second},
-                    field{"gb_per_s?", &s::bytes_per_second}, field{"how?", &s::how}};
 }
 constexpr auto describe(described_type<collector_record>) {
   using s = collector_record;
@@ -127,26 +117,6 @@ constexpr auto describe(described_type<scope_memory_summary>) {
                     field{"wide_peak_bytes", &s::wide_peak_bytes},
                     field{"own_change_bytes", &s::own_change_bytes}};
 }
-constexpr auto describe(described_type<roof_share>) {
-  using s = roof_share;
-  return std::tuple{field{"roof_share", &s::share}, field{"bound", &s::bound}};
-}
-constexpr auto describe(described_type<work_summary>) {
-  using s = work_summary;
-  return std::tuple{field{"flops?", &s::flops},
-                    field{"bytes?", &s::bytes},
-                    field{"self_flops?", &s::self_flops},
-                    field{"self_bytes?", &s::self_bytes},
-                    field{"precision?", &s::precision},
-                    field{"time_ms", &s::time},
-                    field{"basis", &s::basis},
-                    field{"tflops_per_s", &s::flops_per_second},
-                    field{"gb_per_s", &s::bytes_per_second},
-                    field{"intensity", &s::intensity},
-                    field{"*", &s::roof},
-                    field{"measured_*", &s::measured_roof},
-                    field{"share_of_time_said", &s::share_of_time_said}};
-}
 constexpr auto describe(described_type<scope_summary>) {
   using s = scope_summary;
   return std::tuple{field{"path", &s::path},
@@ -222,28 +192,6 @@ constexpr auto describe(described_type<adopted_summary>) {
                     field{"own_gpu_kernel_ms", &s::own_kernel_time},
                     field{"kernel_ratio", &s::kernel_ratio},
                     field{"work", &s::work}};
-}
-constexpr auto describe(described_type<device_rates>) {
-  using s = device_rates;
-  return std::tuple{field{"tflops_per_s", &s::flops_per_second}, field{"gb_per_s", &s::bytes_per_second}};
-}
-constexpr auto describe(described_type<limits_summary>) {
-  using s = limits_summary;
-  return std::tuple{field{"device?", &s::device}, field{"source?", &s::source},    field{"reason?", &s::why_no_peaks},
-                    field{"*", &s::peaks},        field{"measured", &s::measured}, field{"-measured_rates", &s::measured_rates}};
-}
-constexpr auto describe(described_type<model_summary>) {
-  using s = model_summary;
-  return std::tuple{field{"flops_per_step", &s::flops_per_step},
-                    field{"flops_source", &s::flops_source},
-                    field{"tflops_per_s", &s::flops_per_second},
-                    field{"basis", &s::basis},
-                    field{"mfu", &s::utilization},
-                    field{"peak_tflops", &s::peak_flops_per_second},
-                    field{"precision?", &s::precision},
-                    field{"reason?", &s::why_no_peak},
-                    field{"measured_peak_tflops", &s::measured_peak_flops_per_second},
-                    field{"share_of_measured_peak", &s::share_of_measured}};
 }
 constexpr auto describe(described_type<memory_summary>) {
   using s = memory_summary;
