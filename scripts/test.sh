@@ -93,7 +93,7 @@ coverage() {
 
 need_packages g++=g++ cmake=cmake ninja=ninja-build python3=python3 objdump=binutils valgrind=valgrind clang++=clang llvm-cov=llvm libclang-rt-dev pkg-config=pkg-config fakeroot=fakeroot dpkg-shlibdeps=dpkg-dev libfmt-dev libcli11-dev libprotozero-dev nlohmann-json3-dev
 if [[ " ${wanted[*]} " == *" release "* ]]; then
-  need_packages doxygen=doxygen clang-tidy=clang-tidy codespell=codespell
+  need_packages doxygen=doxygen clang-tidy=clang-tidy codespell=codespell libgloo-dev
   want_packages g++-11=g++-11 g++-12=g++-12 clang++-13=clang-13 clang++-14=clang-14 clang++-15=clang-15 clang++-16=clang-16 clang++-19=clang-19 clang++-22=clang-22
   want_packages chromium=chromium
 fi

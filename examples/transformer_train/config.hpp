@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trainer {
 
@@ -101,11 +102,37 @@ inline constexpr name_table<device_kind, 3> devices{
 
 inline constexpr name_table<bool, 2> switches{{{"on", true}, {"off", false}}};
 
+/// The phases of a step that `--slow-rank` can delay.
+enum class step_phase { data, forward, backward };
+inline constexpr name_table<step_phase, 3> step_phases{
+    {{"data", step_phase::data}, {"forward", step_phase::forward}, {"backward", step_phase::backward}}};
+
+/// `host`: the thread that trains sleeps; `gpu`: the GPU runs a kernel that spins.
+enum class delay_kind { host, gpu };
+inline constexpr name_table<delay_kind, 2> delay_kinds{{{"host", delay_kind::host}, {"gpu", delay_kind::gpu}}};
+
+/// This process among those that train together.
+struct rank_layout {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::uint32_t local_rank = 0;  ///< among the processes of its host; the number of its GPU
+
+  [[nodiscard]] bool has_others() const noexcept { return size > 1; }
+};
+
+/// A rank that is made slower, to see what a report says about it.
+struct slow_rank {
+  std::uint32_t rank = 0;
+  double delay_ms = 0.0;  ///< added to `phase` in every step
+  delay_kind kind = delay_kind::host;
+  step_phase phase = step_phase::data;
+};
+
 /// The options of one run.
 struct run_config {
   model_size size = model_sizes[1];
   std::int64_t ctx = 256;
-  std::int64_t batch = 4;
+  std::int64_t batch = 4;  ///< of each rank
   run_mode mode = run_mode::train;
   precision_kind precision = precision_kind::fp32;
   attention_kind attention = attention_kind::naive;
@@ -128,7 +155,10 @@ struct run_config {
   bool cuda_profiler_api = false;  ///< mark the measured steps with cudaProfilerStart and cudaProfilerStop
   bool questions = false;          ///< answer the questions of table T6
   std::string profile_file;        ///< empty: the recorded profile is not saved
+  rank_layout ranks;               ///< not an option: the launcher sets it
+  std::vector<slow_rank> slow_ranks;
 
+  /// Tokens of this rank.
   [[nodiscard]] std::int64_t tokens_per_step() const noexcept { return batch * ctx; }
 };
 

@@ -9,14 +9,17 @@
 #include <cstddef>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "errors.hpp"
+#include "measure/time_mark.hpp"
 
 #if TRAINER_WITH_CUDA
 #include <ATen/cuda/CUDAContextLight.h>
+#include <ATen/cuda/Sleep.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -40,9 +43,9 @@ std::optional<std::uint64_t> bytes_in(char const* path, std::string_view key) {
 std::optional<std::uint64_t> private_bytes() { return bytes_in("/proc/self/status", "VmData:"); }
 
 #if TRAINER_WITH_CUDA
-std::string describe_gpu() {
+std::string describe_gpu(int index) {
   cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, 0) != cudaSuccess) return "GPU";
+  if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) return "GPU";
   constexpr std::size_t gibibyte = std::size_t{1} << 30U;
   std::size_t const tenths = properties.totalGlobalMem * 10 / gibibyte;
   return properties.name + (" (" + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10)) + " GiB)";
@@ -51,18 +54,25 @@ std::string describe_gpu() {
 
 }  // namespace
 
-compute_device::compute_device(device_kind wanted, [[maybe_unused]] bool captures)
+compute_device::compute_device(device_kind wanted, [[maybe_unused]] bool captures, [[maybe_unused]] std::uint32_t local_rank)
     : description_{"CPU (" + std::to_string(at::get_num_threads()) + " threads)"} {
 #if TRAINER_WITH_CUDA
-  bool const has_gpu = c10::cuda::device_count() > 0;
+  auto const gpus = static_cast<std::uint32_t>(c10::cuda::device_count());
+  bool const has_gpu = gpus > 0;
   if (wanted == device_kind::cuda && !has_gpu) {
     throw input_error{"--device cuda: there is no usable CUDA device here; use --device cpu, or --device auto to take what there is"};
   }
   if (wanted == device_kind::cpu || !has_gpu) return;
+  if (gpus > 1 && local_rank >= gpus) {
+    throw input_error{"local rank " + std::to_string(local_rank) + ": there are " + std::to_string(gpus) +
+                      " GPUs here; start at most one process for each, or use --device cpu"};
+  }
   is_cuda_ = true;
-  description_ = describe_gpu();
-  if (captures) c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, 0));
-  stream_ = c10::cuda::getCurrentCUDAStream(0).stream();
+  if (gpus > 1) index_ = static_cast<std::int8_t>(local_rank);
+  c10::cuda::set_device(index_);
+  description_ = describe_gpu(index_);
+  if (captures) c10::cuda::setCurrentCUDAStream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index_));
+  stream_ = c10::cuda::getCurrentCUDAStream(index_).stream();
 #else
   if (wanted == device_kind::cuda) {
     throw input_error{
@@ -80,6 +90,30 @@ void compute_device::delay(std::chrono::milliseconds by) const {
 #else
   static_cast<void>(by);
 #endif
+}
+
+void compute_device::spin([[maybe_unused]] std::int64_t cycles) const {
+#if TRAINER_WITH_CUDA
+  if (is_cuda_) at::cuda::sleep(cycles);
+#endif
+}
+
+double compute_device::cycles_per_millisecond() const {
+#if TRAINER_WITH_CUDA
+  if (is_cuda_) {
+    constexpr std::int64_t cycles = 20'000'000;  // about 10 ms
+    time_mark begin{*this};
+    time_mark end{*this};
+    spin(cycles);  // lets the clock rise
+    begin.record();
+    spin(cycles);
+    end.record();
+    auto const time = between(begin, end);
+    if (!time) throw std::runtime_error{"CUDA does not say how long a kernel took"};
+    return static_cast<double>(cycles) / time->count();
+  }
+#endif
+  return 0.0;
 }
 
 void compute_device::synchronize() const {

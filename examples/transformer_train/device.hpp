@@ -19,15 +19,18 @@
 
 namespace trainer {
 
-/// The device of the model: the processor or the first GPU.
+/// The device of the model: the processor, or one GPU, which becomes the current device of the thread that makes this.
 class compute_device {
  public:
   /// @param captures whether work will be captured in CUDA graphs. LibTorch then needs another stream than the default one, so this thread
   ///   launches on a new stream from here on.
-  /// @throws input_error if a GPU is requested and there is none, or if the program was built without CUDA.
-  explicit compute_device(device_kind wanted, bool captures = false);
+  /// @param local_rank the number of the GPU. If this process sees only one GPU, it takes that one.
+  /// @throws input_error if a GPU is requested and there is none for this rank, or if the program was built without CUDA.
+  explicit compute_device(device_kind wanted, bool captures = false, std::uint32_t local_rank = 0);
 
   [[nodiscard]] bool is_cuda() const noexcept { return is_cuda_; }
+  /// Number of the GPU; 0 for the processor.
+  [[nodiscard]] std::int8_t index() const noexcept { return index_; }
   /// A description, such as "NVIDIA H200 (139.8 GiB)".
   [[nodiscard]] std::string const& description() const noexcept { return description_; }
 
@@ -36,6 +39,12 @@ class compute_device {
 
   /// Blocks the GPU for a duration while this thread continues; no effect on the processor.
   void delay(std::chrono::milliseconds by) const;
+
+  /// Launches a kernel that spins for so many clock cycles of the GPU; no effect on the processor. Does not wait for it.
+  void spin(std::int64_t cycles) const;
+
+  /// Clock cycles of a millisecond, measured with a kernel that spins for some milliseconds; 0 on the processor. Waits for the GPU.
+  [[nodiscard]] double cycles_per_millisecond() const;
 
   /// Returns the memory cached by LibTorch to the device, so that the next run starts without it. Waits for the GPU.
   void release_memory() const;
@@ -47,6 +56,7 @@ class compute_device {
 
  private:
   bool is_cuda_ = false;
+  std::int8_t index_ = 0;
   std::string description_;
 #if TRAINER_WITH_CUDA
   std::optional<cudaStream_t> stream_;

@@ -12,12 +12,15 @@
 #endif
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "commands/command_line.hpp"
 #include "commands/commands.hpp"
 #include "commands/run.hpp"
 #include "config.hpp"
 #include "errors.hpp"
+#include "ranks/launcher_ranks.hpp"
+#include "ranks/parse_slow_rank.hpp"
 
 namespace {
 
@@ -80,6 +83,12 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   app.add_flag(
       "--cuda-profiler-api", config.cuda_profiler_api,
       "Call cudaProfilerStart before the measured steps and cudaProfilerStop after them, for nsys --capture-range=cudaProfilerApi");
+  app.add_option_function<std::vector<std::string>>(
+      "--slow-rank",
+      [&](std::vector<std::string> const& texts) {
+        for (std::string const& text : texts) config.slow_ranks.push_back(parse_slow_rank(text));
+      },
+      "Delay a rank: R:MS[:host|gpu[:data|forward|backward]] lets rank R's host sleep, or its GPU spin, so many ms in each step");
   app.add_option("--save-profile", config.profile_file, "Write all that was recorded into this file, for profkit::load");
 }
 
@@ -96,7 +105,8 @@ exit_code run_command_line(int argc, char** argv) {
   profkit::options options;
   try {
     options = profkit::options::from_env();
-  } catch (profkit::error const& error) {
+    config.ranks = ranks_of_launcher();
+  } catch (std::runtime_error const& error) {
     return fail(exit_code::bad_input, error.what());
   }
   CLI::App app{
@@ -119,13 +129,22 @@ exit_code run_command_line(int argc, char** argv) {
     return exit_code::success;
   } catch (CLI::ParseError const& error) {
     return fail(exit_code::bad_input, std::string{error.what()} + "; see --help");
-  }
-  try {
-    return chosen();
   } catch (input_error const& error) {
     return fail(exit_code::bad_input, error.what());
+  }
+  std::string const rank = config.ranks.has_others() ? "rank " + std::to_string(config.ranks.rank) + ": " : "";
+  try {
+    if (config.ranks.has_others() && !app.get_subcommands().empty()) {
+      throw input_error{app.get_subcommands().front()->get_name() + ": runs as one process, and the launcher started " +
+                        std::to_string(config.ranks.size) + " ranks"};
+    }
+    return chosen();
+  } catch (input_error const& error) {
+    return fail(exit_code::bad_input, rank + error.what());
   } catch (out_of_memory const& error) {
-    return fail(exit_code::out_of_memory, error.what());
+    return fail(exit_code::out_of_memory, rank + error.what());
+  } catch (std::exception const& error) {
+    return fail(exit_code::failure, rank + error.what());
   }
 }
 

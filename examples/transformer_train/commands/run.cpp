@@ -11,6 +11,7 @@
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/report.hpp>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,9 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string describe(run_config const& config, compute_device const& device) {
+  std::string const ranks = config.ranks.has_others() ? fmt::format(" on each of {} ranks", config.ranks.size) : std::string{};
   std::string text =
-      fmt::format("{} ({:.1f} M parameters), ctx {}, batch {}, {}, {}, {} attention", config.size.name,
-                  static_cast<double>(parameter_count(config.size)) / 1e6, config.ctx, config.batch, name_of(run_modes, config.mode),
+      fmt::format("{} ({:.1f} M parameters), ctx {}, batch {}{}, {}, {}, {} attention", config.size.name,
+                  static_cast<double>(parameter_count(config.size)) / 1e6, config.ctx, config.batch, ranks, name_of(run_modes, config.mode),
                   name_of(precisions, config.precision), name_of(attentions, config.attention));
   if (config.mode == run_mode::train) text += fmt::format(", {} with lr {}", name_of(optimizers, config.optimizer), config.learning_rate);
   if (config.graph) text += ", replayed from a CUDA graph";
@@ -71,6 +73,17 @@ void print_losses(run_config const& config, std::vector<float> const& losses) {
   } else {
     fmt::print("{:.4f} (mean of {} steps)\n", mean(all), losses.size());
   }
+}
+
+void print_ranks(run_config const& config) {
+  if (config.ranks.has_others()) fmt::print("parameters: equal on all {} ranks, to the last bit\n", config.ranks.size);
+}
+
+/// One row for each step, with all digits that a float has.
+std::string csv_of_losses(std::vector<float> const& losses) {
+  std::string csv = "step,loss\n";
+  for (std::size_t i = 0; i < losses.size(); ++i) csv += fmt::format("{},{:.9g}\n", i, losses[i]);
+  return csv;
 }
 
 /// The kernels that replaced the written-out attention: as LibTorch chooses, and as recorded.
@@ -132,20 +145,27 @@ void write_memory(memory_record const& memory, profkit::profile const& profile, 
 }  // namespace
 
 exit_code run(run_config const& config, profkit::options const& options) {
-  compute_device const device{config.device, config.graph};
+  // Rank 0 prints; what the others measured is in their files.
+  if (config.ranks.rank > 0 && std::freopen("/dev/null", "w", stdout) == nullptr) throw std::runtime_error{"cannot open /dev/null"};
+  compute_device const device{config.device, config.graph, config.ranks.local_rank};
   check_run(config, device, options);
   std::optional<text> data;
   if (!config.data_file.empty()) data.emplace(config.data_file, config.ctx);
-  fs::path const directory = options.output_directory;
+  fs::path directory = options.output_directory;
+  fs::path profile_file{config.profile_file};
+  if (config.ranks.has_others()) {
+    std::string const name = "rank" + std::to_string(config.ranks.rank);
+    if (!directory.empty()) directory /= name;
+    if (!profile_file.empty()) profile_file += "." + name;
+  }
   if (!directory.empty()) check_output_directory("--out", directory);
   if (config.memory_snapshot && directory.empty()) throw input_error{"--memory-snapshot: needs --out, the directory to write it into"};
-  fs::path const profile_file{config.profile_file};
   if (profile_file.has_parent_path()) check_output_directory("--save-profile", profile_file.parent_path());
   if (!device.is_cuda()) limit_host_memory();
 
   fmt::print("{}\n", describe(config, device));
   std::fflush(stdout);
-  measurement const measured = measure(config, device, std::move(data), options, /*shows_progress=*/true);
+  measurement const measured = measure(config, device, std::move(data), options, /*shows_progress=*/config.ranks.rank == 0);
   print_roofs(measured.report.profile());
   print_loop(measured);
   print_phases(measured);
@@ -153,6 +173,7 @@ exit_code run(run_config const& config, profkit::options const& options) {
   print_skipped_steps(measured);
   print_nodes(measured);
   print_losses(config, measured.losses);
+  if (!measured.memory_failure) print_ranks(config);
   if (measured.held_out_after) {
     fmt::print("held-out loss, nats per byte: {:.4f} before training, {:.4f} after\n", *measured.held_out_before, *measured.held_out_after);
   }
@@ -179,6 +200,7 @@ exit_code run(run_config const& config, profkit::options const& options) {
       markdown += each.table.markdown();
     }
     replace_file(directory / "tables.md", markdown);
+    replace_file(directory / "losses.csv", csv_of_losses(measured.losses));
     if (measured.memory) write_memory(*measured.memory, report.profile(), describe(config, device), directory);
     fmt::print("\nreports and tables are in {}\n", directory.string());
   }

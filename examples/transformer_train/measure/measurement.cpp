@@ -42,7 +42,7 @@ void collect(profkit::session& session, run_config const& config, compute_device
   session.collect(profkit::cuda_step_timer(*device.stream()));
   session.collect(profkit::gpu_clocks());
   session.collect(profkit::cuda_memory());
-  if (session.collect(torch_memory{config.scope_memory}).has_to_be_polled() && !options.memory_at_scopes) {
+  if (session.collect(torch_memory{config.scope_memory, device.index()}).has_to_be_polled() && !options.memory_at_scopes) {
     fmt::print(stderr,
                "this allocator of LibTorch does not report what it gives, so its memory by scope is n/a; PROFKIT=memory=scopes asks it at "
                "both ends of every scope\n");
@@ -109,6 +109,32 @@ void check_graph(run_config const& config, std::uint64_t warmup_steps) {
   }
 }
 
+/// Rejects options that do not work with many ranks, or whose result differs between them.
+void check_ranks(run_config const& config, profkit::options const& options) {
+  if (!config.ranks.has_others()) return;
+  std::string const ranks = std::to_string(config.ranks.size) + " ranks";
+  if (config.graph) throw input_error{"--graph: cannot capture reductions between " + ranks + "; leave it out, or start one process"};
+  if (options.wanted_interval) {
+    throw input_error{"steps=auto: each of " + ranks + " would end at a step of its own; give a number of steps, as in --steps 100"};
+  }
+  if (options.max_wanted_steps() == progress::endless) {
+    throw input_error{"steps=forever: a signal would end each of " + ranks +
+                      " at a step of its own; give a number of steps, as in --steps 100"};
+  }
+}
+
+/// Rejects a delay that has no effect.
+void check_slow_rank(slow_rank const& slow, run_config const& config, compute_device const& device) {
+  auto const refuse = [](std::string const& reason) { throw input_error{"--slow-rank: " + reason}; };
+  if (slow.rank >= config.ranks.size) {
+    refuse("there is no rank " + std::to_string(slow.rank) + "; the last one is " + std::to_string(config.ranks.size - 1));
+  }
+  if (slow.kind == delay_kind::gpu && !device.is_cuda()) refuse("gpu delays a GPU, and there is none here; use host");
+  if (slow.phase == step_phase::backward && config.mode == run_mode::forward)
+    refuse("there is no backward with --mode fwd; delay data or forward");
+  if (config.graph) refuse("delays the launches of a step, and --graph launches it at once; leave one of them out");
+}
+
 }  // namespace
 
 void check_run(run_config const& config, compute_device const& device, profkit::options const& options) {
@@ -119,6 +145,8 @@ void check_run(run_config const& config, compute_device const& device, profkit::
     throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config.backend)} +
                       ": the attention is written out; use it with --attention sdpa"};
   }
+  check_ranks(config, options);
+  for (slow_rank const& each : config.slow_ranks) check_slow_rank(each, config, device);
   if (config.graph) check_graph(config, options.warmup_steps);
   if (device.is_cuda()) return;
   if (config.graph) throw input_error{"--graph: captures the work of a GPU, and there is none here; leave it out"};
@@ -188,7 +216,8 @@ measurement measure(run_config const& config, compute_device const& device, std:
   measurement result{session.report(), {}, held_out_before, {}, {}, timer.source(), {}, {}, {}, {}, {}, memory_failure};
   if (recorder) result.memory = memory_record{recorder->pickled(), recorder->history()};
   if (memory_failure) return result;
-  result.losses = trained->losses();
+  trained->check_equal_parameters();
+  result.losses = trained->mean_losses();
   result.skipped_steps = trained->skipped_steps();
   result.attention_backend = trained->attention_backend();
   result.nodes = trained->nodes();

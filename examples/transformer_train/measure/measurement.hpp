@@ -29,7 +29,7 @@ struct memory_record {
 /// The results of a run.
 struct measurement {
   profkit::report report;
-  std::vector<float> losses;  ///< loss of each step, in nats per token
+  std::vector<float> losses;  ///< loss of each step, in nats per token, the mean over all ranks
   std::optional<double> held_out_before;
   std::optional<double> held_out_after;
   std::optional<profkit::milliseconds> loop_step;  ///< step time by the trainer's timer
@@ -52,6 +52,7 @@ void check_run(run_config const& config, compute_device const& device, profkit::
 /// @param shows_progress prints a line on stderr every few seconds.
 /// @param feed the source of batches; null: the data, or random tokens.
 /// @throws input_error for options that the device does not support.
+/// @throws std::runtime_error if the parameters of the ranks differ at the end.
 [[nodiscard]] measurement measure(run_config const& config, compute_device const& device, std::optional<text> data,
                                   profkit::options options, bool shows_progress, batch_feed* feed = nullptr);
 

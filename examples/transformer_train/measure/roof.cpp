@@ -45,11 +45,13 @@ double best_seconds(compute_device const& device, Work&& work) {
   return best;
 }
 
-at::TensorOptions on_gpu(at::ScalarType type) { return at::TensorOptions{c10::Device{c10::kCUDA, 0}}.dtype(type); }
+at::TensorOptions on_gpu(compute_device const& device, at::ScalarType type) {
+  return at::TensorOptions{c10::Device{c10::kCUDA, device.index()}}.dtype(type);
+}
 
 double product_flops_per_second(compute_device const& device, precision_kind precision) {
   set_tf32(precision);
-  at::TensorOptions const options = on_gpu(compute_type(precision));
+  at::TensorOptions const options = on_gpu(device, compute_type(precision));
   // Realistic numbers, because products of zeros draw less power and clocks stay higher.
   at::Tensor const a = at::empty({width, width}, options).normal_();
   at::Tensor const b = at::empty({width, width}, options).normal_();
@@ -59,8 +61,8 @@ double product_flops_per_second(compute_device const& device, precision_kind pre
 }
 
 double copy_bytes_per_second(compute_device const& device) {
-  at::Tensor const from = at::empty({copied_bytes}, on_gpu(at::kByte)).fill_(1);
-  at::Tensor const to = at::empty({copied_bytes}, on_gpu(at::kByte));
+  at::Tensor const from = at::empty({copied_bytes}, on_gpu(device, at::kByte)).fill_(1);
+  at::Tensor const to = at::empty({copied_bytes}, on_gpu(device, at::kByte));
   double const seconds = best_seconds(device, [&] { to.copy_(from, /*non_blocking=*/true); });
   return 2.0 * static_cast<double>(copied_bytes) / seconds;
 }

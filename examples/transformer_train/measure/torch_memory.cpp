@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/util/Exception.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -17,7 +18,8 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-constexpr c10::DeviceIndex device = 0;
+/// Set before the first allocation is tracked. LibTorch gives the function no other argument, and calls it on any thread.
+std::atomic<c10::DeviceIndex> device{0};
 
 profkit::site source{torch_memory::source_name.data(), __FILE__, __LINE__};
 
@@ -68,6 +70,8 @@ std::uint64_t allocated_bytes() noexcept {
 }
 
 }  // namespace
+
+torch_memory::torch_memory(bool by_scope, std::int8_t device_index) : by_scope_{by_scope} { device = device_index; }
 
 void torch_memory::start(profkit::profile_builder& into) {
   if (!by_scope_) return;

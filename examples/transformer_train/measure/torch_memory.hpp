@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <profkit/collect/memory_source.hpp>
 #include <string_view>
 #include <vector>
 
 namespace trainer {
 
-/// LibTorch's caching allocator on the first GPU: the blocks that tensors hold ("allocated"), the bytes that were asked for of them
+/// LibTorch's caching allocator on one GPU: the blocks that tensors hold ("allocated"), the bytes that were asked for of them
 /// ("requested") and what the allocator took from the device ("reserved"), with exact peaks. Source:
 /// `c10::cuda::CUDACachingAllocator::getDeviceStats`.
 ///
@@ -18,7 +19,8 @@ class torch_memory final : public profkit::memory_source {
   static constexpr std::string_view source_name = "libtorch";
 
   /// @param by_scope records allocations, or is asked at scopes.
-  explicit torch_memory(bool by_scope = false) : by_scope_{by_scope} {}
+  /// @param device_index the GPU; the same in the whole process.
+  explicit torch_memory(bool by_scope = false, std::int8_t device_index = 0);
 
   [[nodiscard]] std::string_view name() const noexcept override { return source_name; }
   void start(profkit::profile_builder& into) override;

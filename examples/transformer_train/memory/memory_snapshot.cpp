@@ -43,8 +43,8 @@ struct recording {
 
 class memory_recorder::state {
  public:
-  state()
-      : log_{std::make_shared<allocation_log>(c10::Device{c10::kCUDA, 0}, max_samples)},
+  explicit state(std::int8_t device_index)
+      : log_{std::make_shared<allocation_log>(c10::Device{c10::kCUDA, device_index}, max_samples)},
         recording_{std::make_shared<recording>()},
         current_{c10::DebugInfoKind::PROFILER_STATE, log_} {
     record_history("all");
@@ -100,6 +100,7 @@ class memory_recorder::state {
 
 class memory_recorder::state {
  public:
+  explicit state(std::int8_t) {}
   void stop() {}
   [[nodiscard]] std::string const& pickled() const noexcept { return nothing_; }
   [[nodiscard]] memory_history history() const { return {}; }
@@ -116,7 +117,7 @@ memory_recorder::memory_recorder(compute_device const& device) {
         "--memory-snapshot: it records what LibTorch's allocator does on a GPU, and this run computes on the CPU; leave it out, or use a "
         "GPU"};
   }
-  state_ = std::make_unique<state>();
+  state_ = std::make_unique<state>(device.index());
 }
 
 memory_recorder::~memory_recorder() = default;

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,9 +21,9 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_DATA, (LITTLE_MEMORY, LITTLE_MEMORY))
 
 
-def run(program, arguments, profkit="", **settings):
+def run(program, arguments, profkit="", variables=None, **settings):
     # No GPU, also where there is one.
-    environment = os.environ | {"PROFKIT": profkit, "OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {"PROFKIT": profkit, "OMP_WAIT_POLICY": "passive", "CUDA_VISIBLE_DEVICES": ""} | (variables or {})
     return subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, env=environment, **settings)
 
 
@@ -72,11 +73,39 @@ def check_bad_input(program, folder):
         (["--graph", "--memory-snapshot", "--out", str(folder / "memory")], ["--memory-snapshot", "--graph"]),
         (["--graph", "--warmup", "2"], ["--warmup 2", "--graph", "3"]),
         (["--graph", "--warmup", "3"], ["--graph", "GPU"]),
+        (["--slow-rank", "one:3"], ["--slow-rank one:3", "R:MS", "1:3:gpu:forward"]),
+        (["--slow-rank", "0:-3"], ["--slow-rank 0:-3", "above 0"]),
+        (["--slow-rank", "0:3:disk"], ["--slow-rank 0:3:disk", "host", "gpu"]),
+        (["--slow-rank", "0:3:host:middle"], ["--slow-rank 0:3:host:middle", "backward"]),
+        (["--slow-rank", "0:3:gpu"], ["--slow-rank", "GPU", "host"]),
+        (["--slow-rank", "1:3"], ["--slow-rank", "rank 1", "0"]),
         (["nonsense"], ["nonsense"]),
     ]
     for arguments, words in cases:
         check(run(program, ["--device", "cpu", *arguments] if "--device" not in arguments else arguments), BAD_INPUT, words)
     check(run(program, ["--device", "cuda"]), BAD_INPUT, ["--device cuda", "--device cpu"])
+
+
+def check_ranks(program):
+    """What does not work with many ranks says so before the ranks wait for each other."""
+    three = {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1"}
+    with socket.socket() as listener:
+        listener.bind(("0.0.0.0", 0))
+        listener.listen()
+        port = str(listener.getsockname()[1])
+        for variables, arguments, profkit, words in (
+            (three | {"RANK": "3"}, [], "", ["RANK=3", "WORLD_SIZE=3"]),
+            (three | {"RANK": "first"}, [], "", ["RANK=first", "whole number"]),
+            (three, ["--graph"], "", ["rank 1", "--graph", "3 ranks"]),
+            (three, [], "steps=auto", ["rank 1", "steps=auto", "--steps"]),
+            (three, [], "steps=forever", ["rank 1", "steps=forever", "--steps"]),
+            (three, ["silu"], "", ["rank 1", "silu", "3 ranks"]),
+            (three | {"RANK": "0", "MASTER_PORT": port}, ["--size", "tiny"], "", ["rank 0", "127.0.0.1:" + port, "MASTER_PORT", "3 ranks"]),
+        ):
+            done = run(program, arguments if arguments == ["silu"] else ["--device", "cpu", *arguments], profkit, variables)
+            if "built without" in done.stderr:
+                words = ["3 ranks", "built without"]
+            check(done, BAD_INPUT, words)
 
 
 def check_out_of_memory(program, folder):
@@ -98,6 +127,7 @@ def main():
     (program,) = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
         check_bad_input(program, pathlib.Path(name))
+        check_ranks(program)
         check_out_of_memory(program, pathlib.Path(name))
 
 

@@ -6,17 +6,24 @@
 ///     model_check train INPUT OUTPUT PRECISION OPTIMIZER  trains on the batch; writes the weights, and of a scaled loss its scales
 ///     model_check clip INPUT OUTPUT                 reads gradients and their largest norm; writes the clipped gradients
 ///     model_check autocast                          checks what autocast guards do
+///     model_check parts TEXT                        checks what three ranks get of a batch
+///     model_check ranks                             one of two ranks: checks what compares them
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -28,7 +35,11 @@
 #include "config.hpp"
 #include "model/model.hpp"
 #include "model/precision.hpp"
+#include "ranks/data_parallel.hpp"
+#include "ranks/launcher_ranks.hpp"
+#include "training/batches.hpp"
 #include "training/optimizer.hpp"
+#include "training/text.hpp"
 #include "training/weight_update.hpp"
 
 namespace {
@@ -199,6 +210,49 @@ void check_autocast() {
   check(type() == at::kFloat, "computes in something else than fp32 after an exception");
 }
 
+/// Three ranks get the parts of the batch of one process, of random tokens and of a text.
+void check_parts(std::string const& file) {
+  constexpr std::int64_t ctx = 7;
+  for (bool const has_text : {false, true}) {
+    auto const source = [&](rank_layout const& ranks, std::int64_t batch) {
+      run_config config;
+      config.ctx = ctx;
+      config.batch = batch;
+      config.ranks = ranks;
+      std::optional<text> data;
+      if (has_text) data.emplace(file, ctx);
+      return batch_source{config, std::move(data), c10::Device{c10::kCPU}};
+    };
+    batch_source whole = source({}, 6);
+    std::vector<batch_source> parts;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) parts.push_back(source({rank, 3, rank}, 2));
+    for (int step = 0; step < 3; ++step) {
+      batch const all = whole.next();
+      for (std::int64_t rank = 0; rank < 3; ++rank) {
+        batch const part = parts[static_cast<std::size_t>(rank)].next();
+        check(part.tokens.equal(all.tokens.narrow(0, 2 * rank, 2)), "the tokens of a rank are not its part of the batch");
+        check(part.targets.equal(all.targets.narrow(0, 2 * rank, 2)), "the targets of a rank are not its part of the batch");
+      }
+    }
+  }
+}
+
+/// Two ranks, as a launcher starts them: what is equal to the last bit, and what is not.
+void check_ranks() {
+  rank_layout const ranks = ranks_of_launcher();
+  std::vector<at::Tensor> const parameters{at::full({3}, static_cast<double>(ranks.rank)), at::zeros({2, 2}), at::ones({5})};
+  data_parallel others{ranks, c10::Device{c10::kCPU}, parameters, /*has_gradients=*/false};
+  check(others.different_parameters().empty(), "the ranks do not begin with the same parameters");
+  check(parameters[0][1].item<double>() == 0.0, "the parameters are not those of rank 0");
+  if (ranks.rank == 1) {
+    parameters[1].neg_();  // -0 is equal to 0, but not to the last bit
+    parameters[2][4] = 1.0F + std::numeric_limits<float>::epsilon();
+  }
+  check(others.different_parameters() == std::vector<std::size_t>{1, 2}, "parameters that differ in a bit are not found");
+  float const rank = static_cast<float>(ranks.rank);
+  check(others.mean({rank, 3.0F}) == std::vector<float>{0.5F, 3.0F}, "the mean over the ranks is wrong");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -215,6 +269,10 @@ int main(int argc, char** argv) {
       clip(arguments[1], arguments[2]);
     } else if (arguments.size() == 1 && arguments[0] == "autocast") {
       check_autocast();
+    } else if (arguments.size() == 1 && arguments[0] == "ranks") {
+      check_ranks();
+    } else if (arguments.size() == 2 && arguments[0] == "parts") {
+      check_parts(arguments[1]);
     } else {
       throw std::runtime_error{"wrong arguments; the beginning of model_check.cpp has the right ones"};
     }

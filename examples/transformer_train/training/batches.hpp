@@ -23,11 +23,12 @@ struct batch {
   at::Tensor targets;
 };
 
-/// Makes batches: random windows of a text, or random tokens. The seed decides which.
+/// Makes batches: random windows of a text, or random tokens. The seed decides which. Each of N ranks draws the batches of all ranks and
+/// keeps its part, so that together they see what one process with N times the batch sees.
 class batch_source {
  public:
   batch_source(run_config const& config, std::optional<text> data, c10::Device device)
-      : batch_{config.batch}, ctx_{config.ctx}, data_{std::move(data)}, device_{device}, random_{config.seed} {
+      : batch_{config.batch}, ctx_{config.ctx}, ranks_{config.ranks}, data_{std::move(data)}, device_{device}, random_{config.seed} {
     if (config.graph) place_ = at::empty({2, batch_, ctx_}, at::TensorOptions{device_}.dtype(at::kLong));
   }
 
@@ -37,10 +38,13 @@ class batch_source {
     if (data_) {
       std::span<unsigned char const> const bytes = data_->training();
       std::uniform_int_distribution<std::size_t> start{0, bytes.size() - window()};
-      return of_step(make(batch_, [&](std::int64_t) { return [from = bytes.subspan(start(random_))](std::size_t i) { return from[i]; }; }));
+      return of_step(own_part(
+          1, [&] { return start(random_); },
+          [&](std::int64_t) { return [from = bytes.subspan(start(random_))](std::size_t i) { return from[i]; }; }));
     }
     std::uniform_int_distribution<std::int64_t> token{0, vocabulary - 1};
-    return of_step(make(batch_, [&](std::int64_t) { return [&](std::size_t) { return token(random_); }; }));
+    auto const draw = [&] { return token(random_); };
+    return of_step(own_part(static_cast<std::int64_t>(window()), draw, [&](std::int64_t) { return [&](std::size_t) { return draw(); }; }));
   }
 
   /// What a feed gives, on the same way.
@@ -64,6 +68,19 @@ class batch_source {
 
  private:
   [[nodiscard]] std::size_t window() const noexcept { return static_cast<std::size_t>(ctx_) + 1; }
+
+  /// On the host: this rank's rows of the batch of all ranks.
+  /// @param draws how often a row calls `draw`.
+  template <class Draw, class RowAt>
+  [[nodiscard]] at::Tensor own_part(std::int64_t draws, Draw&& draw, RowAt&& row_at) const {
+    auto const skip = [&](std::int64_t ranks) {
+      for (std::int64_t i = ranks * batch_ * draws; i > 0; --i) static_cast<void>(draw());
+    };
+    skip(ranks_.rank);
+    at::Tensor both = make(batch_, row_at);
+    skip(static_cast<std::int64_t>(ranks_.size) - 1 - ranks_.rank);
+    return both;
+  }
 
   /// On the host: tokens and targets.
   /// @param row_at gives for a row a function that gives its next token, called with 0 to ctx.
@@ -101,6 +118,7 @@ class batch_source {
 
   std::int64_t batch_;
   std::int64_t ctx_;
+  rank_layout ranks_;
   std::optional<text> data_;
   c10::Device device_;
   std::mt19937_64 random_;

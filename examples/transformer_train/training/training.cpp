@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "model/model.hpp"
 #include "model/precision.hpp"
 #include "model/sdpa.hpp"
+#include "ranks/data_parallel.hpp"
+#include "ranks/phase_delay.hpp"
 #include "training/batches.hpp"
 #include "training/loss_log.hpp"
 #include "training/memory_errors.hpp"
@@ -60,7 +63,9 @@ class training::state {
         model_{config.size, config.ctx, config.attention, compute_type(config.precision), torch_device_},
         attention_backend_{check_attention_backend()},
         update_{make_update()},
-        losses_{steps, device.is_cuda()} {}
+        losses_{steps, device.is_cuda()},
+        delay_{config, device},
+        others_{join_others()} {}
 
   [[nodiscard]] run_config const& config() const noexcept { return config_; }
   [[nodiscard]] compute_device const& device() const noexcept { return device_; }
@@ -83,10 +88,22 @@ class training::state {
     batch now;
     {
       TRAINER_PHASE("data", device_);
+      delay_.in(step_phase::data);
       now = feed != nullptr ? batches_.next(*feed) : batches_.next();
       end_phase();
     }
     losses_.record(config_.graph ? compute_by_graph(now) : compute(now, phases));
+  }
+
+  [[nodiscard]] std::vector<float> mean_losses() const { return others_ ? others_->mean(losses_.arrived()) : losses_.arrived(); }
+
+  void check_equal_parameters() const {
+    if (!others_) return;
+    std::vector<std::size_t> const different = others_->different_parameters();
+    if (different.empty()) return;
+    auto const& parameters = model_.parameters();
+    throw std::runtime_error{std::to_string(different.size()) + " of " + std::to_string(parameters.size()) +
+                             " parameters differ between the ranks; the first is " + parameters[different.front()].name};
   }
 
   [[nodiscard]] std::optional<double> held_out_loss() const {
@@ -108,7 +125,7 @@ class training::state {
     set_tf32(config.precision);
     set_sdpa_backend(config.backend);
     at::manual_seed(config.seed);
-    return device.is_cuda() ? c10::Device{c10::kCUDA, 0} : c10::Device{c10::kCPU};
+    return device.is_cuda() ? c10::Device{c10::kCUDA, device.index()} : c10::Device{c10::kCPU};
   }
 
   static std::unique_ptr<profkit_torch::libtorch_bridge> make_bridge(run_config const& config) {
@@ -137,6 +154,15 @@ class training::state {
     return {std::move(parameters), std::move(update), std::move(scaler), config_.largest_gradient_norm};
   }
 
+  [[nodiscard]] std::unique_ptr<data_parallel> join_others() const {
+    if (!config_.ranks.has_others()) return nullptr;
+    std::vector<at::Tensor> parameters;
+    for (named_parameter const& parameter : model_.parameters()) parameters.push_back(parameter.tensor);
+    return std::make_unique<data_parallel>(config_.ranks, torch_device_, std::move(parameters), config_.mode != run_mode::forward);
+  }
+
+  [[nodiscard]] bool reduces_gradients() const noexcept { return others_ && config_.mode != run_mode::forward; }
+
   /// Forward and, as the mode says, backward and optimizer. Returns the loss.
   [[nodiscard]] at::Tensor compute(batch const& now, phase_timer* phases) {
     auto const mark = [&] {
@@ -147,16 +173,27 @@ class training::state {
       if (config_.head_start_ms > 0) device_.delay(std::chrono::milliseconds{config_.head_start_ms});
       mark();
       TRAINER_PHASE("forward", device_);
+      delay_.in(step_phase::forward);
+      if (reduces_gradients()) others_->begin_forward();
       loss = forward(now);
       end_phase();
     }
     mark();
     if (config_.mode != run_mode::forward) {
       TRAINER_PHASE("backward", device_);
+      delay_.in(step_phase::backward);
+      if (others_) others_->begin_backward(loss);
       update_.backward(loss);
-      if (config_.mode == run_mode::forward_backward) update_.apply();
+      if (config_.mode == run_mode::forward_backward && !others_) update_.apply();
       end_phase();
     }
+    if (reduces_gradients()) {
+      // Buckets are reduced during the backward pass: this is the rest.
+      TRAINER_PHASE("allreduce", device_);
+      others_->finish_gradients();
+      end_phase();
+    }
+    if (config_.mode == run_mode::forward_backward && others_) update_.apply();
     if (config_.mode != run_mode::forward) mark();
     if (config_.mode == run_mode::train) {
       TRAINER_PHASE("optimizer", device_);
@@ -197,6 +234,8 @@ class training::state {
   std::optional<std::string_view> attention_backend_;
   weight_update update_;
   loss_log losses_;
+  phase_delay delay_;
+  std::unique_ptr<data_parallel> others_;  ///< none without other ranks
 #if TRAINER_WITH_CUDA
   std::uint64_t steps_ = 0;  ///< given so far, with `run_config::graph`
   std::optional<step_graph> graph_;
@@ -214,6 +253,10 @@ void training::step(batch_feed* feed, phase_timer* phases) {
 }
 
 std::vector<float> training::losses() const { return state_->losses().arrived(); }
+
+std::vector<float> training::mean_losses() const { return state_->mean_losses(); }
+
+void training::check_equal_parameters() const { state_->check_equal_parameters(); }
 
 std::optional<std::uint64_t> training::skipped_steps() const { return state_->skipped_steps(); }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "config.hpp"
+#include "device.hpp"
+
+namespace trainer {
+
+/// Delays phases of each step on a rank that is to be slow.
+class phase_delay {
+ public:
+  /// Waits for the GPU if a GPU is to be delayed: it measures how many cycles a millisecond has.
+  phase_delay(run_config const& config, compute_device const& device) : device_{device} {
+    for (slow_rank const& each : config.slow_ranks) {
+      if (each.rank != config.ranks.rank) continue;
+      std::int64_t cycles = 0;
+      if (each.kind == delay_kind::gpu) cycles = static_cast<std::int64_t>(each.delay_ms * device.cycles_per_millisecond());
+      delays_.push_back({each, cycles});
+    }
+  }
+
+  /// To be called at the beginning of a phase. A delay of the GPU does not delay this thread.
+  void in(step_phase phase) const {
+    for (delay const& each : delays_) {
+      if (each.of.phase != phase) continue;
+      if (each.of.kind == delay_kind::gpu) {
+        device_.spin(each.cycles);
+      } else {
+        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{each.of.delay_ms});
+      }
+    }
+  }
+
+ private:
+  struct delay {
+    slow_rank of;
+    std::int64_t cycles;
+  };
+
+  compute_device device_;
+  std::vector<delay> delays_;
+};
+
+}  // namespace trainer
