@@ -7,8 +7,9 @@
 ///     model_check clip INPUT OUTPUT                 reads gradients and their largest norm; writes the clipped gradients
 ///     model_check autocast                          checks what autocast guards do
 ///     model_check parts TEXT                        checks what three ranks get of a batch
-///     model_check ranks                             one of two ranks: checks what compares them
+///     model_check ranks cpu|cuda                    one of any number of ranks: checks what they compute together
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
@@ -33,6 +34,8 @@
 #include <vector>
 
 #include "config.hpp"
+#include "device.hpp"
+#include "measure/time_mark.hpp"
 #include "model/model.hpp"
 #include "model/precision.hpp"
 #include "ranks/data_parallel.hpp"
@@ -237,20 +240,61 @@ void check_parts(std::string const& file) {
   }
 }
 
-/// Two ranks, as a launcher starts them: what is equal to the last bit, and what is not.
-void check_ranks() {
+/// A delay of the GPU takes the time that it should.
+void check_spin(compute_device const& device) {
+  double const cycles = device.cycles_per_millisecond();
+  time_mark begin{device};
+  time_mark end{device};
+  begin.record();
+  device.spin(static_cast<std::int64_t>(5.0 * cycles));
+  end.record();
+  double const time = between(begin, end).value().count();
+  check(time > 4.5 && time < 5.5, "a delay of 5 ms does not take 5 ms");
+}
+
+/// The mean of gradients, in several buckets and over several steps.
+void check_gradients(data_parallel& others, std::vector<at::Tensor> const& parameters, rank_layout const& ranks) {
+  for (int step = 0; step < 3; ++step) {
+    others.begin_forward();
+    at::Tensor loss;
+    for (at::Tensor const& parameter : parameters) {
+      at::Tensor const part = (parameter * static_cast<double>(ranks.rank + step + 1)).sum();
+      loss = loss.defined() ? loss + part : part;
+    }
+    others.begin_backward(loss);
+    loss.backward();
+    others.finish_gradients();
+    double const mean = static_cast<double>(ranks.size - 1) / 2.0 + step + 1;
+    for (at::Tensor const& parameter : parameters) {
+      check(parameter.grad().eq(mean).all().item<bool>(), "a gradient is not the mean of those of all ranks");
+      parameter.mutable_grad().reset();
+    }
+  }
+}
+
+/// One of the ranks that a launcher starts, or of one rank without a launcher.
+void check_ranks(device_kind kind) {
   rank_layout const ranks = ranks_of_launcher();
-  std::vector<at::Tensor> const parameters{at::full({3}, static_cast<double>(ranks.rank)), at::zeros({2, 2}), at::ones({5})};
-  data_parallel others{ranks, c10::Device{c10::kCPU}, parameters, /*has_gradients=*/false};
+  compute_device const device{kind, /*captures=*/false, ranks.local_rank};
+  c10::Device const place = device.is_cuda() ? c10::Device{c10::kCUDA, device.index()} : c10::Device{c10::kCPU};
+  at::TensorOptions const options = at::TensorOptions{place}.dtype(at::kFloat);
+  std::vector<at::Tensor> const parameters{at::full({3}, static_cast<double>(ranks.rank), options), at::zeros({2, 2}, options),
+                                           at::ones({5}, options), at::ones({1024, 1024}, options)};
+  for (at::Tensor const& parameter : parameters) parameter.set_requires_grad(true);
+  data_parallel others{ranks, place, parameters, /*has_gradients=*/true};
   check(others.different_parameters().empty(), "the ranks do not begin with the same parameters");
   check(parameters[0][1].item<double>() == 0.0, "the parameters are not those of rank 0");
+  check_gradients(others, parameters, ranks);
   if (ranks.rank == 1) {
+    c10::NoGradGuard const no_grad;
     parameters[1].neg_();  // -0 is equal to 0, but not to the last bit
     parameters[2][4] = 1.0F + std::numeric_limits<float>::epsilon();
   }
-  check(others.different_parameters() == std::vector<std::size_t>{1, 2}, "parameters that differ in a bit are not found");
-  float const rank = static_cast<float>(ranks.rank);
-  check(others.mean({rank, 3.0F}) == std::vector<float>{0.5F, 3.0F}, "the mean over the ranks is wrong");
+  std::vector<std::size_t> const different = ranks.has_others() ? std::vector<std::size_t>{1, 2} : std::vector<std::size_t>{};
+  check(others.different_parameters() == different, "not exactly the parameters that differ in a bit are found");
+  float const mean_rank = static_cast<float>(ranks.size - 1) / 2.0F;
+  check(others.mean({static_cast<float>(ranks.rank), 3.0F}) == std::vector<float>{mean_rank, 3.0F}, "the mean over the ranks is wrong");
+  if (device.is_cuda()) check_spin(device);
 }
 
 }  // namespace
@@ -269,8 +313,8 @@ int main(int argc, char** argv) {
       clip(arguments[1], arguments[2]);
     } else if (arguments.size() == 1 && arguments[0] == "autocast") {
       check_autocast();
-    } else if (arguments.size() == 1 && arguments[0] == "ranks") {
-      check_ranks();
+    } else if (arguments.size() == 2 && arguments[0] == "ranks" && value_of(devices, arguments[1])) {
+      check_ranks(*value_of(devices, arguments[1]));
     } else if (arguments.size() == 2 && arguments[0] == "parts") {
       check_parts(arguments[1]);
     } else {

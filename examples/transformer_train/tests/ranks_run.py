@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ranks on the CPU train as one process with three times the batch; slow ranks are slow where they should be."""
+"""Three ranks on the CPU train as one process with three times the batch; slow ranks are slow where they should be. With `cuda` as last
+argument: two ranks on two GPUs. With one GPU, only what a single rank computes over NCCL."""
 
 import csv
 import json
 import os
 import pathlib
-import re
 import socket
 import subprocess
 import sys
 import tempfile
 
-RANKS, STEPS, SKIPPED = 3, 6, 77
+STEPS, SKIPPED = 6, 77
 DELAY_MS = 150
-SLOW_PHASES = ["data", "forward", "backward"]  # of ranks 0, 1 and 2
-COMMON = ["--size", "tiny", "--device", "cpu", "--ctx", "16", "--warmup", "1", "--steps", str(STEPS - 1), "--clip-grad", "0.5"]
+# Of each rank.
+DELAYS = {"cpu": ["host:data", "host:forward", "host:backward"], "cuda": ["host:data", "gpu:forward"]}
+COMMON = ["--size", "tiny", "--ctx", "16", "--warmup", "1", "--steps", str(STEPS - 1), "--clip-grad", "0.5"]
 
 
 def free_port():
@@ -25,14 +26,14 @@ def free_port():
 
 def start(command, variables):
     environment = {key: value for key, value in os.environ.items() if key not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
-    environment |= {"PROFKIT": "", "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""} | variables
+    environment |= {"PROFKIT": "", "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1"} | variables
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def run(command, ranks=1):
     """The command on so many ranks, with the variables that torchrun sets: exit code, stdout and stderr of each."""
     where = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    processes = [start(command, where | {"RANK": str(rank), "LOCAL_RANK": str(rank)} if ranks > 1 else {}) for rank in range(ranks)]
+    processes = [start(command, where | {"RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(ranks)]
     try:
         outputs = [process.communicate(timeout=200) for process in processes]
     finally:
@@ -46,19 +47,21 @@ def losses_in(folder):
         return [float(row["loss"]) for row in csv.DictReader(file)]
 
 
-def check_same_losses(program, folder):
-    ((code, _, errors),) = run([program, *COMMON, "--batch", str(RANKS), "--out", str(folder / "one")])
+def check_same_losses(program, folder, device):
+    ranks = len(DELAYS[device])
+    common = [program, "--device", device, *COMMON]
+    ((code, _, errors),) = run([*common, "--batch", str(ranks), "--out", str(folder / "one")])
     assert code == 0, errors
-    slow = [f"--slow-rank={rank}:{DELAY_MS}:host:{phase}" for rank, phase in enumerate(SLOW_PHASES)]
-    done = run([program, *COMMON, "--batch", "1", *slow, "--out", str(folder / "many")], RANKS)
+    slow = [f"--slow-rank={rank}:{DELAY_MS}:{delay}" for rank, delay in enumerate(DELAYS[device])]
+    done = run([*common, "--batch", "1", *slow, "--out", str(folder / "many")], ranks)
     for rank, (code, output, errors) in enumerate(done):
         assert code == 0, f"rank {rank}: exit code {code}, stderr: {errors}"
-        assert (f"parameters: equal on all {RANKS} ranks" in output) == (rank == 0) and (rank == 0 or not output), (rank, output)
+        assert (f"parameters: equal on all {ranks} ranks" in output) == (rank == 0) and (rank == 0 or not output), (rank, output)
     print(done[0][1].split("T1.")[0])
 
     expected = losses_in(folder / "one")
     assert len(expected) == STEPS and len(set(expected)) == STEPS, expected
-    for rank in range(RANKS):
+    for rank, delay in enumerate(DELAYS[device]):
         losses = losses_in(folder / "many" / f"rank{rank}")
         assert len(losses) == STEPS, losses
         assert all(abs(a - b) <= 1e-5 * a for a, b in zip(expected, losses)), f"rank {rank}: {losses}, one process: {expected}"
@@ -67,24 +70,44 @@ def check_same_losses(program, folder):
             assert scopes[path]["count"] == STEPS - 1, (rank, path, list(scopes))
         buckets = scopes["step/backward/start allreduce"]["count"]
         assert buckets % (STEPS - 1) == 0 and buckets > STEPS - 1, f"rank {rank}: {buckets} reductions, and not several in each step"
-        delayed = scopes[f"step/{SLOW_PHASES[rank]}"]["host_min_ms"]
-        assert delayed >= DELAY_MS, f"rank {rank}: its {SLOW_PHASES[rank]} takes {delayed} ms"
-        assert rank == 0 or scopes["step/data"]["host_min_ms"] < DELAY_MS, (rank, scopes["step/data"])
+        kind, phase = delay.split(":")
+        scope = scopes[f"step/{phase}"]
+        # Clocks of a GPU change a little.
+        delayed, least = (scope["host_min_ms"], DELAY_MS) if kind == "host" else (scope["gpu_event_mean_ms"], 0.9 * DELAY_MS)
+        assert delayed >= least, f"rank {rank}: its {phase} takes {delayed} ms"
+        assert phase == "data" or scopes["step/data"]["host_min_ms"] < DELAY_MS, (rank, scopes["step/data"])
+
+
+def gpus():
+    try:
+        return subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
+    except OSError:
+        return 0
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(SKIPPED)
 
 
 def main():
-    program, model_check = sys.argv[1:]
-    done = run([model_check, "ranks"], 2)
+    program, model_check, device = [*sys.argv[1:], "cpu"][:3]
+    if device == "cuda" and gpus() == 0:
+        skip("no GPU")
+    ranks = 1 if device == "cuda" and gpus() == 1 else 2
+    done = run([model_check, "ranks", device], ranks)
     if all("built without" in errors for _, _, errors in done):
-        print("skipped:", done[0][2])
-        sys.exit(SKIPPED)
-    assert [code for code, _, _ in done] == [0, 0], done
+        skip(done[0][2])
+    assert [code for code, _, _ in done] == [0] * ranks, done
+    if ranks == 1:
+        print("one GPU: only a single rank was checked")
+        return
     with tempfile.TemporaryDirectory() as name:
         text = pathlib.Path(name) / "text.txt"
         text.write_text("".join(f"{i * i} is the square of {i}. " for i in range(100)))
         ((code, _, errors),) = run([model_check, "parts", str(text)])
         assert code == 0, errors
-        check_same_losses(program, pathlib.Path(name))
+        check_same_losses(program, pathlib.Path(name), device)
 
 
 if __name__ == "__main__":
