@@ -105,7 +105,7 @@ exit_code run_command_line(int argc, char** argv) {
   profkit::options options;
   try {
     options = profkit::options::from_env();
-    config.ranks = ranks_of_launcher();
+    config.ranks = ranks_of_launcher(options);
   } catch (std::runtime_error const& error) {
     return fail(exit_code::bad_input, error.what());
   }

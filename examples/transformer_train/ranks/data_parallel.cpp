@@ -17,11 +17,13 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <profkit/scope.hpp>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #if TRAINER_WITH_NCCL
@@ -30,8 +32,6 @@
 #if TRAINER_WITH_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
-
-#include "ranks/launcher_ranks.hpp"
 
 namespace trainer {
 
@@ -44,24 +44,37 @@ class started_reductions {
 
   [[nodiscard]] profkit::scope_token within() const noexcept { return within_; }
 
-  void add(c10::intrusive_ptr<c10d::Work> work) {
+  void add(c10::intrusive_ptr<c10d::Work> work, std::uint64_t bytes) {
     std::lock_guard const lock{mutex_};
-    works_.push_back(std::move(work));
+    started_.push_back({std::move(work), bytes});
   }
 
-  void wait() {
-    std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  /// @param group of an engine that profkit does not know; null: NCCL, whose reductions it knows.
+  void wait(profkit::communicator* group) {
+    std::vector<reduction> started;
     {
       std::lock_guard const lock{mutex_};
-      works.swap(works_);
+      started.swap(started_);
     }
-    for (auto const& work : works) work->wait();
+    for (reduction const& each : started) {
+      if (group == nullptr) {
+        each.work->wait();
+      } else {
+        PROF_SCOPE("wait for bucket", profkit::collective{"all_reduce", *group, each.bytes});
+        each.work->wait();
+      }
+    }
   }
 
  private:
+  struct reduction {
+    c10::intrusive_ptr<c10d::Work> work;
+    std::uint64_t bytes;
+  };
+
   profkit::scope_token within_;
   std::mutex mutex_;  ///< autograd's thread adds
-  std::vector<c10::intrusive_ptr<c10d::Work>> works_;
+  std::vector<reduction> started_;
 };
 
 namespace {
@@ -84,7 +97,7 @@ class start_reduction final : public c10d::CommHookInterface {
     } else {
       gradients.div_(group_->getSize());  // Gloo has no mean
     }
-    started_.add(group_->allreduce(reduced, options));
+    started_.add(group_->allreduce(reduced, options), gradients.nbytes());
     std::vector<c10::Device> devices;
     if (gradients.is_cuda()) devices.push_back(gradients.device());
     auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get(), std::move(devices));
@@ -102,7 +115,13 @@ class start_reduction final : public c10d::CommHookInterface {
 /// The first line of what LibTorch says, which adds backtraces.
 std::string first_line(std::string const& text) { return text.substr(0, text.find('\n')); }
 
-std::string variable_or(char const* name, char const* otherwise) {
+/// Of the gradients that Gloo reduces. Lives as long as the program, as logs of scopes refer to it.
+profkit::communicator& gloo_group() {
+  static profkit::communicator group{"gloo"};
+  return group;
+}
+
+std::string variable_or(char const* name, std::string const& otherwise) {
   char const* const value = ::secure_getenv(name);
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
@@ -110,30 +129,32 @@ std::string variable_or(char const* name, char const* otherwise) {
 /// Where the ranks tell each other their addresses.
 c10::intrusive_ptr<c10d::Store> meet(rank_layout const& ranks) {
   std::string const host = variable_or("MASTER_ADDR", "127.0.0.1");
-  std::uint32_t const port = number_in_environment("MASTER_PORT").value_or(c10d::TCPStoreOptions::kDefaultPort);
-  if (port == 0 || port > 65'535) throw input_error{"MASTER_PORT=" + std::to_string(port) + ": is not a port from 1 to 65535"};
+  std::string const port = variable_or("MASTER_PORT", std::to_string(c10d::TCPStoreOptions::kDefaultPort));
   // torchrun serves the store itself, and keeps it when it starts the ranks again.
   bool const is_served = variable_or("TORCHELASTIC_USE_AGENT_STORE", "") == "True";
   c10d::TCPStoreOptions options;
-  options.port = static_cast<std::uint16_t>(port);
+  auto const [end, status] = std::from_chars(port.data(), port.data() + port.size(), options.port);
+  if (status != std::errc{} || end != port.data() + port.size() || options.port == 0) {
+    throw input_error{"MASTER_PORT=" + port + ": is not a port from 1 to 65535"};
+  }
   options.isServer = ranks.rank == 0 && !is_served;
   options.numWorkers = ranks.size;
   try {
     auto const store = c10::make_intrusive<c10d::TCPStore>(host, options);
     return c10::make_intrusive<c10d::PrefixStore>("profkit/" + variable_or("TORCHELASTIC_RESTART_COUNT", "0"), store);
   } catch (c10::Error const& error) {
-    throw input_error{"cannot meet the other ranks at MASTER_ADDR:MASTER_PORT = " + host + ":" + std::to_string(port) + " (" +
+    throw input_error{"cannot meet the other ranks at MASTER_ADDR:MASTER_PORT = " + host + ":" + port + " (" +
                       first_line(error.what_without_backtrace()) + "); start all " + std::to_string(ranks.size) +
                       " ranks, and set both to an address of rank 0 and a free port there"};
   }
 }
 
-struct communicator {
+struct typed_backend {
   c10::intrusive_ptr<c10d::Backend> backend;
   c10d::ProcessGroup::BackendType type;
 };
 
-communicator communicator_of(c10::intrusive_ptr<c10d::Store> const& store, int rank, int size, c10::Device device) {
+typed_backend backend_of(c10::intrusive_ptr<c10d::Store> const& store, int rank, int size, c10::Device device) {
 #if TRAINER_WITH_NCCL
   if (device.is_cuda()) {
     return {c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, c10d::ProcessGroupNCCL::Options::create()),
@@ -156,7 +177,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> join(rank_layout const& ranks, c10::Devic
   int const rank = static_cast<int>(ranks.rank);
   int const size = static_cast<int>(ranks.size);
   auto const store = meet(ranks);
-  auto const [backend, type] = communicator_of(store, rank, size, device);
+  auto const [backend, type] = backend_of(store, rank, size, device);
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
   group->setBackend(device.type(), type, backend);
   group->setDefaultBackend(type);
@@ -171,6 +192,10 @@ class data_parallel::state {
   state(rank_layout const& ranks, c10::Device device, std::vector<at::Tensor> parameters, bool has_gradients)
       : device_{device}, parameters_{std::move(parameters)}, group_{join(ranks, device)} {
     c10::NoGradGuard const no_grad;
+    if (!device.is_cuda()) {
+      gloo_group().rank = ranks.rank;
+      gloo_group().size = ranks.size;
+    }
     for (at::Tensor const& parameter : parameters_) broadcast(parameter.detach());
     if (has_gradients) make_reducer();
   }
@@ -196,7 +221,7 @@ class data_parallel::state {
     reducer_->prepare_for_backward({loss});
   }
 
-  void finish_gradients() { started_.wait(); }
+  void finish_gradients() { started_.wait(device_.is_cuda() ? nullptr : &gloo_group()); }
 
   [[nodiscard]] std::vector<float> mean(std::vector<float> const& values) {
     c10::NoGradGuard const no_grad;

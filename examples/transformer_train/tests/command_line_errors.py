@@ -95,7 +95,7 @@ def check_ranks(program):
         port = str(listener.getsockname()[1])
         for variables, arguments, profkit, words in (
             (three | {"RANK": "3"}, [], "", ["RANK=3", "WORLD_SIZE=3"]),
-            (three | {"RANK": "first"}, [], "", ["RANK=first", "whole number"]),
+            (three | {"RANK": "first"}, [], "", ["RANK=first", "WORLD_SIZE=3", "torchrun"]),
             (three, ["--graph"], "", ["rank 1", "--graph", "3 ranks"]),
             (three, [], "steps=auto", ["rank 1", "steps=auto", "--steps"]),
             (three, [], "steps=forever", ["rank 1", "steps=forever", "--steps"]),

@@ -274,7 +274,7 @@ void check_gradients(data_parallel& others, std::vector<at::Tensor> const& param
 
 /// One of the ranks that a launcher starts, or of one rank without a launcher.
 void check_ranks(device_kind kind) {
-  rank_layout const ranks = ranks_of_launcher();
+  rank_layout const ranks = ranks_of_launcher(profkit::options{});
   compute_device const device{kind, /*captures=*/false, ranks.local_rank};
   c10::Device const place = device.is_cuda() ? c10::Device{c10::kCUDA, device.index()} : c10::Device{c10::kCPU};
   at::TensorOptions const options = at::TensorOptions{place}.dtype(at::kFloat);
