@@ -24,7 +24,7 @@ from checks.programs import Checks, Place, environment, program_in, text_of
 from checks.scopes import check_backward, check_budget, check_graph
 from checks.small_programs import (check_attribution, check_examples, check_gpu_tests, check_journal, check_launch_cost, check_nsys,
                                    check_torch_profiler)
-from checks.trainer import check_attention_backends, check_memory, check_no_wait, check_sweep_memory
+from checks.trainer import check_attention_backends, check_memory, check_no_wait, check_ranks, check_sweep_memory
 from checks.training import check_out_of_memory, check_precisions, check_speed, check_sync, check_text
 
 SKIPPED = 4
@@ -56,6 +56,7 @@ CHECKS = {
     "budget": Check(check_budget, [TRAINER]),
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),
     "graph": Check(check_graph, [TRAINER, "step_graph_check", TORCH]),
+    "ranks": Check(check_ranks, [TRAINER, "model_check"]),
     "compare": Check(check_compare, [TRAINER, PROGRAM, "profkit_slower_scope"]),
     "launch_cost": Check(check_launch_cost, ["profkit_launch_cost"]),
     "cost": Check(check_cost, [TRAINER, TORCH]),
