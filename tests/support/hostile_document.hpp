@@ -109,6 +109,10 @@ void replace_texts(profkit::detail::document& document, Next&& next) {
             for (waterfall_figure::part& each : picture.parts) set(each.name, each.label);
           } else if constexpr (std::is_same_v<type, pairs_figure>) {
             set(picture.title);
+          } else if constexpr (std::is_same_v<type, heat_figure>) {
+            set(picture.title);
+            for (std::string& each : picture.rows) set(each);
+            for (std::string& each : picture.columns) set(each);
           } else {
             for (roofline_figure::roof& each : picture.roofs) set(each.name);
             for (roofline_figure::point& each : picture.points) set(each.name);
