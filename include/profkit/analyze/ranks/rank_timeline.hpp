@@ -36,7 +36,7 @@ struct timeline_collective {
   std::uint32_t kind = 0;         ///< position in `rank_timeline::kinds`
   std::uint32_t path = 0;         ///< the scope that issued it: position in `rank_timeline::paths`
   interval time;                  ///< on the GPU; on the host if `collective_kind::is_host`
-  std::vector<interval> exposed;  ///< the parts of `time` during which no other work of the rank ran on its GPU; in time order
+  std::vector<interval> exposed;  ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
 
   // What the rank did since its previous collective in this step, or since the step began on its GPU.
   std::vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty

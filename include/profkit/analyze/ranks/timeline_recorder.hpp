@@ -37,11 +37,14 @@ class timeline_recorder {
     found_collectives const found{records_, launched_, operations_};
     std::vector<draft> steps = own_steps();
     if (found.all.empty() || steps.empty()) return {};
-    union_of_compute(found, steps);
     place(found, steps);
     steps.erase(std::remove_if(steps.begin(), steps.end(), [](draft const& each) { return each.collectives.empty(); }), steps.end());
     if (steps.empty()) return {};
     for (draft& each : steps) find_period(each);
+    if (operations_ != nullptr) add_operations(found, steps);
+    for (interval const& each : found.on_host) {
+      if (draft* const step = step_at(steps, each.begin)) step->busy.push_back(each);
+    }
     return timeline_part{content(found, steps)};
   }
 
@@ -51,11 +54,14 @@ class timeline_recorder {
   /// A step of the window.
   struct draft {
     step_record const* record = nullptr;
-    std::size_t position = 0;              ///< in `profile::steps`
-    std::vector<std::size_t> collectives;  ///< positions in `found_collectives::all`
-    operation_span span;                   ///< of the operations launched in it
-    std::vector<interval> compute;         ///< union of those that are not collectives
-    timestamp period = timestamp::min();   ///< when the devices became free for it
+    std::size_t position = 0;               ///< in `profile::steps`
+    std::vector<std::size_t> collectives;   ///< positions in `found_collectives::all`
+    operation_span span;                    ///< of the operations launched in it
+    std::vector<interval> compute;          ///< union of those that are not collectives
+    timestamp period = timestamp::min();    ///< when the devices became free for it
+    std::vector<interval> busy;             ///< of all its operations, and of collectives on the host; not in order
+    std::vector<charged_segment> segments;  ///< `compute` by path; each moment belongs to the operation that began first
+    timestamp busy_until = timestamp::min();
   };
 
   [[nodiscard]] std::vector<draft> own_steps() const {
@@ -79,33 +85,18 @@ class timeline_recorder {
     return moment < step.record->time.end || moment == step.record->time.begin ? &step : nullptr;
   }
 
-  /// Finds when the devices computed, and the operations of each step.
-  void union_of_compute(found_collectives const& found, std::vector<draft>& steps) const {
-    if (operations_ != nullptr) add_operations(found, steps);
-    if (found.on_host.empty()) return;
-    std::vector<interval> both = std::move(busy_);
-    both.insert(both.end(), found.on_host.begin(), found.on_host.end());
-    std::sort(both.begin(), both.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
-    busy_.clear();
-    for (interval const& each : both) add_to_union(busy_, each);
-  }
-
+  /// Work that was launched in another step does not count: it may be in another window.
   void add_operations(found_collectives const& found, std::vector<draft>& steps) const {
-    timestamp busy_until = timestamp::min();
     for (timed_operation const& each : operations_->all()) {
       draft* const step = step_at(steps, launch_moment(records_, launched_, each.record));
-      if (step != nullptr) step->span.add(each.time);
-      if (found.is_collective(each.record)) {
-        add_to_union(busy_, each.time);
-        continue;
-      }
-      add_to_union(busy_, each.time);
-      add_to_union(compute_, each.time);
-      if (step != nullptr) add_to_union(step->compute, each.time);
-      // Each moment belongs to the operation that began first.
-      timestamp const from = std::max(busy_until, each.time.begin);
-      if (from < each.time.end) segments_.push_back({{from, each.time.end}, each.path});
-      busy_until = std::max(busy_until, each.time.end);
+      if (step == nullptr) continue;
+      step->span.add(each.time);
+      step->busy.push_back(each.time);
+      if (found.is_collective(each.record)) continue;
+      add_to_union(step->compute, each.time);
+      timestamp const from = std::max(step->busy_until, each.time.begin);
+      if (from < each.time.end) step->segments.push_back({{from, each.time.end}, each.path});
+      step->busy_until = std::max(step->busy_until, each.time.end);
     }
   }
 
@@ -116,7 +107,7 @@ class timeline_recorder {
   }
 
   void find_period(draft& step) const {
-    step.period = std::max(step.record->time.begin, timestamp::min());
+    step.period = step.record->time.begin;
     if (operations_ == nullptr) return;
     for (auto const* const list : {&frame_.gpu_steps.measured, &frame_.gpu_steps.warmup}) {
       auto const at = std::partition_point(list->begin(), list->end(), [&](gpu_step_window const& each) {
@@ -153,6 +144,7 @@ class timeline_recorder {
                        host_segments const& host) const {
     timestamp since = from.period;
     timestamp covered = timestamp::min();  // by earlier collectives of the step
+    std::vector<interval> const all_busy = union_of(from.busy);
     for (std::size_t const position : from.collectives) {
       found_collective const& each = found.all[position];
       timeline_collective next;
@@ -163,7 +155,7 @@ class timeline_recorder {
       next.path = each.path;
       next.time = each.time;
       interval const fresh{std::max(each.time.begin, std::min(covered, each.time.end)), each.time.end};
-      next.exposed = uncovered(fresh, compute_);
+      next.exposed = uncovered(fresh, from.compute);
       step.communication += fresh.duration();
       step.exposed += length_of(next.exposed);
       if (each.is_unknown) {
@@ -175,12 +167,12 @@ class timeline_recorder {
       covered = std::max(covered, each.time.end);
       if (since < each.time.begin) {
         std::map<std::uint32_t, std::chrono::nanoseconds> busy;
-        charge(busy, segments_, {since, each.time.begin});
+        charge(busy, from.segments, {since, each.time.begin});
         next.busy = folded(std::move(busy), records_.paths, max_parts);
         std::map<std::uint32_t, std::chrono::nanoseconds> idle;
         interval const before{std::max(since, step.host.begin), std::min(each.time.begin, step.host.end)};
         if (before.begin < before.end) {
-          for (interval const& gap : uncovered(before, busy_)) charge(idle, host.innermost(), gap);
+          for (interval const& gap : uncovered(before, all_busy)) charge(idle, host.innermost(), gap);
         }
         next.idle = folded(std::move(idle), records_.paths, max_parts);
       }
@@ -194,9 +186,6 @@ class timeline_recorder {
   window_frame const& frame_;
   attribution const& launched_;
   counted_operations const* operations_;
-  mutable std::vector<interval> busy_;             ///< union of all operations
-  mutable std::vector<interval> compute_;          ///< union of the operations that are not collectives
-  mutable std::vector<charged_segment> segments_;  ///< `compute_` by path
 };
 
 }  // namespace profkit::detail

@@ -32,6 +32,14 @@ inline void add_to_union(std::vector<interval>& to, interval const& next) {
   }
 }
 
+/// @return the union of intervals in any order.
+inline std::vector<interval> union_of(std::vector<interval> list) {
+  std::sort(list.begin(), list.end(), [](interval const& a, interval const& b) { return a.begin < b.begin; });
+  std::vector<interval> result;
+  for (interval const& each : list) add_to_union(result, each);
+  return result;
+}
+
 /// @return the first element of a list that ends after a moment.
 template <class Segment, class IntervalOf>
 std::size_t first_after(std::vector<Segment> const& list, timestamp moment, IntervalOf const& time_of) {
