@@ -47,6 +47,13 @@ class nccl_communicator {
     return &added->what;
   }
 
+  /// Adds the communicator to a list, at its head. Thread-safe.
+  void put_into(nccl_communicator*& list) noexcept {
+    next_ = __atomic_load_n(&list, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&list, &next_, this, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+  }
+
  private:
   struct kind {
     reported_collective what;
@@ -69,7 +76,8 @@ class nccl_communicator {
   }
 
   communicator group_;
-  kind* kinds_ = nullptr;  ///< grows at its head
+  kind* kinds_ = nullptr;              ///< grows at its head
+  nccl_communicator* next_ = nullptr;  ///< in the list of all
 };
 
 }  // namespace profkit::detail

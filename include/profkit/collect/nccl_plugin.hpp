@@ -12,8 +12,9 @@ namespace profkit::detail {
 
 /// What the plugin and the collector share.
 struct nccl_plugin_state {
-  std::uint32_t is_wanted = 0;      ///< a collector runs
-  std::uint64_t communicators = 0;  ///< number of communicators that NCCL created with the plugin
+  std::uint32_t is_wanted = 0;          ///< a collector runs
+  std::uint64_t communicators = 0;      ///< number of communicators that NCCL created with the plugin
+  nccl_communicator* latest = nullptr;  ///< the head of the list of all communicators, so that tools which look for leaks find them
 };
 
 /// A plugin of NCCL with its state. NCCL knows the first part only.
@@ -69,6 +70,7 @@ class nccl_callbacks {
 
   static int begin(void** context, nccl_communicator* created, int* mask, std::uint64_t wanted) noexcept {
     *context = created;
+    if (created != nullptr) created->put_into(nccl_state.latest);
     *mask = created == nullptr ? 0 : static_cast<int>(wanted);
     __atomic_fetch_add(&nccl_state.communicators, std::uint64_t{1}, __ATOMIC_RELAXED);
     return 0;
