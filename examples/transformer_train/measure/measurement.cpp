@@ -24,6 +24,9 @@
 #include <cuda_profiler_api.h>
 
 #include <profkit/cupti.hpp>
+#if TRAINER_COLLECTS_NCCL
+#include <profkit/nccl.hpp>
+#endif
 
 #include "measure/roof.hpp"
 #endif
@@ -48,6 +51,9 @@ void collect(profkit::session& session, run_config const& config, compute_device
                "both ends of every scope\n");
   }
   session.collect(profkit::cupti_kernels(profkit::kernel_options{.all_api_calls = config.all_api_calls}));
+#if TRAINER_COLLECTS_NCCL
+  if (config.ranks.has_others()) session.collect(profkit::nccl_collectives());
+#endif
 #else
   static_cast<void>(options);
 #endif
