@@ -297,6 +297,7 @@ set(PROFKIT_HEADERS
     profkit/report/ranks_json.hpp
     profkit/report/ranks_screen.hpp
     profkit/report/ranks_sections.hpp
+    profkit/report/ranks_trace.hpp
     profkit/report/report.hpp
     profkit/report/report_code.hpp
     profkit/report/report_json.hpp

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "../support/html_fault.hpp"
 #include "program_run.hpp"
@@ -65,6 +69,40 @@ TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]")
   CHECK(html_fault(html) == "");
   CHECK(html.size() < 100'000);
   CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>"));
+}
+
+TEST_CASE("the trace of all ranks has one clock", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "ranks.json";
+  REQUIRE(folder.run("report" + quoted(recorded_job("slowgpu")) + " --trace" + quoted(file)).code == 0);
+  nlohmann::json const trace = nlohmann::json::parse(content_of(file));
+  std::map<std::pair<int, std::string>, double> ends;  // of collectives, by rank
+  std::map<int, double> waiting;                       // by rank
+  std::set<std::string> names;
+  for (nlohmann::json const& each : trace.at("traceEvents")) {
+    std::string const name = each.at("name");
+    int const rank = each.at("pid");
+    if (name == "process_name") names.insert(each.at("args").at("name"));
+    if (name.rfind("AllReduce", 0) == 0) ends[{rank, name}] = each.at("ts").get<double>() + each.at("dur").get<double>();
+    if (name == "waiting") waiting[rank] += each.at("dur").get<double>();
+  }
+  CHECK(names == std::set<std::string>{"rank 0 (vm)", "rank 1 (vm)"});
+  REQUIRE(ends.size() == 600);
+  int apart = 0;
+  for (auto const& [at, end] : ends) apart += at.first == 0 && std::abs(end - ends.at({1, at.second})) > 50.0 ? 1 : 0;
+  CHECK(apart < 10);
+  CHECK(waiting[0] > 20 * 4'000.0);
+  temporary_folder::result const refused =
+      folder.run("report" + quoted(recorded_job("slowgpu") / "rank0.profile") + " --trace" + quoted(file));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("--trace needs a folder of ranks"));
+}
+
+TEST_CASE("profkit report prints a folder as Markdown and as full text", "[ranks_report]") {
+  temporary_folder const folder;
+  std::string const markdown = folder.run("report" + quoted(recorded_job("four")) + " --format markdown").out;
+  CHECK_THAT(markdown, ContainsSubstring("4 ranks step together in") && ContainsSubstring("## Collectives"));
+  CHECK_THAT(folder.run("report" + quoted(recorded_job("four")) + " --full").out, ContainsSubstring("4 ranks step together in"));
 }
 
 TEST_CASE("profkit report reads the summaries of ranks, and names those that it cannot use", "[ranks_report]") {

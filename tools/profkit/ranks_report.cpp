@@ -19,6 +19,8 @@
 #include <profkit/report/ranks_document.hpp>
 #include <profkit/report/ranks_json.hpp>
 #include <profkit/report/ranks_screen.hpp>
+#include <profkit/report/ranks_trace.hpp>
+#include <profkit/report/report_code.hpp>
 #include <profkit/report/summary_file.hpp>
 #include <profkit/report/text_style.hpp>
 #include <profkit/session/load_report.hpp>
@@ -84,17 +86,26 @@ std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, f
   return result;
 }
 
-std::string ranks_report(fs::path const& folder, std::string const& html, bool is_json) {
+std::string ranks_report(fs::path const& folder, ranks_output const& wanted) {
   std::vector<std::pair<std::uint32_t, fs::path>> const files = rank_files(folder);
-  if (files.empty()) {
-    throw profkit::error{folder.string() + ": has no ranks: no rank0/summary.profkit and no rank0.profile"};
-  }
-  profkit::job_summary const job = profkit::summarize_job(read_ranks(files));
-  if (html.empty() && is_json) return profkit::ranks_json(job);
+  if (files.empty()) throw profkit::error{folder.string() + ": has no ranks: no rank0/summary.profkit and no rank0.profile"};
+  std::vector<profkit::job_rank> ranks = read_ranks(files);
+  if (!wanted.trace.empty()) profkit::detail::write_file(wanted.trace, profkit::ranks_trace(ranks));
+  profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
   profkit::detail::document made = profkit::detail::ranks_document(job);
-  if (!html.empty()) profkit::detail::write_file(html, profkit::detail::html_page(made));
-  if (is_json) return profkit::ranks_json(job);
-  return profkit::detail::ranks_screen{std::move(made), profkit::detail::style_of(STDOUT_FILENO)}.text(html);
+  if (!wanted.html.empty()) profkit::detail::write_file(wanted.html, profkit::detail::html_page(made));
+  switch (wanted.printed) {
+    case ranks_output::format::json:
+      return profkit::ranks_json(job);
+    case ranks_output::format::markdown:
+      return profkit::detail::report_code<void>::full_text(made, true);
+    case ranks_output::format::full_text:
+      return profkit::detail::report_code<void>::full_text(made, false);
+    case ranks_output::format::text:
+      break;
+  }
+  std::string const written = wanted.html + (wanted.html.empty() || wanted.trace.empty() ? "" : "  ") + wanted.trace;
+  return profkit::detail::ranks_screen{std::move(made), profkit::detail::style_of(STDOUT_FILENO)}.text(written);
 }
 
 }  // namespace profkit_program

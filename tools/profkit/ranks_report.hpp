@@ -17,10 +17,16 @@ namespace profkit_program {
 /// Reads the files of the ranks. A file that cannot be read is a rank with a problem.
 [[nodiscard]] std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, std::filesystem::path>> const& files);
 
-/// Prints the report of the ranks of a job.
-/// @param html file of the page; empty: none.
+/// What to make of the ranks of a job.
+struct ranks_output {
+  std::string html{};   ///< file of the page; empty: none
+  std::string trace{};  ///< file of the trace; empty: none
+  enum class format { text, full_text, json, markdown } printed = format::text;
+};
+
+/// Reports the ranks of a job, and writes the wanted files.
 /// @return what to print.
 /// @throws profkit::error if the folder has no ranks.
-[[nodiscard]] std::string ranks_report(std::filesystem::path const& folder, std::string const& html, bool is_json);
+[[nodiscard]] std::string ranks_report(std::filesystem::path const& folder, ranks_output const& wanted);
 
 }  // namespace profkit_program

@@ -32,7 +32,8 @@ enum class report_format { text, json, markdown };
 struct report_arguments {
   std::string file;
   std::string directory;
-  std::string html;  ///< file of the page; empty: none
+  std::string html;   ///< file of the page; empty: none
+  std::string trace;  ///< file of the trace of all ranks; empty: none
   report_format format = report_format::text;
   bool is_full = false;
 };
@@ -60,10 +61,14 @@ int run_report(report_arguments const& given) {
     throw profkit::error{"--full is for text; --format json always has all figures. Remove --full"};
   if (std::error_code ignored; std::filesystem::is_directory(given.file, ignored)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a folder; --out needs a profile or a journal"};
-    if (given.format == report_format::markdown) throw profkit::error{given.file + ": is a folder; --format can be text or json"};
-    fmt::print("{}", ranks_report(given.file, given.html, given.format == report_format::json));
+    ranks_output wanted{given.html, given.trace, ranks_output::format::text};
+    if (given.is_full) wanted.printed = ranks_output::format::full_text;
+    if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
+    if (given.format == report_format::markdown) wanted.printed = ranks_output::format::markdown;
+    fmt::print("{}", ranks_report(given.file, wanted));
     return 0;
   }
+  if (!given.trace.empty()) throw profkit::error{given.file + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
   if (profkit::is_summary_file(given.file)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
     profkit::summary const what = profkit::load_summary(given.file);
@@ -104,6 +109,9 @@ void add_report_command(CLI::App& app, command& chosen) {
       ->option_text("text|json|markdown [text]");
   report.add_flag("--full", given->is_full, "Print all tables instead of the first screen");
   report.add_option("--html", given->html, "Also write the report as one HTML file, with pictures")->type_name("FILE");
+  report
+      .add_option("--trace", given->trace, "Of a folder of ranks: also write steps and collectives of all ranks as a trace, on one clock")
+      ->type_name("FILE");
   report.add_option("--out", given->directory, "Also write the files there that a session writes with out=DIR")->type_name("DIR");
   report.footer("Returns 0; 2 for bad arguments or input. Of a journal whose session did not end, \"Data quality\" says how far it goes.");
   report.callback([given, &chosen] { chosen = [given] { return run_report(*given); }; });

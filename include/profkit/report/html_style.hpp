@@ -87,7 +87,7 @@ circle.warm,circle.excl{fill:var(--bg);stroke:var(--soft);stroke-width:1.4}
 .part i{container-type:inline-size;display:flex;align-items:center;height:100%;overflow:hidden;font-size:12.5px}.part b{font-weight:400;white-space:nowrap;padding:1px 7px;color:#14171b;overflow:hidden;text-overflow:ellipsis}
 .part .busy b{color:var(--on)}.part .launch b{background:var(--launch)}.part .hostb b{background:var(--hostb);color:var(--on)}.part .sync b{background:var(--sync);color:var(--on)}
 .part .copies b{background:var(--copies)}.part .transfer b{background:var(--transfer);color:var(--on)}
-.heat{font-size:11.5px;border-spacing:1px;border-collapse:separate;width:100%}.heat td{min-width:14px;height:22px;text-align:center;background:var(--shade);padding:0 1px}
+.heat{font-size:11.5px;border-spacing:1px;border-collapse:separate;width:100%;table-layout:fixed}.heat tr>:first-child{width:116px;overflow:hidden;text-overflow:ellipsis}.heat td{min-width:14px;height:22px;text-align:center;background:var(--shade);padding:0 1px}
 .heat th{font-weight:400;color:var(--soft);padding:0 4px 0 0;white-space:nowrap}.heat .dashed{outline:1px dashed var(--rule);outline-offset:-1px}
 .scale{display:flex;justify-content:space-between;color:var(--soft);font-size:11.5px;margin-top:1px}
 .icicle{position:relative;overflow:hidden}.icicle div{position:absolute;height:20px;background:var(--box);overflow:hidden;border-right:1px solid var(--bg);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../analyze/ranks/collective_waits.hpp"
+#include "../analyze/ranks/job_rank.hpp"
+#include "../analyze/ranks/matched_collectives.hpp"
+#include "../analyze/ranks/rank_clocks.hpp"
+#include "json_text.hpp"
+
+namespace profkit {
+
+namespace detail {
+
+/// Writes the timelines of all ranks as one trace, on one clock.
+class ranks_trace_writer {
+ public:
+  explicit ranks_trace_writer(std::vector<job_rank> const& ranks)
+      : ranks_{ranks}, all_{collective_matcher{ranks}.take()}, clocks_{ranks, all_} {}
+
+  [[nodiscard]] std::string write() && {
+    find_beginning();
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      name("process_name", rank, 0, ranks_[rank].name());
+      name("thread_name", rank, steps_track, "steps");
+      name("thread_name", rank, collectives_track, "collectives");
+      add_steps(rank);
+    }
+    for (matched_collective const& each : all_) add(each);
+    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[" + events_ + "\n]}\n";
+  }
+
+ private:
+  static constexpr int steps_track = 1;
+  static constexpr int collectives_track = 2;
+
+  void find_beginning() {
+    for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (timeline_step const& each : ranks_[rank].timeline.steps)
+        begin_ = std::min(begin_, each.begin - clocks_.shift_at(rank, each.begin));
+    }
+  }
+
+  void put(std::string const& event) { events_ += (events_.empty() ? "\n" : ",\n") + event; }
+
+  void name(char const* what, std::uint32_t rank, int track, std::string const& text) {
+    put(fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, ranks_[rank].rank, track,
+                    json_string(text)));
+  }
+
+  void add(std::uint32_t rank, int track, std::string const& text, interval const& time, std::chrono::nanoseconds shift) {
+    auto const us = [](std::chrono::nanoseconds ns) { return static_cast<double>(ns.count()) * 1e-3; };
+    put(fmt::format(R"({{"ph":"X","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f}}})", json_string(text), ranks_[rank].rank, track,
+                    us(time.begin - shift - begin_), us(time.duration())));
+  }
+
+  void add_steps(std::uint32_t rank) {
+    for (timeline_step const& each : ranks_[rank].timeline.steps) {
+      timestamp const end = std::max(each.begin, each.next_begin ? *each.next_begin : each.end);
+      add(rank, steps_track, fmt::format("step {}{}", each.index, each.is_measured ? "" : " (warm-up)"), {each.begin, end},
+          clocks_.shift_at(rank, each.begin));
+    }
+  }
+
+  /// A collective with its waiting and its transfer inside.
+  void add(matched_collective const& what) {
+    collective_waits const waits{ranks_, what, clocks_};
+    for (std::size_t i = 0; i < what.on.size(); ++i) {
+      participant const& each = what.on[i];
+      rank_timeline const& timeline = ranks_[each.rank].timeline;
+      timeline_collective const& one = timeline.collectives[each.collective];
+      std::chrono::nanoseconds const shift = clocks_.shift(each);
+      add(each.rank, collectives_track, fmt::format("{} {}", timeline.kinds[one.kind].function, one.sequence), one.time, shift);
+      if (!what.is_complete || what.is_contradictory) continue;
+      timestamp const arrived = one.time.begin + waits.of[i].waiting;
+      if (waits.of[i].waiting.count() > 0) add(each.rank, collectives_track, "waiting", {one.time.begin, arrived}, shift);
+      if (waits.of[i].transfer.count() > 0) add(each.rank, collectives_track, "transfer", {arrived, one.time.end}, shift);
+    }
+  }
+
+  std::vector<job_rank> const& ranks_;
+  std::vector<matched_collective> all_;
+  rank_clocks clocks_;
+  timestamp begin_ = timestamp::max();
+  std::string events_;
+};
+
+}  // namespace detail
+
+/// @brief Steps and collectives of all ranks on one clock, in Chrome's trace event format for https://ui.perfetto.dev. A process for each
+/// rank. Collectives that all their ranks have show waiting and transfer.
+/// @param ranks ranks without a problem are shown; the others are left out.
+[[nodiscard]] inline std::string ranks_trace(std::vector<job_rank> ranks) {
+  ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());
+  return detail::ranks_trace_writer{ranks}.write();
+}
+
+}  // namespace profkit
