@@ -7,6 +7,7 @@
 #include <profkit/analyze/names/nsys_summary.hpp>
 #include <profkit/analyze/time/measured_time.hpp>
 #include <profkit/analyze/time/statistics.hpp>
+#include <profkit/profile/rank_record.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/nsys_csv.hpp>
 #include <profkit/report/report_json.hpp>
@@ -401,6 +402,7 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     profile.stop = profkit::stop_record{0.01, 0.005, false, 1000};
     profile.quality.wrong_ends = {{"load (a.cpp:40) ended on another thread than it began", 5}};
     profile.quality.snapshot = profkit::snapshot_record{};
+    profile.environment.rank = profkit::rank_record{1, 4, 1, 2, "torchrun"};
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::microseconds{100}, std::chrono::microseconds{101}, 0.5};
     profkit::summary summary = profkit::analyze(profile);
     summary.trend.change = profkit::level_change_summary{};

@@ -117,6 +117,8 @@ std::set<std::string> places_lost(profkit::summary const& what) {
 /// What report.json lacks: members that the description hides, and some figures of durations.
 std::set<std::string> not_written() {
   std::set<std::string> result{" environment -process_id",
+                               " environment -boot_id",
+                               " environment -clock_offset_ns",
                                " -timeline",
                                " /quality/collectors -kind",
                                " steps -items",
