@@ -39,6 +39,23 @@ TEST_CASE("items per second are counted over the slower of host and GPU", "[anal
   CHECK_FALSE(steps.gpu);
 }
 
+TEST_CASE("rows are in the order in which scopes first ran, whatever was recorded first", "[analyze]") {
+  profkit::profile profile = made_profile();
+  // The log of a thread can be read before that of the thread that it worked for.
+  profile.paths.push_back({0, "second", {}, "a.cpp", 1});
+  profile.paths.push_back({0, "first", {}, "a.cpp", 2});
+  auto const second = static_cast<std::uint32_t>(profile.paths.size() - 2);
+  for (profkit::step_record const& step : profile.steps) {
+    auto const middle = step.time.begin + step.time.duration() / 2;
+    profile.scopes.push_back({{middle, step.time.end}, second, 0});
+    profile.scopes.push_back({{step.time.begin, middle}, second + 1, 0});
+  }
+  profkit::summary const summary = profkit::analyze(profile);
+  profkit::scope_summary const* const first = find_row(summary, "step/first");
+  REQUIRE(first != nullptr);
+  CHECK(first < find_row(summary, "step/second"));
+}
+
 TEST_CASE("a mean over zero measured steps is n/a, and so is everything else", "[analyze]") {
   profkit::profile profile = made_profile();
   for (profkit::step_record& step : profile.steps) step.warmup = true;

@@ -125,7 +125,7 @@ class analysis_work {
   /// that of the GPU periods.
   template <class AddBudget>
   [[nodiscard]] summary complete(AddBudget const& add_budget) {
-    merged_paths::ordered const paths = all_.paths.in_order();
+    merged_paths::ordered const paths = all_.paths.in_order([&](std::size_t path) { return all_.scopes.first(path); });
     path_tree const tree{paths.paths};
     profile const& header = all_.header();
     stretch_figures whole = std::move(all_.stretches).whole();

@@ -10,6 +10,7 @@
 
 #include "../../profile/path_table.hpp"
 #include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
 #include "../../profile/validate.hpp"
 
 namespace profkit::detail {
@@ -17,7 +18,7 @@ namespace profkit::detail {
 /// The paths of several windows or analyses. Paths are equal if all members except the source location are equal.
 ///
 /// The order of arrival depends on the order of merging. So each path keeps its smallest position in any window, and `in_order` sorts by
-/// that position.
+/// time and that position.
 class merged_paths {
  public:
   /// @return by position in the list: its position here.
@@ -40,11 +41,21 @@ class merged_paths {
     std::vector<std::uint32_t> position_of;  ///< by position in the merged paths: position in `paths`
   };
 
-  /// @return the paths in order: parents precede children, and adopted paths precede adopting ones, as in every window.
-  [[nodiscard]] ordered in_order() const {
+  /// @param first the beginning of the first scope of a path; `timestamp::max()` if there is none.
+  /// @return the paths in the order of their first scopes; one without scopes follows its parent. Parents precede children, and adopted
+  /// paths precede adopting ones, as in every window.
+  template <class First>
+  [[nodiscard]] ordered in_order(First const& first) const {
+    std::vector<timestamp> begins(paths_.size(), timestamp::min());
+    for (std::size_t path = 0; path < paths_.size(); ++path) {  // parents and adopted paths come before
+      for (std::uint32_t const other : {paths_[path].parent, paths_[path].adopted_from}) {
+        if (other != path_record::no_parent) begins[path] = std::max(begins[path], begins[other]);
+      }
+      if (first(path) != timestamp::max()) begins[path] = std::max(begins[path], first(path));
+    }
     std::vector<std::uint32_t> order(paths_.size());
     std::iota(order.begin(), order.end(), 0U);
-    auto const key = [&](std::uint32_t path) { return std::tie(first_[path], paths_[path].name, paths_[path].index); };
+    auto const key = [&](std::uint32_t path) { return std::tie(begins[path], first_[path], paths_[path].name, paths_[path].index); };
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
     ordered result{{}, std::vector<std::uint32_t>(paths_.size())};
     for (std::uint32_t i = 0; i < order.size(); ++i) result.position_of[order[i]] = i;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "../../profile/profile.hpp"
+#include "../../profile/time.hpp"
 #include "../merge/add_rows.hpp"
 #include "durations.hpp"
 #include "measured_time.hpp"
@@ -19,9 +21,12 @@ class scope_times {
   void add(profile const& of, measured_time const& when, std::vector<std::uint32_t> const& path_of) {
     make_rows(host_, path_of);
     make_rows(gpu_events_, path_of);
+    make_rows(first_, path_of);
     measured_time_cursor in{when};
     for (scope_record const& scope : of.scopes) {
-      if (in.contains(when.moment_of(scope))) host_[path_of[scope.path]].add(scope.time.duration());
+      if (!in.contains(when.moment_of(scope))) continue;
+      host_[path_of[scope.path]].add(scope.time.duration());
+      first_[path_of[scope.path]].add({scope.time.begin});
     }
     for (gpu_scope_record const& scope : of.gpu_scopes) {
       if (in.contains(scope.begin)) gpu_events_[path_of[scope.path]].add(scope.duration);
@@ -33,22 +38,40 @@ class scope_times {
   void add(scope_times const& other, std::vector<std::uint32_t> const& path_of) {
     add_rows(host_, other.host_, path_of);
     add_rows(gpu_events_, other.gpu_events_, path_of);
+    add_rows(first_, other.first_, path_of);
   }
 
   /// Whether there is one entry per path.
-  [[nodiscard]] bool has_paths(std::size_t count) const noexcept { return host_.size() == count && gpu_events_.size() == count; }
+  [[nodiscard]] bool has_paths(std::size_t count) const noexcept {
+    return host_.size() == count && gpu_events_.size() == count && first_.size() == count;
+  }
 
   [[nodiscard]] duration_statistics const& host(std::size_t path) const { return host_[path]; }
   [[nodiscard]] duration_statistics const& gpu_events(std::size_t path) const { return gpu_events_[path]; }
 
+  /// @return the beginning of the first scope; `timestamp::max()` if there is none.
+  [[nodiscard]] timestamp first(std::size_t path) const { return first_[path].begin; }
+
  private:
   template <class Archive>
   friend void fields(Archive& archive, scope_times& of) {
-    archive(of.host_), archive(of.gpu_events_);
+    archive(of.host_), archive(of.gpu_events_), archive(of.first_);
   }
+
+  struct first_begin {
+    timestamp begin = timestamp::max();
+
+    template <class Archive>
+    friend void fields(Archive& archive, first_begin& of) {
+      archive(of.begin);
+    }
+
+    void add(first_begin const& other) { begin = std::min(begin, other.begin); }
+  };
 
   std::vector<duration_statistics> host_;  ///< by path
   std::vector<duration_statistics> gpu_events_;
+  std::vector<first_begin> first_;
 };
 
 }  // namespace profkit::detail
