@@ -30,10 +30,11 @@ namespace profkit {
 /// Source: events Coll, P2p, CollApi and P2pApi of NCCL's profiler interface, versions 4 to 6.
 class nccl_collectives final : public collector {
  public:
-  /// @brief Sets `NCCL_PROFILER_PLUGIN`, unless it is set.
+  /// @brief Sets `NCCL_PROFILER_PLUGIN`, unless it is set. Not thread-safe: no other thread may use the environment meanwhile.
   nccl_collectives() {
     char const* const plugin = ::secure_getenv("NCCL_PROFILER_PLUGIN");
     if (plugin == nullptr) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): the program creates its collectors before threads that read the environment
       ::setenv("NCCL_PROFILER_PLUGIN", static_plugin, 0);
     } else if (::strcasecmp(plugin, static_plugin) != 0) {
       other_plugin_ = plugin;
@@ -49,6 +50,7 @@ class nccl_collectives final : public collector {
     if (!other_plugin_.empty()) throw error{"NCCL_PROFILER_PLUGIN names the plugin " + other_plugin_ + ", which stays"};
     void* const found = ::dlsym(RTLD_DEFAULT, "ncclProfiler_v5");
     if (found == nullptr) {
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc and musl keep an error for each thread
       static_cast<void>(::dlerror());  // the program must not see profkit's error
       throw error{"the executable does not export ncclProfiler_v5, so NCCL cannot find it. Link profkit::nccl, or link with -rdynamic"};
     }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job_rank.hpp"
@@ -61,8 +63,11 @@ void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, 
     if (!value) continue;
     double const distance = *value < median ? median - *value : *value - median;
     if (distance < min_share * median || distance < min_amount) continue;
-    to.push_back(what + ": " + std::to_string(static_cast<long long>(*value + 0.5)) + " " + unit + " on rank " + std::to_string(each.rank) +
-                 ", " + std::to_string(static_cast<long long>(median + 0.5)) + " " + unit + " is the median");
+    std::string text = what;
+    text.append(": ").append(std::to_string(std::llround(*value))).append(" ").append(unit);
+    text.append(" on rank ").append(std::to_string(each.rank));
+    text.append(", ").append(std::to_string(std::llround(median))).append(" ").append(unit).append(" is the median");
+    to.push_back(std::move(text));
   }
 }
 

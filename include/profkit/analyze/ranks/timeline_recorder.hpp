@@ -122,6 +122,7 @@ class timeline_recorder {
     result.kinds = found.kinds;
     result.has_numbers = found.has_numbers;
     std::vector<interval> of_steps;
+    of_steps.reserve(steps.size());
     for (draft const& each : steps) of_steps.push_back(each.record->time);
     host_segments const host{records_, launched_, of_steps};
     for (draft const& each : steps) {
