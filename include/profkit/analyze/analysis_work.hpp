@@ -242,8 +242,8 @@ class analysis_work {
 
     stretch_figures now;
     now.steps = {records, own, [&](timestamp begin) { return all_.kinds.kept(kinds.of_step_at(begin)); }};
-    kind_recorder recorder{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, path_of, name_of};
-    now.per_step = {records, when, with_kernels, operations, recorder};
+    kind_recorder kind_times{kinds, when, operations != nullptr ? &with_kernels : nullptr, all_.kinds, path_of, name_of};
+    now.per_step = {records, when, with_kernels, operations, kind_times};
     if (operations != nullptr) now.gpu_periods = {records, frame.gpu_steps, all_.kinds.names()};
     // Operations of other windows can run during the steps of this window.
     measured_time const around = measured_time::of_window(records, always, frame.has_steps, true);
