@@ -61,8 +61,7 @@ stage() {
       test)
         results=$root/build/$preset/results.xml
         rm -f "$results"
-        # One more than there are processors, because many tests wait: for a child, a signal, the next reading.
-        command=(ctest --preset "$preset" -j "$((jobs + 1))" --output-junit "$results")
+        command=(ctest --preset "$preset" -j "$jobs" --output-junit "$results")
         ;;
     esac
     logged "$name: $step" "$log-$step.log" "${wrapper[@]}" "${command[@]}" && continue
