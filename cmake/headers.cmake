@@ -245,6 +245,7 @@ set(PROFKIT_HEADERS
     profkit/report/counters_section.hpp
     profkit/report/coverage_text.hpp
     profkit/report/csv_printer.hpp
+    profkit/report/data_table.hpp
     profkit/report/deflate.hpp
     profkit/report/document.hpp
     profkit/report/file_attempts.hpp
@@ -289,10 +290,12 @@ set(PROFKIT_HEADERS
     profkit/report/nsys_csv.hpp
     profkit/report/number_format.hpp
     profkit/report/page_code.hpp
+    profkit/report/parts_table.hpp
     profkit/report/picture_section.hpp
     profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
     profkit/report/ranks_document.hpp
+    profkit/report/ranks_details.hpp
     profkit/report/ranks_findings.hpp
     profkit/report/ranks_json.hpp
     profkit/report/ranks_screen.hpp

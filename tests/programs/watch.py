@@ -104,9 +104,13 @@ class Watch:
         while self.process.poll() is None and time.monotonic() < end:
             self.read(0.05)
         require(self.process.poll() is not None, "it does not end")
+        self.read_the_rest()
+        return self.process.returncode
+
+    def read_the_rest(self):
+        """What a process that has ended or stopped has written."""
         for _ in range(5):
             self.read(0.05)
-        return self.process.returncode
 
     def require_restored(self):
         require(self.written.count(ENTER) == self.written.count(LEAVE), "the alternate screen is not left")
@@ -180,6 +184,7 @@ def signals(program, folder):
     watch.wait_for("ended, 00:")
     watch.key(b"\x1a")  # Ctrl-Z
     wait_until(lambda: watch.read(0.05) or state(watch.pid) == "T", "it does not stop")
+    watch.read_the_rest()
     watch.require_restored()
     watch.written = b""
     os.kill(watch.pid, signal.SIGCONT)

@@ -9,8 +9,8 @@
 
 namespace profkit_program {
 
-/// The files of the ranks of a job: `rank3/summary.profkit`, or `rank3.profile`, `rank3.journal`, `rank3.profkit`, `rank3`, each of which
-/// may be a profile, a summary or a journal.
+/// Finds the files of the ranks in the folder of a job. The file of rank 3 is `rank3/summary.profkit`, `rank3.profile`, `rank3.journal`,
+/// `rank3.profkit` or `rank3`; its content tells whether it is a profile, a summary or a journal.
 /// @return by rank; empty if the folder has none.
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::filesystem::path>> rank_files(std::filesystem::path const& folder);
 

@@ -253,7 +253,7 @@ class analysis_work {
     measured_time const measured_around = measured_time::of_window(records, always, frame.has_steps);
     scope_memory const memory{records, own, measured_around, frame.memory};
     now.balances = memory.crossing();
-    if (launched != nullptr && needs_attribution(records)) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
+    if (launched != nullptr) now.timeline = timeline_recorder{records, frame, *launched, operations}.make();
     now.move(path_of, name_of, all_.memory.add(memory.allocators(), path_of));
     join(own, std::move(now));
     all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });

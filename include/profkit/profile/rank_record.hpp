@@ -16,4 +16,13 @@ struct rank_record {
   std::string launcher{};                     ///< such as "torchrun", "Open MPI", "Slurm"
 };
 
+namespace detail {
+
+/// "rank 3 (node17)"; "rank 3" if the host is unknown.
+[[nodiscard]] inline std::string rank_name(std::uint32_t rank, std::string const& host) {
+  return "rank " + std::to_string(rank) + (host.empty() ? std::string{} : " (" + host + ")");
+}
+
+}  // namespace detail
+
 }  // namespace profkit

@@ -14,6 +14,7 @@
 #include "../analyze/ranks/job_summary.hpp"
 #include "../version.hpp"
 #include "document.hpp"
+#include "ranks_details.hpp"
 #include "ranks_findings.hpp"
 #include "ranks_sections.hpp"
 #include "sentence_numbers.hpp"

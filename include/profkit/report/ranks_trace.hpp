@@ -77,7 +77,7 @@ class ranks_trace_writer {
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       participant const& each = what.on[i];
       rank_timeline const& timeline = ranks_[each.rank].timeline;
-      timeline_collective const& one = timeline.collectives[each.collective];
+      timeline_collective const& one = collective_of(ranks_, each);
       std::chrono::nanoseconds const shift = clocks_.shift(each);
       add(each.rank, collectives_track, fmt::format("{} {}", timeline.kinds[one.kind].function, one.sequence), one.time, shift);
       if (!what.is_complete || what.is_contradictory) continue;

@@ -21,6 +21,7 @@
 #include "../analyze/time/path_tree.hpp"
 #include "../profile/finite.hpp"
 #include "../profile/profile.hpp"
+#include "../profile/rank_record.hpp"
 #include "../profile/time.hpp"
 #include "trace_tracks.hpp"
 
@@ -28,7 +29,7 @@ namespace profkit::detail {
 
 /// The name of the track of a process, such as "rank 3 (node17)" in a run of several ranks, or "host node17".
 inline std::string process_track_name(environment_record const& of) {
-  return of.rank && of.rank->size > 1 ? "rank " + std::to_string(of.rank->rank) + " (" + of.host + ")" : "host " + of.host;
+  return of.rank && of.rank->size > 1 ? rank_name(of.rank->rank, of.host) : "host " + of.host;
 }
 
 /// A number over time, with finite values in time order.

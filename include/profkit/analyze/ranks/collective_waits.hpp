@@ -37,7 +37,7 @@ struct collective_waits {
     timestamp latest = timestamp::min();
     timestamp second = timestamp::min();
     for (std::size_t i = 0; i < what.on.size(); ++i) {
-      timestamp const begin = ranks[what.on[i].rank].timeline.collectives[what.on[i].collective].time.begin - clocks.shift(what.on[i]);
+      timestamp const begin = collective_of(ranks, what.on[i]).time.begin - clocks.shift(what.on[i]);
       if (begin > latest) {
         second = latest;
         latest = begin;
@@ -51,7 +51,7 @@ struct collective_waits {
     std::chrono::nanoseconds waiting{};
     std::chrono::nanoseconds exposed{};
     for (std::size_t i = 0; i < what.on.size(); ++i) {
-      timeline_collective const& each = ranks[what.on[i].rank].timeline.collectives[what.on[i].collective];
+      timeline_collective const& each = collective_of(ranks, what.on[i]);
       timestamp const arrived = std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end);
       rank_wait next;
       next.waiting = arrived - each.time.begin;

@@ -92,7 +92,7 @@ struct found_collectives {
       } else {
         has_numbers = false;
         std::uint32_t& kind = kind_of_name[each.name];
-        if (kind == attribution::none) kind = find_or_add(kind_of_kernel(records.gpu_names[each.name].name));
+        if (kind == attribution::none) kind = find_or_add(kinds, kind_of_kernel(records.gpu_names[each.name].name));
         next.kind = kind;
       }
       all.push_back(next);
@@ -103,13 +103,7 @@ struct found_collectives {
     auto const word = [&](std::uint32_t position) { return records.collective_words[position]; };
     communicator_record const& group = records.communicators[of.communicator];
     collective_kind kind{group.id, group.name, word(of.function), word(of.datatype), word(of.algorithm), word(of.protocol), is_host};
-    return find_or_add(kind);
-  }
-
-  std::uint32_t find_or_add(collective_kind const& wanted) {
-    auto at = std::find_if(kinds.begin(), kinds.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
-    if (at == kinds.end()) at = kinds.insert(at, wanted);
-    return static_cast<std::uint32_t>(at - kinds.begin());
+    return find_or_add(kinds, kind);
   }
 
   std::unordered_map<std::uint64_t, issued> by_correlation_;

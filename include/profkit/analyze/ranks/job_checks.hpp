@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,21 +75,21 @@ void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, 
 /// Finds missing and different ranks.
 inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
   std::map<std::uint32_t, job_rank const*> known;
+  std::set<std::uint32_t> present;
   for (job_rank& each : ranks) {
-    if (!each.problem.empty()) {
-      to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
-    } else if (!known.emplace(each.rank, &each).second) {
-      each.problem = "there is another file of this rank: " + known[each.rank]->source;
-      to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
+    present.insert(each.rank);
+    if (each.problem.empty()) {
+      auto const [at, is_first] = known.emplace(each.rank, &each);
+      if (!is_first) each.problem = "there is another file of this rank: " + at->second->source;
     }
+    if (!each.problem.empty()) to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
   }
   std::vector<std::uint32_t> missing;
   std::uint64_t const expected = std::max<std::uint64_t>(to.ranks_expected, ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1);
   to.ranks_expected = expected;
   constexpr std::uint64_t max_expected = std::uint64_t{1} << 20U;
   for (std::uint32_t rank = 0; rank < std::min(expected, max_expected); ++rank) {
-    bool const is_there = std::any_of(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.rank == rank; });
-    if (!is_there) missing.push_back(rank);
+    if (present.count(rank) == 0) missing.push_back(rank);
   }
   if (!missing.empty()) to.problems.push_back(rank_list(missing) + (missing.size() == 1 ? " has" : " have") + " no file");
   name_differences(

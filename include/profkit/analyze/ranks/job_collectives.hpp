@@ -39,7 +39,7 @@ class job_collectives {
   void add(std::vector<job_rank> const& ranks, matched_collective const& what, collective_waits const& waits, bool is_last_known) {
     participant const& first = what.on.front();
     rank_timeline const& timeline = ranks[first.rank].timeline;
-    timeline_collective const& one = timeline.collectives[first.collective];
+    timeline_collective const& one = collective_of(ranks, first);
     collective_kind const& kind = timeline.kinds[one.kind];
     group& to = groups_[{timeline.paths[one.path], kind.function, kind.datatype, kind.algorithm, kind.protocol, one.bytes, what.on.size()}];
     ++to.count;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "../../profile/profile.hpp"
+#include "../../profile/rank_record.hpp"
 #include "../summary.hpp"
 #include "rank_timeline.hpp"
 
@@ -23,9 +25,7 @@ struct job_rank {
   rank_timeline timeline;
 
   /// @brief "rank 3 (node17)"; "rank 3" if the host is unknown.
-  [[nodiscard]] std::string name() const {
-    return "rank " + std::to_string(rank) + (environment.host.empty() ? std::string{} : " (" + environment.host + ")");
-  }
+  [[nodiscard]] std::string name() const { return detail::rank_name(rank, environment.host); }
 };
 
 /// @brief Takes from a summary what the report of many ranks needs.

@@ -59,10 +59,6 @@ class job_maker {
     std::uint64_t collectives = 0;
   };
 
-  [[nodiscard]] timeline_collective const& collective(participant const& of) const {
-    return ranks_[of.rank].timeline.collectives[of.collective];
-  }
-
   /// Compares the measured steps with a matched collective and a following step. The last step has no end.
   void choose_steps(job_summary& to) {
     std::map<std::uint64_t, bool> steps;
@@ -73,7 +69,7 @@ class job_maker {
         ++to.incomplete;
       } else {
         ++to.matched;
-        bool& is_measured = steps.try_emplace(collective(each.on.front()).step, false).first->second;
+        bool& is_measured = steps.try_emplace(collective_of(ranks_, each.on.front()).step, false).first->second;
         is_measured = is_measured || each.is_measured;
       }
     }
@@ -102,12 +98,11 @@ class job_maker {
     for (matched_collective const& each : all_) {
       if (!each.is_complete || each.is_contradictory) continue;
       collective_waits const waits{ranks_, each, clocks_};
-      std::uint64_t const step = collective(each.on.front()).step;
+      std::uint64_t const step = collective_of(ranks_, each.on.front()).step;
       std::uint32_t const last = each.on[waits.last].rank;
       bool const is_known = to_ms(waits.imposed) > bound;
       if (is_known) *to.held.values[last][column_of_[step]] += to_ms(waits.imposed);
-      if (!each.is_measured) continue;
-      if (compared_.count(step) == 0) continue;
+      if (!each.is_measured || compared_.count(step) == 0) continue;
       if (is_known) {
         sums_[last].imposed += to_ms(waits.imposed);
         sums_[last].imposed_exposed += to_ms(waits.imposed_exposed);

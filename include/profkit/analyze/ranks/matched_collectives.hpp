@@ -21,6 +21,11 @@ struct participant {
   std::uint32_t collective = 0;  ///< position in `rank_timeline::collectives`
 };
 
+/// What the rank recorded of the collective.
+inline timeline_collective const& collective_of(std::vector<job_rank> const& ranks, participant const& one) {
+  return ranks[one.rank].timeline.collectives[one.collective];
+}
+
 /// One collective with all its ranks.
 struct matched_collective {
   std::vector<participant> on;  ///< by rank
@@ -85,20 +90,19 @@ class collective_matcher {
 
   void judge(matched_collective& whole, std::uint32_t members) const {
     whole.is_complete = whole.on.size() == members && whole.on.size() > 1;
-    timeline_collective const& first = collective(whole.on.front());
+    timeline_collective const& first = collective_of(ranks_, whole.on.front());
     std::string const& datatype = kind(whole.on.front()).datatype;
     for (participant const& each : whole.on) {
-      timeline_collective const& other = collective(each);
+      timeline_collective const& other = collective_of(ranks_, each);
       bool const is_size_known = first.bytes != 0 && other.bytes != 0;
       if (is_size_known && first.bytes != other.bytes) whole.is_contradictory = true;
       if (kind(each).datatype != datatype) whole.is_contradictory = true;
     }
   }
 
-  [[nodiscard]] timeline_collective const& collective(participant const& of) const {
-    return ranks_[of.rank].timeline.collectives[of.collective];
+  [[nodiscard]] collective_kind const& kind(participant const& of) const {
+    return ranks_[of.rank].timeline.kinds[collective_of(ranks_, of).kind];
   }
-  [[nodiscard]] collective_kind const& kind(participant const& of) const { return ranks_[of.rank].timeline.kinds[collective(of).kind]; }
 
   std::vector<job_rank> const& ranks_;
   std::map<std::tuple<std::uint64_t, std::string, std::string>, std::uint32_t> groups_;  ///< by communicator and function

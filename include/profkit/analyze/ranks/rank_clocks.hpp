@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
+#include "../time/select_quantile.hpp"
 #include "collective_name.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
@@ -28,11 +29,14 @@ struct fitted_line {
 
 /// @return the median of values; 0 without values. Changes their order.
 inline double median_in(std::vector<double>& values) {
-  if (values.empty()) return 0.0;
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
+  constexpr double middle = 0.5;
+  return select_quantile(values.begin(), values.end(), middle, [](double value) { return value; }).value_or(0.0);
+}
+
+/// Some ranks suffice for a median. @return every how many ranks one of them is looked at.
+inline std::size_t stride_of_sample(std::size_t ranks) noexcept {
+  constexpr std::size_t enough = 64;
+  return std::max<std::size_t>(1, ranks / enough);
 }
 
 /// @return the smallest value that is not smaller than a share of all; 0 without values. Changes their order.
@@ -110,7 +114,7 @@ class rank_clocks {
   [[nodiscard]] bool ends_together(matched_collective const& of) const {
     participant const& first = of.on.front();
     rank_timeline const& timeline = ranks_[first.rank].timeline;
-    std::string const function = plain_function(timeline.kinds[timeline.collectives[first.collective].kind].function);
+    std::string const function = plain_function(timeline.kinds[collective_of(ranks_, first).kind].function);
     for (char const* const each : {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
       if (function == each) return true;
     }
@@ -122,7 +126,7 @@ class rank_clocks {
     return rank.environment.boot_id.empty() ? rank.environment.host : rank.environment.boot_id;
   }
 
-  [[nodiscard]] timestamp end_of(participant const& of) const { return ranks_[of.rank].timeline.collectives[of.collective].time.end; }
+  [[nodiscard]] timestamp end_of(participant const& of) const { return collective_of(ranks_, of).time.end; }
   [[nodiscard]] double since_base(timestamp moment) const { return static_cast<double>((moment - base_).count()); }
 
   /// The distances of the corrected ends from their mean.
@@ -167,7 +171,7 @@ class rank_clocks {
       double latest = -1e300;
       double earliest = 1e300;
       for (participant const& one : each->on) {
-        interval const& time = ranks_[one.rank].timeline.collectives[one.collective].time;
+        interval const& time = collective_of(ranks_, one).time;
         double const shift = static_cast<double>(this->shift(one).count());
         latest = std::max(latest, since_base(time.begin) - shift);
         earliest = std::min(earliest, since_base(time.end) - shift);

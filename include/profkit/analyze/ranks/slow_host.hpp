@@ -77,8 +77,7 @@ inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> con
   constexpr double min_share = 0.1;
   if (result.pace - result.others < min_share * of.step) return std::nullopt;
   std::map<std::string, std::vector<double>> others;
-  constexpr std::size_t max_others = 64;
-  std::size_t const stride = std::max<std::size_t>(1, ranks.size() / max_others);
+  std::size_t const stride = stride_of_sample(ranks.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < ranks.size(); i += stride) {
     if (i == slowest) continue;

@@ -72,13 +72,11 @@ class excess_finder {
     std::map<std::string, std::vector<double>> busy;
     std::map<std::string, std::vector<double>> idle;
     timeline_collective const* own = nullptr;
-    // Some ranks suffice for a median.
-    constexpr std::size_t max_others = 64;
-    std::size_t const stride = std::max<std::size_t>(1, what.on.size() / max_others);
+    std::size_t const stride = stride_of_sample(what.on.size());
     std::size_t others = 0;
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       participant const& each = what.on[i];
-      timeline_collective const& one = ranks_[each.rank].timeline.collectives[each.collective];
+      timeline_collective const& one = collective_of(ranks_, each);
       if (each.rank == rank_) {
         own = &one;
         continue;

@@ -48,6 +48,13 @@ inline bool is_same(collective_kind const& a, collective_kind const& b) {
   return all(a) == all(b);
 }
 
+/// @return the position of a kind in a list, to which it is added if it is not there.
+inline std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_kind const& wanted) {
+  auto at = std::find_if(in.begin(), in.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
+  if (at == in.end()) at = in.insert(at, wanted);
+  return static_cast<std::uint32_t>(at - in.begin());
+}
+
 /// Validates a timeline from a file: positions lie in their lists, and no difference of times overflows.
 /// @param has_paths false: positions of paths refer to another table.
 /// @throws profkit::error that says what is wrong.

@@ -69,8 +69,7 @@ class timeline_part {
     of_.all_steps += next.of_.all_steps;
     of_.all_collectives += next.of_.all_collectives;
     of_.unknown_collectives += next.of_.unknown_collectives;
-    if (next.of_.stride > of_.stride) keep_every(next.of_.stride);
-    drop_others();
+    keep_every(std::max(of_.stride, next.of_.stride));
     fit();
   }
 
@@ -128,12 +127,6 @@ class timeline_part {
     return at == numbers_.end() ? 0 : at->second;
   }
 
-  static std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_kind const& wanted) {
-    auto at = std::find_if(in.begin(), in.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
-    if (at == in.end()) at = in.insert(at, wanted);
-    return static_cast<std::uint32_t>(at - in.begin());
-  }
-
   template <class Visit>
   void for_each_path(Visit const& visit) {
     for (timeline_step& step : of_.steps) {
@@ -146,9 +139,8 @@ class timeline_part {
     }
   }
 
-  void keep_every(std::uint64_t stride) { of_.stride = stride; }
-
-  void drop_others() {
+  void keep_every(std::uint64_t stride) {
+    of_.stride = stride;
     auto const is_dropped = [&](std::uint64_t step) { return step % of_.stride != 0; };
     auto& steps = of_.steps;
     steps.erase(std::remove_if(steps.begin(), steps.end(), [&](timeline_step const& each) { return is_dropped(each.index); }), steps.end());
@@ -161,7 +153,6 @@ class timeline_part {
   void fit() {
     while ((of_.steps.size() > max_steps || of_.collectives.size() > max_collectives) && of_.steps.size() > 1) {
       keep_every(2 * of_.stride);
-      drop_others();
     }
     if (of_.collectives.size() > max_collectives) of_.collectives.resize(max_collectives);
   }

@@ -35,8 +35,8 @@ class timeline_recorder {
 
   [[nodiscard]] timeline_part make() const {
     found_collectives const found{records_, launched_, operations_};
+    if (found.all.empty()) return {};
     std::vector<draft> steps = own_steps();
-    if (found.all.empty() || steps.empty()) return {};
     place(found, steps);
     steps.erase(std::remove_if(steps.begin(), steps.end(), [](draft const& each) { return each.collectives.empty(); }), steps.end());
     if (steps.empty()) return {};
@@ -159,13 +159,12 @@ class timeline_recorder {
       next.exposed = uncovered(fresh, from.compute);
       step.communication += fresh.duration();
       step.exposed += length_of(next.exposed);
+      covered = std::max(covered, each.time.end);
       if (each.is_unknown) {
-        covered = std::max(covered, each.time.end);
         ++to.unknown_collectives;
         continue;
       }
       limit(next.exposed, max_parts);
-      covered = std::max(covered, each.time.end);
       if (since < each.time.begin) {
         std::map<std::uint32_t, std::chrono::nanoseconds> busy;
         charge(busy, from.segments, {since, each.time.begin});
