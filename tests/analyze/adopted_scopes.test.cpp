@@ -14,6 +14,7 @@
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_gpu_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Approx;
 
@@ -295,7 +296,7 @@ TEST_CASE("a profile without adopting scopes has no such rows", "[adopted]") {
 }
 
 TEST_CASE("over random nests, own work and work for scopes are each kernel once", "[adopted]") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
     random_gpu_profile made = make_random_gpu_profile(seed, 400);
     profkit::profile& profile = made.profile;
     // Every third possible path adopts an earlier path.

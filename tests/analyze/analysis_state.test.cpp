@@ -24,6 +24,7 @@
 #include "../support/made_profile.hpp"
 #include "../support/random_cut.hpp"
 #include "../support/random_profiles.hpp"
+#include "../support/repetitions.hpp"
 #include "../support/state_bytes.hpp"
 #include "../support/summary_bytes.hpp"
 
@@ -175,7 +176,7 @@ TEST_CASE("the number of a layout differs where members have other types or anot
 
 TEST_CASE("a state that is cut off anywhere is refused", "[analysis_state]") {
   std::string const state = state_of(of_window(small_windows()[0]));
-  for (std::size_t length = 0; length < state.size(); ++length) {
+  for (std::size_t length = 0; length < state.size(); length += stride) {
     profkit::analysis read;
     REQUIRE_THROWS_AS(read_state_of(state.substr(0, length), read), profkit::error);
   }
@@ -187,12 +188,12 @@ TEST_CASE("a damaged byte of a state never does worse than an error", "[analysis
   profkit::analysis const other = of_window(windows[0]);
   REQUIRE(use(state, other, windows[2]));
   std::size_t refused = 0;
-  for (std::size_t position = sizeof(std::uint32_t); position < state.size(); position += 7) {
+  for (std::size_t position = sizeof(std::uint32_t); position < state.size(); position += 7 * stride) {
     std::string damaged = state;
     damaged[position] = static_cast<char>(damaged[position] ^ (position % 2 == 0 ? 0x80 : 0x01));
     if (!use(damaged, other, windows[2])) ++refused;
   }
-  CHECK(refused > state.size() / 28);
+  CHECK(refused > state.size() / (28 * stride));
 }
 
 TEST_CASE("figures that add up to more than nanoseconds can hold are refused", "[analysis_state]") {

@@ -12,6 +12,7 @@
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/random_gpu_profile.hpp"
+#include "../support/repetitions.hpp"
 
 namespace {
 
@@ -183,7 +184,7 @@ TEST_CASE("kernels are collected when the collector says so", "[attribution]") {
 }
 
 TEST_CASE("random nests are attributed as they were made", "[attribution]") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
     INFO("seed " << seed);
     random_gpu_profile const made = make_random_gpu_profile(seed, 1000);
     profkit::attribution const found = profkit::attribute(made.profile);

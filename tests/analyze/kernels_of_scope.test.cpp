@@ -12,6 +12,7 @@
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_gpu_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Approx;
 
@@ -80,7 +81,7 @@ TEST_CASE("classes are those of the rules that are given", "[kernels_of_scope]")
 }
 
 TEST_CASE("in any profile the kernels of a path are those that its row in the summary counts", "[kernels_of_scope]") {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repetitions(20); ++seed) {
     profkit::profile const profile = make_random_gpu_profile(seed, 300).profile;
     profkit::summary const summary = profkit::analyze(profile);
     INFO("seed " << seed);

@@ -18,6 +18,7 @@
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_memory_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using profkit::allocation_kind;
 using profkit::allocation_record;
@@ -420,7 +421,7 @@ TEST_CASE("profiles with nothing but allocations, nothing but warm-up and number
 TEST_CASE("peaks and what is retained are those of a look at every moment, for random nests on several threads", "[memory]") {
   std::size_t rows = 0;
   std::size_t peaks = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repetitions(40); ++seed) {
     CAPTURE(seed);
     profkit::profile const profile = make_random_memory_profile(seed);
     profkit::summary const summary = profkit::analyze(profile);

@@ -4,10 +4,12 @@
 
 usage: check_compiler.py CHECK --compiler NAME [--standard N] --tests DIR --include DIR... [--system DIR]... --work DIR [--code FILE]
 
-CHECK   headers           all headers and all code of reports pass among macros with short names, nothing is generated
+CHECK   headers           all headers pass among macros with short names, nothing is generated
+        headers_and_code  the same with all code of reports
         small_program     a program of two units, one of them scope.hpp alone without exceptions and type information, runs; the code is linked
         whole_program     a program of two units that both have everything, code too, runs; with clang++, one of them has the code
-        no_rtti           all headers pass with -fno-rtti
+        fast_math         the same with -ffast-math, which NaN and infinities survive; linked with a library of the code besides
+        no_rtti           headers_and_code with -fno-rtti
         no_exceptions     with -fno-exceptions scope.hpp passes, and the other headers say why not
         misuse            what must not compile does not, for the right reason
 Exit code 77: there is no such compiler.
@@ -82,12 +84,16 @@ class Compiler:
         return self.made(name)
 
 
-def headers(compiler, *options):
+def headers(compiler):
+    headers_and_code(compiler, "-DPROFKIT_CODE_ELSEWHERE")
+
+
+def headers_and_code(compiler, *options):
     compiler.must(*compiler.warnings, *options, "-fsyntax-only", compiler.source("headers.cpp"))
 
 
 def no_rtti(compiler):
-    headers(compiler, "-fno-rtti")
+    headers_and_code(compiler, "-fno-rtti")
 
 
 def run_program(compiler, units, code):
@@ -116,6 +122,14 @@ def whole_program(compiler):
     run_program(compiler, units, [])
 
 
+def fast_math(compiler):
+    units = [compiled(compiler, "program.cpp", "-DEVERYTHING", "-DFAST_MATH", "-Og", "-ffast-math"),
+             compiled(compiler, "scopes.cpp", "-DEVERYTHING", "-DPROFKIT_CODE_ELSEWHERE", "-Og", "-ffast-math"),
+             compiled(compiler, "fast_math.cpp", "-DPROFKIT_CODE_ELSEWHERE", "-Og", "-ffast-math")]
+    # The same code in a library besides: headers in several units define nothing twice.
+    run_program(compiler, units, ["-Wl,--whole-archive", compiler.given.code, "-Wl,--no-whole-archive"])
+
+
 def no_exceptions(compiler):
     compiler.must(*compiler.warnings, "-fno-exceptions", "-fno-rtti", "-fsyntax-only", compiler.source("scopes.cpp"))
     for header in NEED_EXCEPTIONS:
@@ -135,7 +149,7 @@ def misuse(compiler):
             raise Failure(f"{name} is refused for another reason than {reason}:\n{said}")
 
 
-CHECKS = {check.__name__: check for check in (headers, small_program, whole_program, no_rtti, no_exceptions, misuse)}
+CHECKS = {check.__name__: check for check in (headers, headers_and_code, small_program, whole_program, fast_math, no_rtti, no_exceptions, misuse)}
 
 
 def main():

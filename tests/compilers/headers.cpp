@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All headers and all code of sessions and reports, among the macros of others: headers that a program may include before profkit's define
+// All headers, and all code of sessions and reports if it is not elsewhere, among the macros of others: headers that a program may include before profkit's define
 // macros with short names: I (complex.h), B0 (termios.h), major, minor and makedev (sys/sysmacros.h), MIN and MAX (sys/param.h), DOMAIN
 // and OVERFLOW (math.h), None, Bool, Status and others (X11), CHECK, DEBUG and ERROR (logging libraries), small (windows.h), linux and unix
 // (the compiler). profkit's headers must not use these names.
@@ -38,4 +38,6 @@
 
 #include "all_headers.hpp"
 
+#ifndef PROFKIT_CODE_ELSEWHERE
 #include <profkit/code.hpp>
+#endif

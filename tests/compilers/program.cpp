@@ -17,6 +17,9 @@
 #include <thread>
 
 void other_unit_with_scopes(int count);
+#ifdef FAST_MATH
+int count_failures_of_fast_math();
+#endif
 
 namespace {
 
@@ -72,5 +75,8 @@ int main(int argc, char** argv) {
   profkit::save(report.profile(), std::string{argv[1]} + "/saved.profile");
   profkit::profile const loaded = profkit::load(std::string{argv[1]} + "/saved.profile");
   require(loaded.scopes.size() == report.profile().scopes.size() && loaded.steps.size() == 4, "a saved profile is what it was");
+#ifdef FAST_MATH
+  require(count_failures_of_fast_math() == 0, "NaN and infinities are kept with -ffast-math");
+#endif
   std::printf("profkit %d.%d, clock: %s\n", PROFKIT_VERSION_MAJOR, PROFKIT_VERSION_MINOR, report.profile().quality.clock.c_str());
 }

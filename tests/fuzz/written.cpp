@@ -2,28 +2,19 @@
 #include "written.hpp"
 
 #include <profkit/analyze/analyze.hpp>
-#include <profkit/analyze/analyze_code.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
-#include <profkit/analyze/make_summary.hpp>
 #include <profkit/analyze/names/nsys_summary.hpp>
-#include <profkit/profile/make_profile.hpp>
-#include <profkit/profile/profile_file_code.hpp>
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_report.hpp>
-#include <profkit/report/page_code.hpp>
 #include <profkit/report/report.hpp>
-#include <profkit/report/report_code.hpp>
 #include <profkit/report/report_json.hpp>
+#include <profkit/report/trace_json.hpp>
 #include <profkit/session/load_report.hpp>
 
 #include <cstdint>
 #include <filesystem>
 #include <utility>
 
-template struct profkit::detail::analyze_code<void>;
-template struct profkit::detail::page_code<void>;
-template struct profkit::detail::profile_file_code<void>;
-template struct profkit::detail::report_code<void>;
 
 std::string printed(profkit::profile const& of) { return profkit::report_full_text(profkit::analyze(of)); }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// These functions are compiled once, with coverage, for all fuzz targets.
+// These functions are compiled once for all fuzz targets.
 
 /// What `profkit report` prints.
 std::string printed(profkit::profile const& of);

@@ -4,6 +4,7 @@
 // NOLINTBEGIN(bugprone-suspicious-include): they are meant
 #include "compare_command.cpp"
 #include "main.cpp"
+#include "ranks_report.cpp"
 #include "report_command.cpp"
 #include "watch_command.cpp"
 // NOLINTEND(bugprone-suspicious-include)

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "../support/made_full_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -302,7 +303,7 @@ TEST_CASE("a profile that is cut off anywhere is refused", "[save]") {
   saved_file const file;
   profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
-  for (std::size_t length = 0; length < bytes.size(); ++length) {
+  for (std::size_t length = 0; length < bytes.size(); length += stride) {
     write(file.path, bytes.substr(0, length));
     REQUIRE_THROWS_AS(profkit::load(file.path), profkit::error);
   }
@@ -330,7 +331,7 @@ TEST_CASE("a damaged byte never does worse than an error", "[save]") {
   saved_file const file;
   profkit::save(profile_with_everything(), file.path);
   std::string const bytes = bytes_of(file.path);
-  for (std::size_t position = 8; position < bytes.size(); ++position) {
+  for (std::size_t position = 8; position < bytes.size(); position += stride) {
     std::string damaged = bytes;
     damaged[position] = static_cast<char>(damaged[position] ^ 0x80);
     write(file.path, damaged);

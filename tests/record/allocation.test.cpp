@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "../support/profile_of.hpp"
+#include "../support/repetitions.hpp"
 
 namespace {
 
@@ -42,7 +43,7 @@ __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexce
 __attribute__((noinline)) void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "[allocation]") {
-  constexpr std::uint64_t scopes = 1'000'000;
+  constexpr std::uint64_t scopes = repetitions(1'000'000);
   std::uint64_t during = 1;
   std::uint64_t by_string = 0;
   profkit::options options = plain_options();
@@ -68,7 +69,7 @@ TEST_CASE("a million scopes allocate nothing, not even the first of a thread", "
 
 TEST_CASE("taking tokens and adopting scopes allocate nothing, not even the first time", "[allocation]") {
   profkit::options options = plain_options();
-  constexpr std::uint64_t rounds = 200'000;
+  constexpr std::uint64_t rounds = repetitions(200'000);
   std::uint64_t during = 1;
   profkit::session session{options};
   std::thread{[&] {
@@ -92,7 +93,7 @@ TEST_CASE("taking tokens and adopting scopes allocate nothing, not even the firs
 TEST_CASE("recording allocations and work allocates nothing after a thread's first event, in a scope or outside", "[allocation]") {
   static profkit::site pool{"pool", __FILE__, __LINE__};
   profkit::options options = plain_options();
-  constexpr std::uint64_t rounds = 200'000;
+  constexpr std::uint64_t rounds = repetitions(200'000);
   std::uint64_t during = 1;
   profkit::session session{options};
   std::thread{[&] {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
+#include "../support/repetitions.hpp"
 #include "../support/wait_for_drain.hpp"
 
 static_assert(std::is_nothrow_constructible_v<profkit::scope, profkit::site&, std::int64_t>);
@@ -218,7 +219,7 @@ TEST_CASE("scopes of several threads that are open when the session stops are co
 }
 
 TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[threads]") {
-  constexpr std::uint64_t rounds = 1250;
+  constexpr std::uint64_t rounds = repetitions(1250);
   constexpr std::uint64_t at_once = 8;
   constexpr std::uint64_t between_drains = 10;  // rounds
   auto const count_logs = [] {

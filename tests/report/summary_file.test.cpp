@@ -24,6 +24,7 @@
 
 #include "../support/filled_summary.hpp"
 #include "../support/made_full_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
@@ -87,11 +88,11 @@ TEST_CASE("a summary's file that is cut off, longer or damaged anywhere is refus
   summary_file const file;
   profkit::save_summary(profkit::analyze(made_profile()), file.path);
   std::string const bytes = file.bytes();
-  for (std::size_t length = 0; length < bytes.size(); ++length) {
+  for (std::size_t length = 0; length < bytes.size(); length += stride) {
     file.write(bytes.substr(0, length));
     REQUIRE_THROWS_AS(profkit::load_summary(file.path), profkit::error);
   }
-  for (std::size_t position = 0; position < bytes.size(); ++position) {
+  for (std::size_t position = 0; position < bytes.size(); position += stride) {
     std::string damaged = bytes;
     damaged[position] = static_cast<char>(damaged[position] ^ 0x10);
     file.write(damaged);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
@@ -21,3 +22,7 @@ constexpr std::uint64_t repetitions(std::uint64_t all) {
   return all;
 #endif
 }
+
+/// How far apart the places of a file are that a test cuts or damages, or the values that it tries: each in an ordinary build; else one in
+/// seven, which is coprime to the sizes of numbers, so that each byte of them is tried somewhere.
+constexpr std::size_t stride = PROFKIT_TEST_REPEATS_LESS ? 7 : 1;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../support/is_utf8.hpp"
+#include "../support/repetitions.hpp"
 #include "screen_line.hpp"
 #include "watch_screen.hpp"
 #include "watch_view.hpp"
@@ -133,7 +134,7 @@ TEST_CASE("the screen is never larger than the terminal", "[watch]") {
        {screen_size{40, 10}, {41, 11}, {79, 24}, {80, 24}, {95, 12}, {100, 60}, {120, 40}, {300, 100}, {20, 5}, {1, 1}, {7, 3}}) {
     for (screen_style const style : {screen_style{true, true}, {false, true}, {true, false}, {false, false}}) {
       for (watch_view const& each : many) check_fits(screen_of({each}, size, style), size, style);
-      for (std::size_t chosen = 0; chosen < many.size(); ++chosen) check_fits(screen_of(many, size, style, chosen), size, style);
+      for (std::size_t chosen = 0; chosen < many.size(); chosen += stride) check_fits(screen_of(many, size, style, chosen), size, style);
     }
   }
 }

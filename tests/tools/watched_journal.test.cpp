@@ -19,6 +19,7 @@
 #include "../support/made_path.hpp"
 #include "../support/made_profile.hpp"
 #include "../support/profile_of.hpp"
+#include "../support/repetitions.hpp"
 #include "../support/summary_bytes.hpp"
 #include "../support/wait_for_drain.hpp"
 #include "program_run.hpp"
@@ -131,7 +132,7 @@ TEST_CASE("a journal that is watched while it grows has the figures of its profi
   char const* const name = GENERATE("small-128-train-fp32.profile", "tiny-128-train-bf16.profile", "small-128-train-fp32-graph.profile");
   CAPTURE(name);
   temporary_folder const folder;
-  profkit::profile const recorded = repeated(profkit::load(fs::path{TEST_DATA} / name), 8);
+  profkit::profile const recorded = repeated(profkit::load(fs::path{TEST_DATA} / name), 2 + repetitions(6));
   fs::path const file = folder.path() / "journal";
   watched_journal watched{file};
   read_all(watched);
