@@ -169,6 +169,7 @@ set(PROFKIT_HEADERS
     profkit/drain/scope_collectives.hpp
     profkit/drain/scope_paths.hpp
     profkit/drain/step_queue.hpp
+    profkit/drain/step_scopes.hpp
     profkit/drain/wrong_end_text.hpp
     profkit/profile/amount_budget.hpp
     profkit/profile/archive_reader.hpp

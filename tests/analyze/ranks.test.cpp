@@ -288,6 +288,23 @@ TEST_CASE("ranks that are missing, damaged or different are named, and the other
                       ContainsSubstring("program: another on rank 5, train on the others"));
 }
 
+TEST_CASE("the last ranks are missing if the others recorded a larger job", "[ranks]") {
+  made_job made;
+  made.ranks = 7;
+  std::vector<profkit::job_rank> ranks = made.make();
+  for (profkit::job_rank& each : ranks) each.environment.rank = profkit::rank_record{each.rank, made.ranks};
+  CHECK(profkit::summarize_job(ranks).problems.empty());
+  ranks.resize(4);
+  ranks.erase(ranks.begin() + 1);
+  ranks[0].environment.rank.reset();  // started without its launcher
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK(job.ranks_expected == 7);
+  REQUIRE(job.problems.size() == 1);
+  CHECK(job.problems[0] == "ranks 1, 4, 5, 6 have no file");
+  for (profkit::job_rank& each : ranks) each.problem = "the file is cut off";
+  CHECK(profkit::summarize_job(ranks).ranks_expected == 7);
+}
+
 TEST_CASE("jobs without a usable rank have a summary", "[ranks]") {
   CHECK(profkit::summarize_job({}).steps == 0);
   made_job made;

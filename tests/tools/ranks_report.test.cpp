@@ -120,6 +120,12 @@ TEST_CASE("profkit report reads the summaries of ranks, and names those that it 
   CHECK_THAT(joined(run.out), ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms") &&
                                   ContainsSubstring("Not all ranks can be compared. rank 2 (summary.profkit):") &&
                                   ContainsSubstring("2 of 3 ranks"));
+  fs::create_directories(folder.path() / "of-four");
+  for (char const* const name : {"rank0.profile", "rank1.profile", "rank2.profile"}) {
+    fs::copy(recorded_job("four") / name, folder.path() / "of-four" / name);
+  }
+  CHECK_THAT(joined(folder.run("report" + quoted(folder.path() / "of-four")).out),
+             ContainsSubstring("Not all ranks can be compared. rank 3 has no file.") && ContainsSubstring("3 of 4 ranks"));
   temporary_folder::result const none = folder.run("report" + quoted(folder.path()));
   CHECK(none.code == 2);
   CHECK_THAT(none.err, ContainsSubstring("has no ranks"));

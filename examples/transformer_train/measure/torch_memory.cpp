@@ -21,7 +21,7 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 /// Set before the first allocation is tracked. LibTorch gives the function no other argument, and calls it on any thread.
 std::atomic<c10::DeviceIndex> device{0};
 
-profkit::site source{torch_memory::source_name.data(), __FILE__, __LINE__};
+profkit::site gpu_source{torch_memory::source_name.data(), __FILE__, __LINE__};
 
 c10::CachingAllocator::Stat const& all_of(c10::CachingAllocator::StatArray const& stats) {
   return stats[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
@@ -40,8 +40,8 @@ void track(allocator::TraceEntry const& entry) {
   if (entry.device_ != device) return;
   // NOLINTNEXTLINE(performance-no-int-to-ptr): LibTorch has the address as a number
   auto const* const address = reinterpret_cast<void const*>(entry.addr_);
-  if (entry.action_ == allocator::TraceEntry::ALLOC) profkit::record_allocation(source, address, entry.size_);
-  if (entry.action_ == allocator::TraceEntry::FREE_COMPLETED) profkit::record_release(source, address, entry.size_);
+  if (entry.action_ == allocator::TraceEntry::ALLOC) profkit::record_allocation(gpu_source, address, entry.size_);
+  if (entry.action_ == allocator::TraceEntry::FREE_COMPLETED) profkit::record_release(gpu_source, address, entry.size_);
 }
 
 /// Once in a process: nothing takes a tracker away again. Without a session it does nothing.
@@ -93,7 +93,7 @@ void torch_memory::reset_peak() { allocator::resetPeakStats(device); }
 
 profkit::polled_allocator torch_memory::at_scopes() const noexcept {
   if (!has_to_be_polled_) return {};
-  return {&source, allocated_bytes};
+  return {&gpu_source, allocated_bytes};
 }
 
 }  // namespace trainer

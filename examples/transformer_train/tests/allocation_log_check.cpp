@@ -3,6 +3,7 @@
 // What LibTorch's allocator of host memory reports to an allocation_log, which is what its allocator of GPU memory reports too.
 
 #include "memory/allocation_log.hpp"
+#include "named_check.hpp"
 
 #include <ATen/ATen.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -15,6 +16,8 @@
 #include <memory>
 #include <thread>
 #include <vector>
+
+namespace allocation_log_check {
 
 namespace {
 
@@ -101,9 +104,7 @@ void check_failed_allocation() {
   expect(failure && failure->bytes == 77, "an allocation that failed is not there");
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   check_each_allocation_and_release_is_a_sample();
   check_backward_pass_is_recorded();
   check_oldest_are_dropped();
@@ -111,3 +112,9 @@ int main() {
   check_failed_allocation();
   return failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"allocation_log", run};
+
+}  // namespace
+
+}  // namespace allocation_log_check

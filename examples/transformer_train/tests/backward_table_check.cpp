@@ -2,7 +2,7 @@
 //
 // T14 of a profile made by hand: two layers whose backward runs on another thread, what is no forward scope's, and work inside work.
 //
-//     backward_table_check [FOLDER_OF_THE_PROFILES]
+//     table_checks backward_table [FOLDER_OF_THE_PROFILES]
 
 #include <fmt/format.h>
 
@@ -13,7 +13,10 @@
 #include <string>
 #include <utility>
 
+#include "named_check.hpp"
 #include "table_check.hpp"
+
+namespace backward_table_check {
 
 namespace {
 
@@ -173,9 +176,7 @@ void check_without_bridge() {
   check(!trainer::backward_tables_of(run.profile(), checks::summary_of(run.profile())), "there is a T14 and no scope that adopted another");
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run(int count, char** arguments) {
   check_division();
   check_without_kernels();
   check_without_bridge();
@@ -185,3 +186,9 @@ int main(int count, char** arguments) {
   }
   return checks::failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"backward_table", run};
+
+}  // namespace
+
+}  // namespace backward_table_check

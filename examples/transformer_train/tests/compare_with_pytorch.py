@@ -53,7 +53,7 @@ def run(program, command, tensors, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         given, made = f"{folder}/given", f"{folder}/made"
         tensor_file.write(given, tensors)
-        subprocess.run([program, command, given, made, *arguments], check=True)
+        subprocess.run([program, "model", command, given, made, *arguments], check=True)
         return tensor_file.read(made)
 
 

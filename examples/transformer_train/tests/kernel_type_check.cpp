@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "named_check.hpp"
 #include "table_check.hpp"
 #include "tables/kernel_name.hpp"
 #include "tables/kernel_type.hpp"
+
+namespace kernel_type_check {
 
 namespace {
 
@@ -184,9 +187,7 @@ void check_backends() {
   check(!trainer::sdpa_backend_of(summary_of({})), "a backend without kernels");
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   check_matmuls();
   check_other_kernels();
   check_short_names();
@@ -195,3 +196,9 @@ int main() {
   check_backends();
   return checks::failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"kernel_type", run};
+
+}  // namespace
+
+}  // namespace kernel_type_check

@@ -2,13 +2,16 @@
 //
 // T8 of runs that were recorded on an H200.
 //
-//     layer_table_check FOLDER_OF_THE_PROFILES
+//     table_checks layer_table FOLDER_OF_THE_PROFILES
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "named_check.hpp"
 #include "table_check.hpp"
+
+namespace layer_table_check {
 
 namespace {
 
@@ -120,9 +123,7 @@ void check_nothing_measured() {
   }
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run(int count, char** arguments) {
   if (count != 2) return 2;
   recorded_run const training = checks::training_run(arguments[1]);
   recorded_run const forward = checks::forward_run(arguments[1]);
@@ -136,3 +137,9 @@ int main(int count, char** arguments) {
   check_nothing_measured();
   return checks::failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"layer_table", run};
+
+}  // namespace
+
+}  // namespace layer_table_check

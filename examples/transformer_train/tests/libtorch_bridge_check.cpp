@@ -28,6 +28,9 @@
 #include <vector>
 
 #include "libtorch_bridge.hpp"
+#include "named_check.hpp"
+
+namespace libtorch_bridge_check {
 
 namespace {
 
@@ -555,9 +558,7 @@ void check_one_at_a_time() {
   libtorch_bridge const again;
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   check_without_bridge();
   check_every_node();
   check_autocast();
@@ -573,3 +574,9 @@ int main() {
   check_without_bridge();
   return failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"libtorch_bridge", run};
+
+}  // namespace
+
+}  // namespace libtorch_bridge_check

@@ -67,7 +67,7 @@ class Picture:
 
 
 def draw(program, lines):
-    done = subprocess.run([program], input="".join(f"{line}\n" for line in lines), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, "memory_timeline"], input="".join(f"{line}\n" for line in lines), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

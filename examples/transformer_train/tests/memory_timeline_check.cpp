@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "memory/memory_timeline.hpp"
+#include "named_check.hpp"
+
+namespace memory_timeline_check {
 
 namespace {
 
@@ -42,9 +45,7 @@ std::uint32_t path_in(profkit::profile& profile, std::string const& path) {
   return parent;
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   profkit::profile profile;
   trainer::memory_history history;
   std::string title;
@@ -80,3 +81,9 @@ int main() {
   fmt::print("{}", trainer::to_svg(trainer::last_step_of(profile, history, title)));
   return 0;
 }
+
+checks::named_check const registered{"memory_timeline", run};
+
+}  // namespace
+
+}  // namespace memory_timeline_check

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What the tests need from the model itself.
-///     model_check parameter_counts                  prints the number of parameters of each size
-///     model_check values INPUT OUTPUT naive|sdpa    reads a configuration, weights and a batch; writes logits, loss and gradients
-///     model_check train INPUT OUTPUT PRECISION OPTIMIZER  trains on the batch; writes the weights, and of a scaled loss its scales
-///     model_check clip INPUT OUTPUT                 reads gradients and their largest norm; writes the clipped gradients
-///     model_check autocast                          checks what autocast guards do
-///     model_check parts TEXT                        checks what three ranks get of a batch
-///     model_check ranks cpu|cuda                    one of any number of ranks: checks what they compute together
+///     torch_checks model parameter_counts                  prints the number of parameters of each size
+///     torch_checks model values INPUT OUTPUT naive|sdpa    reads a configuration, weights and a batch; writes logits, loss and gradients
+///     torch_checks model train INPUT OUTPUT PRECISION OPTIMIZER  trains on the batch; writes the weights, and of a scaled loss its scales
+///     torch_checks model clip INPUT OUTPUT                 reads gradients and their largest norm; writes the clipped gradients
+///     torch_checks model autocast                          checks what autocast guards do
+///     torch_checks model parts TEXT                        checks what three ranks get of a batch
+///     torch_checks model ranks cpu|cuda                    one of any number of ranks: checks what they compute together
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -38,12 +38,15 @@
 #include "measure/time_mark.hpp"
 #include "model/model.hpp"
 #include "model/precision.hpp"
+#include "named_check.hpp"
 #include "ranks/data_parallel.hpp"
 #include "ranks/launcher_ranks.hpp"
 #include "training/batches.hpp"
 #include "training/optimizer.hpp"
 #include "training/text.hpp"
 #include "training/weight_update.hpp"
+
+namespace model_check {
 
 namespace {
 
@@ -297,9 +300,7 @@ void check_ranks(device_kind kind) {
   if (device.is_cuda()) check_spin(device);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   try {
     std::vector<std::string> const arguments(argv + 1, argv + argc);
     if (arguments.size() == 1 && arguments[0] == "parameter_counts") {
@@ -322,7 +323,13 @@ int main(int argc, char** argv) {
     }
     return 0;
   } catch (std::exception const& error) {
-    std::fprintf(stderr, "model_check: %s\n", error.what());
+    std::fprintf(stderr, "model: %s\n", error.what());
     return 1;
   }
 }
+
+checks::named_check const registered{"model", run};
+
+}  // namespace
+
+}  // namespace model_check

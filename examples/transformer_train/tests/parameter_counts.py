@@ -13,7 +13,7 @@ TINY = 22_696_448
 
 def main():
     (program,) = sys.argv[1:]
-    output = subprocess.run([program, "parameter_counts"], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run([program, "model", "parameter_counts"], check=True, capture_output=True, text=True).stdout
     print(output, end="")
     rows = [line.split() for line in output.splitlines()]
     counts = {name: int(made) for name, made, _ in rows}

@@ -2,7 +2,7 @@
 //
 // T6 of runs that were recorded on an H200, and the FLOPs that it counts.
 //
-//     questions_table_check FOLDER_OF_THE_PROFILES
+//     table_checks questions_table FOLDER_OF_THE_PROFILES
 
 #include <algorithm>
 #include <cstdint>
@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "model/work.hpp"
+#include "named_check.hpp"
 #include "table_check.hpp"
 #include "tables/flops.hpp"
 #include "tables/kernel_set.hpp"
+
+namespace questions_table_check {
 
 namespace {
 
@@ -215,9 +218,7 @@ void check_fused_attention(recorded_run run) {
   check_equal(fused.at("e. all matrix products, forward", "basis"), "123.8 GFLOP a step", "e");
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run(int count, char** arguments) {
   if (count != 2) return 2;
   check_flops();
   check_work();
@@ -231,3 +232,9 @@ int main(int count, char** arguments) {
   check_fused_attention(training);
   return checks::failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"questions_table", run};
+
+}  // namespace
+
+}  // namespace questions_table_check

@@ -96,11 +96,11 @@ def skip(reason):
 
 
 def main():
-    program, model_check, device = [*sys.argv[1:], "cpu"][:3]
+    program, checks, device = [*sys.argv[1:], "cpu"][:3]
     if device == "cuda" and gpus() == 0:
         skip("no GPU")
     ranks = 1 if device == "cuda" and gpus() == 1 else 2
-    done = run([model_check, "ranks", device], ranks)
+    done = run([checks, "model", "ranks", device], ranks)
     if all("built without" in errors for _, _, errors in done):
         skip(done[0][2])
     assert [code for code, _, _ in done] == [0] * ranks, done
@@ -110,7 +110,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         text = pathlib.Path(name) / "text.txt"
         text.write_text("".join(f"{i * i} is the square of {i}. " for i in range(100)))
-        ((code, _, errors),) = run([model_check, "parts", str(text)])
+        ((code, _, errors),) = run([checks, "model", "parts", str(text)])
         assert code == 0, errors
         check_same_losses(program, pathlib.Path(name), device)
 

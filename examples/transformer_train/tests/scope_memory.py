@@ -27,7 +27,7 @@ def memory_of(scope):
 
 def check_run(program, checker, folder, arguments):
     report = run(program, folder, arguments)
-    done = subprocess.run([checker, str(folder / "profile"), str(BATCH), str(CTX)], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([checker, "scope_memory", str(folder / "profile"), str(BATCH), str(CTX)], capture_output=True, text=True, timeout=200)
     print(arguments, done.stdout)
     assert done.returncode == 0, f"{checker}: exit code {done.returncode}, {done.stdout}{done.stderr}"
     scopes = {scope["path"]: scope for scope in report["scopes"]}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory by scope of a run on the CPU, against sums over every moment of it, and against the peak that its source counted.
-//     scope_memory_check PROFILE BATCH CTX
+//     table_checks scope_memory PROFILE BATCH CTX
 
 #include <algorithm>
 #include <cstdint>
@@ -15,8 +15,11 @@
 
 #include "config.hpp"
 #include "measure/torch_cpu_memory.hpp"
+#include "named_check.hpp"
 #include "table_check.hpp"
 #include "tables/lookup.hpp"
+
+namespace scope_memory_check {
 
 namespace {
 
@@ -205,9 +208,7 @@ void check_shapes(profkit::summary const& summary, std::int64_t tokens) {
   check(step != nullptr && step->retained_bytes == 0, "a step gives back all that it takes");
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run(int count, char** arguments) {
   if (count != 4) return 2;
   profkit::profile const profile = profkit::load(arguments[1]);
   profkit::summary const summary = checks::summary_of(profile);
@@ -217,3 +218,9 @@ int main(int count, char** arguments) {
   check_shapes(summary, std::strtoll(arguments[2], nullptr, 10) * std::strtoll(arguments[3], nullptr, 10));
   return checks::failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"scope_memory", run};
+
+}  // namespace
+
+}  // namespace scope_memory_check

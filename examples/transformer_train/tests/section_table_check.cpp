@@ -3,7 +3,7 @@
 // T2 of a summary made by hand, with kernels: every kernel counts in one row of its class, and rows that were not measured are n/a. And of
 // runs that were recorded on an H200: its sums.
 //
-//     section_table_check [FOLDER_OF_THE_PROFILES]
+//     table_checks section_table [FOLDER_OF_THE_PROFILES]
 
 #include <fmt/format.h>
 
@@ -13,8 +13,11 @@
 #include <string_view>
 #include <utility>
 
+#include "named_check.hpp"
 #include "table_check.hpp"
 #include "tables/tables.hpp"
+
+namespace section_table_check {
 
 namespace {
 
@@ -182,9 +185,7 @@ void check_recorded(checks::recorded_run const& run, bool trains) {
   checks::check_equal(of.at("run, BACKWARD exclusive", "host_share"), trains ? "67.6 %" : "n/a", "BACKWARD exclusive");
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int run(int count, char** arguments) {
   check_with_kernels();
   check_with_bridge();
   check_without_kernels();
@@ -194,3 +195,9 @@ int main(int count, char** arguments) {
   }
   return failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"section_table", run};
+
+}  // namespace
+
+}  // namespace section_table_check

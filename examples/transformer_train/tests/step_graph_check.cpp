@@ -24,9 +24,12 @@
 #include "config.hpp"
 #include "device.hpp"
 #include "errors.hpp"
+#include "named_check.hpp"
 #include "training/batch_feed.hpp"
 #include "training/text.hpp"
 #include "training/training.hpp"
+
+namespace step_graph_check {
 
 namespace {
 
@@ -166,9 +169,7 @@ void check_text(std::filesystem::path const& path) {
   expect(learned.held_out_after < learned.held_out_before, "what replayed steps learned is in the weights that are evaluated");
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   try {
     compute_device const needed{device_kind::cuda};
   } catch (input_error const& error) {
@@ -189,3 +190,9 @@ int main() {
   if (failures == 0) fmt::print("passed\n");
   return failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"step_graph", run};
+
+}  // namespace
+
+}  // namespace step_graph_check

@@ -27,6 +27,9 @@
 #include "loader/processor_work.hpp"
 #include "loader/text_loader.hpp"
 #include "loader/utf8.hpp"
+#include "named_check.hpp"
+
+namespace text_loader_check {
 
 namespace {
 
@@ -172,9 +175,7 @@ void check_work() {
   expect(processor_time() - begin >= std::chrono::milliseconds{3}, "work takes the processor time that it was given");
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   try {
     std::filesystem::path const path = std::filesystem::temp_directory_path() / fmt::format("text_loader_check_{}", ::getpid());
     check_utf8();
@@ -190,3 +191,9 @@ int main() {
   if (failures == 0) fmt::print("passed\n");
   return failures == 0 ? 0 : 1;
 }
+
+checks::named_check const registered{"text_loader", run};
+
+}  // namespace
+
+}  // namespace text_loader_check

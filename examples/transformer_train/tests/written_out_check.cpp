@@ -18,6 +18,9 @@
 
 #include "model/attention.hpp"
 #include "model/silu.hpp"
+#include "named_check.hpp"
+
+namespace written_out_check {
 
 namespace {
 
@@ -70,9 +73,7 @@ void check_silu() {
       {random({33, 65}) * 20.0});
 }
 
-}  // namespace
-
-int main() {
+int run(int /*count*/, char** /*arguments*/) {
   try {
     at::manual_seed(1);
     check_attention(1, 1, 1, 8);
@@ -81,7 +82,13 @@ int main() {
     check_silu();
     return 0;
   } catch (std::exception const& error) {
-    std::fprintf(stderr, "written_out_check: %s\n", error.what());
+    std::fprintf(stderr, "written_out: %s\n", error.what());
     return 1;
   }
 }
+
+checks::named_check const registered{"written_out", run};
+
+}  // namespace
+
+}  // namespace written_out_check

@@ -17,6 +17,7 @@
 #include "recent_sites.hpp"
 #include "scope_collectives.hpp"
 #include "scope_paths.hpp"
+#include "step_scopes.hpp"
 
 namespace profkit::detail {
 
@@ -55,6 +56,9 @@ class event_records {
     return slots_of(what);
   }
 
+  /// As `step_scopes::take`.
+  [[nodiscard]] std::optional<interval> take_step(std::uint64_t begin_ticks) { return steps_.take(begin_ticks); }
+
   /// Ends the innermost scope or call, which was left without its destructor, at the time of the previous event.
   __attribute__((noinline)) void leave_jumped_over(thread_reading& at) {
     if (!at.open.empty() && at.open.back().call == nullptr) into_.count(&quality_record::misnested_scopes);
@@ -81,7 +85,8 @@ class event_records {
         open(at, site_of(*event), static_cast<std::int64_t>(event[2]), time);
         return;
       case event_kind::enter_step:
-        at.open.push_scope(time, into_.position_of(path_of_step(site_of(*event))));
+        at.open.push_scope(time, into_.position_of(path_of_step(site_of(*event))), scope_kind::step);
+        steps_.begin(event[1], time);
         return;
       case event_kind::enter_noted:
         open(at, site_of(*event), std::nullopt, time);
@@ -125,7 +130,7 @@ class event_records {
     std::uint32_t const around = at.open.path();
     std::uint32_t const path = paths_.path_of(around, where, index, into_);
     bool const has_path = path != path_record::no_parent;
-    at.open.push_scope(time, has_path ? path : around, has_path);
+    at.open.push_scope(time, has_path ? path : around, has_path ? scope_kind::ordinary : scope_kind::collapsed);
   }
 
   /// Ends the innermost scope or call. If there is none, its beginning belongs to an earlier session.
@@ -137,15 +142,22 @@ class event_records {
     if (done.call != nullptr) {
       at.call = {done.call, into_.extended_correlation(done.correlation), next};
       into_.add(api_call_record{when, at.call.correlation, position_of_call(*done.call), *at.thread});
-    } else if (done.has_path) {
+    } else if (__builtin_expect(done.kind == scope_kind::ordinary, 1)) {
       into_.add(scope_record{when, done.path, *at.thread});
+    } else if (done.kind == scope_kind::step) {
+      leave_step({when, done.path, *at.thread});
     }
     if (__builtin_expect(!at.collectives.empty(), 0)) at.collectives.end(at.open.depth(), time, into_);
     at.open.pop();
   }
 
+  __attribute__((noinline)) void leave_step(scope_record const& done) {
+    into_.add(done);
+    steps_.end(done.time);
+  }
+
   static void resolve(scope_note& note, open_range const& scope) noexcept {
-    note.path = scope.has_path ? scope.path : path_record::no_parent;
+    note.path = scope.has_path() ? scope.path : path_record::no_parent;
     note.begin_ns = scope.begin.time_since_epoch().count();
     note.resolved = true;
   }
@@ -221,6 +233,7 @@ class event_records {
   profile_builder& into_;
   scope_paths paths_;
   scope_node_paths nodes_;
+  step_scopes steps_;
   recent_sites calls_;
   recent_sites counters_;
   recent_sites allocators_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -56,6 +57,9 @@ class log_drain {
   }
 
   /// Moves everything recorded so far to the profile, in slices of time if there is much.
+  ///
+  /// A drain that was stopped leaves events from before the newest clock anchor. The next one reads them first, before it advances the
+  /// clock, so each tick has one time: that on the line between the two anchors around it.
   /// @param last the session ends: drain all, whatever `goes_on` returns.
   /// @param goes_on called every 4,096 events, about 200 us. It may let other threads use the profile. If it returns false, the drain stops
   /// and the next one continues.
@@ -64,20 +68,22 @@ class log_drain {
   template <class Pause, class AfterSlice>
   std::uint64_t drain(bool last, Pause&& goes_on, AfterSlice&& after_slice) {
     calendar_.look();
-    clock_.advance(anchor());
-    take_steps();
-    std::uint64_t const to = clock_.newest().ticks;
     std::uint64_t slots = 0;
-    do {
-      std::uint64_t until = to;
-      is_whole_ = reader_.drain(clock_, until, false, slots, [&] { return goes_on() || last; });
-      if (!is_whole_) break;
-      read_until_ = until;
-      if (until == to) add_steps();
-      after_slice();
-    } while (read_until_ < to);
-    if (last) static_cast<void>(reader_.drain(clock_, read_until_, true, slots, goes_on));
-    if (!last) keep_spare_logs();
+    auto const pause = [&] { return goes_on() || last; };
+    is_whole_ = read_until_ == clock_.newest().ticks || drain_to_anchor(slots, pause, after_slice);
+    if (is_whole_) {
+      clock_.advance(anchor());
+      steps_.advance(clock_);
+      take_steps(clock_.newest().ticks);
+      is_whole_ = drain_to_anchor(slots, pause, after_slice);
+    }
+    if (last) {
+      static_cast<void>(reader_.drain(clock_, read_until_, true, slots, pause));
+      take_steps(~std::uint64_t{0});
+      add_steps();
+    } else {
+      keep_spare_logs();
+    }
     return slots;
   }
 
@@ -109,16 +115,38 @@ class log_drain {
   [[nodiscard]] calendar_clock& calendar() noexcept { return calendar_; }
 
  private:
+  /// Reads the logs up to the newest clock anchor. @return false if it was stopped.
+  template <class Pause, class AfterSlice>
+  bool drain_to_anchor(std::uint64_t& slots, Pause& pause, AfterSlice& after_slice) {
+    std::uint64_t const to = clock_.newest().ticks;
+    do {
+      std::uint64_t until = to;
+      is_whole_ = reader_.drain(clock_, until, false, slots, pause);
+      if (!is_whole_) return false;
+      read_until_ = until;
+      if (until == to) add_steps();
+      after_slice();
+    } while (read_until_ < to);
+    return true;
+  }
+
   void add_steps() {
-    for (step_record const& step : steps_to_add_) into_.add(step);
+    for (raw_step const& each : steps_to_add_) {
+      into_.add(step_record{time_of(each), each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
+    }
     steps_to_add_.clear();
   }
 
-  void take_steps() {
-    for (auto const& [each, begin] : steps_.advance(clock_)) {
-      interval const time{begin.value_or(clock_.convert(each.begin_ticks)), clock_.convert(each.end_ticks)};
-      steps_to_add_.push_back({time, each.index, each.warmup, each.items, each.model_flops, each.has_kernels, each.is_excluded});
-    }
+  /// The time of a step whose scopes are drained: that of its own scope, if it was recorded.
+  [[nodiscard]] interval time_of(raw_step const& step) {
+    timestamp const end = clock_.convert(step.end_ticks);
+    std::optional<interval> const scope = reader_.take_step(step.begin_ticks);
+    if (!scope) return {clock_.convert(step.begin_ticks), end};
+    return {scope->begin, std::max(scope->end, end)};  // a scope that was ended by an outer one is shorter than the step
+  }
+
+  void take_steps(std::uint64_t until_ticks) {
+    for (raw_step const& each : steps_.take_until(until_ticks)) steps_to_add_.push_back(each);
   }
 
   [[nodiscard]] clock_anchor anchor() const noexcept {
@@ -137,7 +165,7 @@ class log_drain {
   step_queue steps_;
   std::atomic<bool> has_steps_{false};
   bool is_whole_ = false;
-  std::vector<step_record> steps_to_add_;  ///< added once their scopes are drained
+  std::vector<raw_step> steps_to_add_;  ///< added once their scopes are drained
 };
 
 }  // namespace profkit::detail

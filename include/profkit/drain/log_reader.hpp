@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -60,6 +61,9 @@ class log_reader {
     return true;
   }
 
+  /// As `step_scopes::take`, as far as read.
+  [[nodiscard]] std::optional<interval> take_step(std::uint64_t begin_ticks) { return records_.take_step(begin_ticks); }
+
   /// The number of open scopes, as far as read.
   [[nodiscard]] std::uint64_t open_scopes() const {
     std::uint64_t result = 0;
@@ -74,7 +78,7 @@ class log_reader {
       of.open.for_each([&](open_range const& each) {
         if (each.call != nullptr) {
           to.open_call = std::min(to.open_call.value_or(each.begin), each.begin);
-        } else if (each.has_path) {
+        } else if (each.has_path()) {
           to.open_scopes.push_back({{each.begin, timestamp::max()}, each.path, *of.thread});
         }
       });

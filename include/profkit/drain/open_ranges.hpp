@@ -11,13 +11,23 @@
 
 namespace profkit::detail {
 
+/// What an ended scope is.
+enum class scope_kind : std::uint8_t {
+  collapsed,  ///< without a path of its own: not kept
+  ordinary,
+  step
+};
+
 /// A scope or an API call that has begun.
 struct open_range {
   timestamp begin;
   site const* call = nullptr;     ///< null for a scope
   std::uint32_t path = 0;         ///< of the scope, or of the innermost scope around the call
   std::uint32_t correlation = 0;  ///< of a call
-  bool has_path = true;           ///< false: `path` is that of the parent, and the scope is not kept
+  scope_kind kind = scope_kind::ordinary;
+
+  /// Whether the scope is kept. If not, `path` is that of the parent.
+  [[nodiscard]] bool has_path() const noexcept { return kind != scope_kind::collapsed; }
 };
 
 /// The open scopes and calls of a thread, outermost first.
@@ -37,12 +47,12 @@ class open_ranges {
   /// The path of the innermost scope; `path_record::no_parent` if none is open.
   [[nodiscard]] std::uint32_t path() const noexcept { return empty() ? path_record::no_parent : back().path; }
 
-  void push_scope(timestamp begin, std::uint32_t path, bool has_path = true) {
+  void push_scope(timestamp begin, std::uint32_t path, scope_kind kind = scope_kind::ordinary) {
     open_range& next = push();
     next.begin = begin;
     next.call = nullptr;
     next.path = path;
-    next.has_path = has_path;
+    next.kind = kind;
   }
 
   void push_call(timestamp begin, site const& call, std::uint32_t correlation) {

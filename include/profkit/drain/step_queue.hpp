@@ -1,35 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "../profile/time.hpp"
 #include "../record/clock.hpp"
 #include "../record/step.hpp"
 
 namespace profkit::detail {
 
 /// Passes finished steps from the step thread to the draining thread. Its lock is held for a few instructions.
-///
-/// Logs are also drained while a step runs, so at the end of a long step the clock has a different line than at its beginning. The queue
-/// keeps all lines since the open step began, so that the step and its scopes are converted identically.
 class step_queue {
  public:
-  struct finished_step {
-    raw_step step;
-    std::optional<timestamp> begin;  ///< none: to be converted by the next line of the clock
-  };
-
   /// A step is about to begin.
   void begin() {
     std::lock_guard<std::mutex> const lock{mutex_};
-    lines_.clear();
     is_open_ = true;
   }
 
@@ -37,18 +27,25 @@ class step_queue {
   void end(raw_step const& done) {
     std::lock_guard<std::mutex> const lock{mutex_};
     is_open_ = false;
-    if (!done.is_abandoned) finished_.push_back({done, begin_of(done.begin_ticks)});
+    if (!done.is_abandoned) finished_.push_back(done);
   }
 
-  /// The clock has a new line. @return the steps that ended since the last call.
-  [[nodiscard]] std::vector<finished_step> advance(clock_line const& line) {
+  /// The clock has a new line.
+  void advance(clock_line const& line) {
     std::lock_guard<std::mutex> const lock{mutex_};
-    if (is_open_ && lines_.size() < max_lines) lines_.push_back(line);
     newest_ = line;
-    return std::exchange(finished_, {});
   }
 
-  /// Whether a step is open, or has ended since `advance`.
+  /// Takes the steps that ended until a moment. Later ones stay: the logs of their scopes are read at a later anchor of the clock.
+  [[nodiscard]] std::vector<raw_step> take_until(std::uint64_t ticks) {
+    std::lock_guard<std::mutex> const lock{mutex_};
+    auto const later = std::find_if(finished_.begin(), finished_.end(), [&](raw_step const& each) { return each.end_ticks > ticks; });
+    std::vector<raw_step> rest{later, finished_.end()};
+    finished_.erase(later, finished_.end());
+    return std::exchange(finished_, std::move(rest));
+  }
+
+  /// Whether a step is open, or has ended and was not taken.
   [[nodiscard]] bool has_unfinished() const {
     std::lock_guard<std::mutex> const lock{mutex_};
     return is_open_ || !finished_.empty();
@@ -61,20 +58,9 @@ class step_queue {
   }
 
  private:
-  /// Only the first lines matter, because a step begins soon after `begin`.
-  static constexpr std::size_t max_lines = 8;
-
-  [[nodiscard]] std::optional<timestamp> begin_of(std::uint64_t ticks) const noexcept {
-    for (clock_line const& line : lines_) {
-      if (ticks <= line.newest().ticks) return line.convert(ticks);
-    }
-    return std::nullopt;
-  }
-
   std::mutex mutable mutex_;
-  std::vector<clock_line> lines_;  ///< since the open step began
   std::optional<clock_line> newest_;
-  std::vector<finished_step> finished_;
+  std::vector<raw_step> finished_;
   bool is_open_ = false;
 };
 

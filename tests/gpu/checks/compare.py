@@ -73,12 +73,12 @@ def check_same(checks, place):
 
 
 def check_slower(checks, place):
-    program, lines = program_in(place.build, "profkit_slower_scope"), []
+    program, lines = program_in(place.build, "profkit_gpu_programs"), []
 
     def measure(name, count, *options):
         folders = [place.out / "compare" / f"{name.replace(' ', '_')}_{number}" for number in range(count)]
         for folder in folders:
-            run_logged([program, "--out", folder, *options], place.out / "compare.log")
+            run_logged([program, "slower_scope", "--out", folder, *options], place.out / "compare.log")
         return folders
 
     plain = measure("plain", PLAIN_RUNS)

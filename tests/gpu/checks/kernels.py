@@ -177,7 +177,7 @@ def check_recorded(checks, place):
     train(place, [*RECORDED_LIMITS, "--save-profile", str(limits)], place.out / "recorded" / "limits", "recorded.log")
     checks.add("a recorded profile is under 2 MB: with --measure-roof", limits.stat().st_size < RECORDED_LIMIT, f"{limits.stat().st_size:,} bytes")
     kinds = place.out / "recorded" / "validation-steps.profile"
-    run_logged([program_in(place.build, "profkit_validation_steps"), kinds], place.out / "recorded.log")
+    run_logged([program_in(place.build, "profkit_gpu_programs"), "validation_steps", kinds], place.out / "recorded.log")
     checks.add("a recorded profile is under 2 MB: steps of two kinds", kinds.stat().st_size < RECORDED_LIMIT, f"{kinds.stat().st_size:,} bytes")
     for run in RECORDED:
         folder = place.out / "recorded" / run.folder

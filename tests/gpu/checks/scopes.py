@@ -113,7 +113,7 @@ def check_backward(checks, place):
 
 def check_graph(checks, place):
     """A captured step runs what an eager one runs, is charged as that is, and leaves the GPU no gaps."""
-    done = subprocess.run([str(program_in(place.build, "step_graph_check"))], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([str(program_in(place.build, "torch_checks")), "step_graph"], capture_output=True, text=True, check=False, timeout=300)
     (place.out / "step_graph.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     checks.add("every step of a graph has the loss of the eager step: all modes and precisions", done.returncode == 0,
                f"exit code {done.returncode}: {(done.stdout.strip() or done.stderr.strip() or 'no difference')[-300:]}")

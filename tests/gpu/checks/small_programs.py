@@ -10,7 +10,7 @@ from checks.programs import ROOT, has_nsys, program_in, report_in, run_logged, t
 
 # What a launch may cost with profkit, as a multiple of what the kernel records of CUPTI alone add to it.
 LAUNCH_COST_BAR = 1.1
-# The programs that tests/gpu/kernels_in_journal.cu kills do four kinds of work.
+# The programs that tests/gpu/kernels_in_journal.cpp kills do four kinds of work.
 KINDS_OF_KILLS = 4
 
 
@@ -38,8 +38,8 @@ def check_examples(checks, place):
 
 def check_attribution(checks, place):
     name = "every operation is charged to its scope: a million launches, 4 threads, 8 streams"
-    program = program_in(place.build, "profkit_attribution_exact")
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=200)
+    program = program_in(place.build, "profkit_gpu_programs")
+    done = subprocess.run([str(program), "attribution_exact"], capture_output=True, text=True, check=False, timeout=200)
     (place.out / "attribution.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = [line for line in done.stdout.splitlines() if "matched" in line or "threads" in line or "figures" in line]
     checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")
@@ -47,10 +47,10 @@ def check_attribution(checks, place):
 
 def check_journal(checks, place):
     name = "kill -9 loses at most the last 100 ms of kernels and scopes, on a busy GPU"
-    program = program_in(place.build, "profkit_kernels_in_journal")
+    program = program_in(place.build, "profkit_gpu_programs")
     of_each = math.ceil(place.kills / KINDS_OF_KILLS)
-    done = subprocess.run([str(program), str(of_each), str(place.out / "kernels_in.journal")], capture_output=True, text=True, check=False,
-                          timeout=100 + 20 * of_each)
+    done = subprocess.run([str(program), "kernels_in_journal", str(of_each), str(place.out / "kernels_in.journal")], capture_output=True, text=True,
+                          check=False, timeout=100 + 20 * of_each)
     (place.out / "journal.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = [" ".join(line.split()) for line in done.stdout.splitlines() if "lost at most" in line]
     checks.add(name, done.returncode == 0 and bool(lines), "; ".join(lines) or f"exit code {done.returncode}: {done.stderr.strip()[-200:]}")

@@ -81,7 +81,7 @@ def check_sweep_memory(checks, place):
 def check_ranks(checks, place):
     """The same test as on CPUs. With one GPU: the reduction of a single rank over NCCL."""
     script = ROOT / "examples" / "transformer_train" / "tests" / "ranks_run.py"
-    done = subprocess.run([sys.executable, script, program_in(place.build, "transformer_train"), program_in(place.build, "model_check"), "cuda"],
+    done = subprocess.run([sys.executable, script, program_in(place.build, "transformer_train"), program_in(place.build, "torch_checks"), "cuda"],
                           capture_output=True, text=True, check=False, timeout=600)
     (place.out / "ranks.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     lines = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip().splitlines()

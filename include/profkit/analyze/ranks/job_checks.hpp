@@ -72,6 +72,16 @@ void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, 
   }
 }
 
+/// The number of ranks of the job: the largest size that a rank recorded, which knows of missing last ranks, and at least the ranks there.
+/// @param ranks in order.
+inline std::uint64_t expected_ranks(std::vector<job_rank> const& ranks) {
+  std::uint64_t result = ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1;
+  for (job_rank const& each : ranks) {
+    if (each.environment.rank) result = std::max<std::uint64_t>(result, each.environment.rank->size);
+  }
+  return result;
+}
+
 /// Finds missing and different ranks.
 inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
   std::map<std::uint32_t, job_rank const*> known;
@@ -85,10 +95,9 @@ inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
     if (!each.problem.empty()) to.problems.push_back("rank " + std::to_string(each.rank) + " (" + each.source + "): " + each.problem);
   }
   std::vector<std::uint32_t> missing;
-  std::uint64_t const expected = std::max<std::uint64_t>(to.ranks_expected, ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1);
-  to.ranks_expected = expected;
+  to.ranks_expected = expected_ranks(ranks);
   constexpr std::uint64_t max_expected = std::uint64_t{1} << 20U;
-  for (std::uint32_t rank = 0; rank < std::min(expected, max_expected); ++rank) {
+  for (std::uint32_t rank = 0; rank < std::min(to.ranks_expected, max_expected); ++rank) {
     if (present.count(rank) == 0) missing.push_back(rank);
   }
   if (!missing.empty()) to.problems.push_back(rank_list(missing) + (missing.size() == 1 ? " has" : " have") + " no file");

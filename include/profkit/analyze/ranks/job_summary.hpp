@@ -103,7 +103,7 @@ struct job_map {
 /// @brief The figures of a job of many ranks.
 struct job_summary {
   std::string program;
-  std::uint64_t ranks_expected = 0;  ///< as the ranks say; 0: unknown
+  std::uint64_t ranks_expected = 0;  ///< the largest size of the job that a rank recorded; at least the highest rank plus 1
   std::vector<job_rank_summary> ranks;
   std::uint64_t steps = 0;                          ///< number of compared measured steps: those with a next step, which is their end
   std::uint64_t measured_steps = 0;                 ///< number of measured steps in common

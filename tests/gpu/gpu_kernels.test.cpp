@@ -13,14 +13,10 @@
 #include <thread>
 
 #include "../support/profile_of.hpp"
-#include "gpu_support.cuh"
+#include "gpu_support.hpp"
+#include "kernels.hpp"
 
 namespace {
-
-template <int N>
-__global__ void fill(int* values) {
-  values[threadIdx.x] = N;
-}
 
 struct device_memory {
   device_memory() { check(cudaMalloc(&bytes, size)); }
@@ -62,13 +58,13 @@ TEST_CASE("kernels, copies and memsets are charged to the scope that launched th
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
   auto* const values = static_cast<int*>(memory.bytes);
-  fill<0><<<1, 32>>>(values);
+  start_fill<0>(1, 32, nullptr, values);
   {
     PROF_SCOPE("outer");
-    fill<1><<<1, 32>>>(values);
+    start_fill<1>(1, 32, nullptr, values);
     {
       PROF_SCOPE("inner");
-      fill<2><<<2, 32>>>(values);
+      start_fill<2>(2, 32, nullptr, values);
       check(cudaMemset(memory.bytes, 0, 100));
     }
     check(cudaMemcpy(memory.bytes, host, sizeof host, cudaMemcpyHostToDevice));
@@ -100,7 +96,7 @@ TEST_CASE("work that is not complete when the session ends is still collected", 
   session.collect(profkit::cupti_kernels());
   {
     PROF_SCOPE("slow");
-    for (int i = 0; i < 3; ++i) busy<<<1, 1>>>(std::uint64_t{50'000'000});
+    for (int i = 0; i < 3; ++i) start_busy(1, 1, nullptr, std::uint64_t{50'000'000});
   }
   profkit::profile const profile = session.report().profile();
   REQUIRE(operations_in(profile, "slow").size() == 3);
@@ -116,12 +112,12 @@ TEST_CASE("sessions in sequence each collect their own kernels", "[gpu]") {
     session.collect(profkit::cupti_kernels());
     {
       PROF_SCOPE("round");
-      for (int i = 0; i < round; ++i) fill<3><<<1, 32>>>(values);
+      for (int i = 0; i < round; ++i) start_fill<3>(1, 32, nullptr, values);
     }
     profkit::profile const profile = session.report().profile();
     REQUIRE(kernels_of(profile).status == "collected");
     CHECK(operations_in(profile, "round").size() == static_cast<std::size_t>(round));
-    fill<4><<<1, 32>>>(values);
+    start_fill<4>(1, 32, nullptr, values);
     check(cudaDeviceSynchronize());
   }
 }
@@ -135,11 +131,11 @@ TEST_CASE("each thread's kernels are charged to its own scopes", "[gpu]") {
   {
     PROF_SCOPE("main");
     std::thread{[values] {
-      fill<5><<<1, 32>>>(values);
+      start_fill<5>(1, 32, nullptr, values);
       PROF_SCOPE("other");
-      fill<6><<<1, 32>>>(values);
+      start_fill<6>(1, 32, nullptr, values);
     }}.join();
-    fill<7><<<1, 32>>>(values);
+    start_fill<7>(1, 32, nullptr, values);
   }
   profkit::profile const profile = session.report().profile();
   CHECK(operations_in(profile, "") == names{"void (anonymous namespace)::fill<5>(int*)"});
@@ -154,7 +150,7 @@ TEST_CASE("all API calls can be asked for, and one call is recorded for each lau
   for (bool const all : {false, true}) {
     profkit::session session{plain_options()};
     session.collect(profkit::cupti_kernels({all}));
-    for (int i = 0; i < 10; ++i) fill<8><<<1, 32>>>(values);
+    for (int i = 0; i < 10; ++i) start_fill<8>(1, 32, nullptr, values);
     check(cudaDeviceSynchronize());
     profkit::profile const profile = session.report().profile();
     std::size_t launches = 0;
@@ -187,7 +183,7 @@ TEST_CASE("what waits for the device is recorded for as long as it waits, and is
   check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
-  auto const keep_busy = [&] { busy<<<1, 1, 0, stream>>>(std::uint64_t{50'000'000}); };
+  auto const keep_busy = [&] { start_busy(1, 1, stream, std::uint64_t{50'000'000}); };
   keep_busy();
   check(cudaStreamSynchronize(stream));
   keep_busy();
@@ -225,7 +221,7 @@ TEST_CASE("kernels of a graph are launched in the scope that launched the graph"
   {
     PROF_SCOPE("capture");
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < 5; ++i) fill<9><<<1, 32, 0, stream>>>(values);
+    for (int i = 0; i < 5; ++i) start_fill<9>(1, 32, stream, values);
     check(cudaStreamEndCapture(stream, &graph));
     check(cudaGraphInstantiate(&runnable, graph, 0));
   }

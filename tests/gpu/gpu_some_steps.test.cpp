@@ -13,7 +13,8 @@
 #include <string>
 
 #include "../support/profile_of.hpp"
-#include "gpu_support.cuh"
+#include "gpu_support.hpp"
+#include "kernels.hpp"
 
 namespace {
 
@@ -50,8 +51,8 @@ TEST_CASE("every kernel of the collected steps is recorded, though the host runs
     PROF_SCOPE("forward");
     auto const number = static_cast<unsigned>(step.index() + 1);
     for (std::uint64_t i = 0; i < launches_a_step; ++i) {
-      nothing<<<number, 1, 0, on.handle>>>();
-      busy<<<number, 1, 0, on.handle>>>(std::uint64_t{100'000});  // much longer than a launch takes
+      start_nothing(number, 1, on.handle);
+      start_busy(number, 1, on.handle, std::uint64_t{100'000});  // much longer than a launch takes
     }
     check(cudaGetLastError());
   }
@@ -71,7 +72,7 @@ TEST_CASE("every kernel of the collected steps is recorded, though the host runs
 TEST_CASE("a graph that is replayed in every step is charged to where it was captured in the collected ones", "[gpu]") {
   need_gpu();
   stream const on;
-  nothing<<<1, 1, 0, on.handle>>>();
+  start_nothing(1, 1, on.handle);
   check(cudaStreamSynchronize(on.handle));
   profkit::session session{every_third(9)};
   require_kernels(session.collect(profkit::cupti_kernels()).status());
@@ -81,7 +82,7 @@ TEST_CASE("a graph that is replayed in every step is charged to where it was cap
     if (step.index() == 0) {
       PROF_SCOPE("forward");
       check(cudaStreamBeginCapture(on.handle, cudaStreamCaptureModeThreadLocal));
-      for (std::uint64_t i = 0; i < launches_a_step; ++i) nothing<<<1, 1, 0, on.handle>>>();
+      for (std::uint64_t i = 0; i < launches_a_step; ++i) start_nothing(1, 1, on.handle);
       check(cudaStreamEndCapture(on.handle, &graph));
       check(cudaGraphInstantiate(&runnable, graph, 0));
     }
@@ -106,7 +107,7 @@ TEST_CASE("switching takes no part in the GPU time of a step", "[gpu]") {
   profkit::session session{every_third(9)};
   session.collect(profkit::cuda_step_timer(on.handle));  // before the kernels, whose switching comes first all the same
   require_kernels(session.collect(profkit::cupti_kernels()).status());
-  for ([[maybe_unused]] profkit::step const step : session) busy<<<1, 1, 0, on.handle>>>(std::uint64_t{5'000'000});
+  for ([[maybe_unused]] profkit::step const step : session) start_busy(1, 1, on.handle, std::uint64_t{5'000'000});
   profkit::report const report = session.report();
   // What runs is in the budget of the collected steps and in no other; each began when nothing else ran.
   for (profkit::gpu_operation_record const& each : report.profile().gpu_operations) {

@@ -3,13 +3,18 @@
 // A loop of small steps of training, each ninth of which validates instead: two kinds of step. Its profile is recorded for tests on
 // machines without a GPU (tests/data/README.md).
 //
-// usage: profkit_validation_steps FILE      FILE: where the profile is saved
+// usage: profkit_gpu_programs validation_steps FILE      FILE: where the profile is saved
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/profkit.hpp>
 
 #include <cstdio>
 #include <cstdlib>
+
+#include "gpu_programs.hpp"
+#include "kernels.hpp"
+
+namespace validation_steps {
 
 namespace {
 
@@ -24,25 +29,15 @@ void must(cudaError_t result) {
   std::exit(1);
 }
 
-__device__ void work(float* values, int times) {
-  auto const i = blockIdx.x * blockDim.x + threadIdx.x;
-  for (int n = 0; n < times; ++n) values[i] = values[i] * 0.5F + 1.0F;
-}
-
-__global__ void attention_forward(float* values, int times) { work(values, times); }
-__global__ void mlp_forward(float* values, int times) { work(values, times); }
-__global__ void layer_backward(float* values, int times) { work(values, times); }
-__global__ void adam(float* values, int times) { work(values, times); }
-
 void forward(float* values) {
   for (int layer = 0; layer < layers; ++layer) {
     PROF_SCOPE_INDEXED("layer", layer);
     {
       PROF_SCOPE("attention");
-      attention_forward<<<count / threads, threads>>>(values, 1000);
+      start_attention_forward(count / threads, threads, nullptr, values, 1000);
     }
     PROF_SCOPE("mlp");
-    mlp_forward<<<count / threads, threads>>>(values, 2000);
+    start_mlp_forward(count / threads, threads, nullptr, values, 2000);
   }
 }
 
@@ -63,12 +58,12 @@ void train(float* values) {
     PROF_SCOPE("backward");
     for (int layer = layers - 1; layer >= 0; --layer) {
       PROF_SCOPE_INDEXED("layer", layer);
-      layer_backward<<<count / threads, threads>>>(values, layer == 1 ? 20000 : 6000);  // one layer is slower than the others
+      start_layer_backward(count / threads, threads, nullptr, values, layer == 1 ? 20000 : 6000);  // one layer is slower than the others
     }
   }
   {
     PROF_SCOPE("optimizer");
-    adam<<<count / threads, threads>>>(values, 2000);
+    start_adam(count / threads, threads, nullptr, values, 2000);
   }
   loss(values);
 }
@@ -84,7 +79,7 @@ void validate(float* values) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   if (argc != 2) return 2;
   float* values = nullptr;
   must(cudaMalloc(&values, count * sizeof(float)));
@@ -108,3 +103,5 @@ int main(int argc, char** argv) {
   fmt::print("{}\n", report);
   return 0;
 }
+
+}  // namespace validation_steps

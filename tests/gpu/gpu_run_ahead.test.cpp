@@ -14,7 +14,8 @@
 #include <cstdint>
 
 #include "../support/profile_of.hpp"
-#include "gpu_support.cuh"
+#include "gpu_support.hpp"
+#include "kernels.hpp"
 
 namespace {
 
@@ -25,7 +26,7 @@ constexpr std::uint64_t kernel_ns = 5'000'000;
 template <class Collect>
 profkit::report run_loop(bool waits, Collect const& collect) {
   stream const on;
-  busy<<<1, 1, 0, on.handle>>>(std::uint64_t{1000});  // the module is loaded before the session
+  start_busy(1, 1, on.handle, std::uint64_t{1000});  // the module is loaded before the session
   check(cudaStreamSynchronize(on.handle));
   profkit::options options = plain_options(3, 20);
   options.items_per_step = 4096;
@@ -34,7 +35,7 @@ profkit::report run_loop(bool waits, Collect const& collect) {
   for (profkit::step const step : session) {
     static_cast<void>(step);
     PROF_SCOPE("work");
-    for (int i = 0; i < 2; ++i) busy<<<1, 1, 0, on.handle>>>(kernel_ns);
+    for (int i = 0; i < 2; ++i) start_busy(1, 1, on.handle, kernel_ns);
     check(cudaGetLastError());
     if (waits) check(cudaStreamSynchronize(on.handle));
   }

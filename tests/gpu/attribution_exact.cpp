@@ -3,7 +3,7 @@
 // Launches kernels, copies and memsets from several threads on several streams, each of which carries the identity of its scope: kernels
 // in their grid, copies and memsets in their size. Checks that every one is charged to that scope, and prints how many are.
 //
-// usage: attribution_exact [KERNELS [all]]     1,000,000 by default; all: with all API calls collected
+// usage: profkit_gpu_programs attribution_exact [KERNELS [all]]     1,000,000 by default; all: with all API calls collected
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/analyze/gpu/attribution.hpp>
 #include <profkit/cupti.hpp>
@@ -19,6 +19,10 @@
 #include <vector>
 
 #include "../support/summary_bytes.hpp"
+#include "gpu_programs.hpp"
+#include "kernels.hpp"
+
+namespace attribution_exact {
 
 namespace {
 
@@ -28,8 +32,6 @@ constexpr std::uint32_t threads = 4;
 constexpr std::uint32_t streams_per_thread = 2;
 constexpr std::uint32_t outside = 500;  ///< in place of an inner scope: launched in the outer scope itself
 constexpr std::size_t bytes_unit = 16;
-
-__global__ void nothing() {}
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -52,7 +54,7 @@ struct identity {
 };
 
 void launch(identity const& in, cudaStream_t stream, char* memory, std::uint32_t number) {
-  nothing<<<dim3{in.outer + 1, in.inner + 1, in.thread + 1}, 1, 0, stream>>>();
+  start_nothing(dim3{in.outer + 1, in.inner + 1, in.thread + 1}, 1, stream);
   if (number % 16 == 3) check(cudaMemsetAsync(memory, 0, in.bytes(), stream));
   if (number % 16 == 7) check(cudaMemcpyAsync(memory, memory + 8'000'000, in.bytes(), cudaMemcpyDeviceToDevice, stream));
 }
@@ -101,7 +103,7 @@ identity identity_of(profkit::profile const& of, std::uint32_t path) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::puts("skipped: no CUDA device");
@@ -153,3 +155,5 @@ int main(int argc, char** argv) {
   std::puts(is_right ? "PASS" : "FAIL");
   return is_right ? 0 : 1;
 }
+
+}  // namespace attribution_exact

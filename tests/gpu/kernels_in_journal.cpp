@@ -3,7 +3,7 @@
 // Kills programs that keep a GPU busy, and measures what their journals lack: the time from the end of the newest recorded kernel to the
 // kill. A loop of short kernels and one of long ones, each with a full queue and with occasional waits.
 //
-// usage: kernels_in_journal [KILLS [FILE]]     of each kind, 5 by default. Exits with 4 where there is no GPU.
+// usage: profkit_gpu_programs kernels_in_journal [KILLS [FILE]]     of each kind, 5 by default. Exits with 4 where there is no GPU.
 #include <profkit/cupti.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/scope.hpp>
@@ -23,19 +23,15 @@
 #include <string>
 #include <thread>
 
+#include "gpu_programs.hpp"
+#include "kernels.hpp"
+
+namespace kernels_in_journal {
+
 namespace {
 
 constexpr double max_ms = 100.0;
 constexpr int no_gpu = 4;
-
-__global__ void busy(std::uint64_t ns) {
-  std::uint64_t begin = 0;
-  std::uint64_t now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < ns);
-}
 
 struct load {
   char const* name;
@@ -62,7 +58,7 @@ constexpr load loads[] = {
   profkit::step const endless{session};
   for (std::uint64_t number = 1;; ++number) {
     PROF_SCOPE("launch");
-    busy<<<1, 1, 0, stream>>>(what.kernel_ns);
+    start_busy(1, 1, stream, what.kernel_ns);
     if (what.kernels_between_waits > 0 && number % static_cast<std::uint64_t>(what.kernels_between_waits) == 0)
       cudaStreamSynchronize(stream);
     if (number == 20 && ::write(ready, "", 1) != 1) std::_Exit(1);
@@ -113,7 +109,7 @@ lost kill_once(load const& what, std::string const& journal, std::chrono::millis
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   int const kills = argc > 1 ? std::atoi(argv[1]) : 5;
   std::string const journal = argc > 2 ? argv[2] : (std::filesystem::temp_directory_path() / "kernels_in.journal").string();
   std::mt19937 random{1};
@@ -136,3 +132,5 @@ int main(int argc, char** argv) {
   std::filesystem::remove(journal);
   return is_kept ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+
+}  // namespace kernels_in_journal

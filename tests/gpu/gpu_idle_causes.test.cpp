@@ -12,7 +12,8 @@
 #include <cstdint>
 
 #include "../support/profile_of.hpp"
-#include "gpu_support.cuh"
+#include "gpu_support.hpp"
+#include "kernels.hpp"
 
 namespace {
 
@@ -34,7 +35,7 @@ struct idle_shares {
 template <class Work>
 idle_shares idle_of(Work const& work) {
   stream const on;
-  busy<<<1, 1, 0, on.handle>>>(std::uint64_t{1000});  // the module is loaded before the session
+  start_busy(1, 1, on.handle, std::uint64_t{1000});  // the module is loaded before the session
   check(cudaStreamSynchronize(on.handle));
   profkit::session session{plain_options(2, 10)};
   profkit::collector_status const status = session.collect(profkit::cupti_kernels()).status();
@@ -64,7 +65,7 @@ TEST_CASE("9 ms of computing and one launch in the same scope are host-bound", "
   need_gpu();
   idle_shares const idle = idle_of([](stream const& on) {
     compute(microseconds{9000});
-    busy<<<1, 1, 0, on.handle>>>(std::uint64_t{100'000});
+    start_busy(1, 1, on.handle, std::uint64_t{100'000});
   });
   CHECK(idle.host >= 0.95);
   CHECK(idle.launching <= 0.05);
@@ -74,7 +75,7 @@ TEST_CASE("launches 20 us apart are launch-bound", "[gpu]") {
   need_gpu();
   idle_shares const idle = idle_of([](stream const& on) {
     for (int i = 0; i < 300; ++i) {
-      busy<<<1, 1, 0, on.handle>>>(std::uint64_t{1000});
+      start_busy(1, 1, on.handle, std::uint64_t{1000});
       compute(microseconds{20});
     }
   });

@@ -11,18 +11,6 @@ inline void check(cudaError_t status) {
   if (status != cudaSuccess) throw std::runtime_error{cudaGetErrorString(status)};
 }
 
-static __global__ void nothing() {}
-
-/// Keeps one multiprocessor busy for so long.
-static __global__ void busy(std::uint64_t ns) {
-  std::uint64_t begin = 0;
-  std::uint64_t now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (now - begin < ns);
-}
-
 inline void need_gpu() {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) SKIP("no CUDA device");

@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "../support/profile_of.hpp"
-#include "gpu_support.cuh"
+#include "gpu_support.hpp"
+#include "kernels.hpp"
 
 namespace {
 
@@ -55,13 +56,13 @@ struct runnable_graph {
 /// The resources of the tests, created once. Modules are loaded before any capture.
 struct fixture {
   fixture() {
-    nothing<<<1, 1, 0, on.handle>>>();
+    start_nothing(1, 1, on.handle);
     check(cudaStreamSynchronize(on.handle));
   }
 
   /// A kernel, a copy and a memset, by a stream.
   void work(unsigned number) const {
-    nothing<<<number, 1, 0, on.handle>>>();
+    start_nothing(number, 1, on.handle);
     check(cudaGetLastError());
     check(cudaMemcpyAsync(memory.bytes, memory.bytes + two_halves::half, unit_bytes * number, cudaMemcpyDeviceToDevice, on.handle));
     check(cudaMemsetAsync(memory.bytes, 0, unit_bytes * number, on.handle));
@@ -81,7 +82,7 @@ cudaGraphNode_t build(graph& into, two_halves const& memory, unsigned number) {
   cudaGraphNode_t set = nullptr;
   void* no_arguments[] = {nullptr};
   cudaKernelNodeParams run{};
-  run.func = reinterpret_cast<void*>(nothing);
+  run.func = kernel_nothing();
   run.gridDim = dim3{number, 1, 1};
   run.blockDim = dim3{1, 1, 1};
   run.kernelParams = no_arguments;
@@ -333,7 +334,7 @@ TEST_CASE("a graph captured before the session is counted as such, and nothing i
   fixture const with;
   graph captured;
   with.begin_capture();
-  for (int i = 0; i < 3; ++i) nothing<<<1, 1, 0, with.on.handle>>>();  // CUPTI may show copies of such graphs as kernels
+  for (int i = 0; i < 3; ++i) start_nothing(1, 1, with.on.handle);  // CUPTI may show copies of such graphs as kernels
   with.end_capture(captured);
   runnable_graph const instantiated_before{captured};
   profkit::session session{plain_options()};

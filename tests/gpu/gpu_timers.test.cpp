@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU timers on a real device, compiled by nvcc.
+// The GPU timers on a real device.
 #include <profkit/cuda.hpp>
 #include <profkit/session.hpp>
 
@@ -16,18 +16,19 @@
 #include <thread>
 
 #include "../support/profile_of.hpp"
-#include "gpu_support.cuh"
+#include "gpu_support.hpp"
+#include "kernels.hpp"
 
 namespace {
 
 void launch_busy(int ms, cudaStream_t stream) {
-  busy<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(ms) * 1'000'000U);
+  start_busy(1, 1, stream, static_cast<std::uint64_t>(ms) * 1'000'000U);
   check(cudaGetLastError());
 }
 
 /// Work that is not complete when the step ends, so that asking for its events says "not ready", which is an error of its own.
 void launch_slowly(cudaStream_t stream) {
-  busy<<<1, 1, 0, stream>>>(std::uint64_t{40'000'000});
+  start_busy(1, 1, stream, std::uint64_t{40'000'000});
   std::this_thread::sleep_for(std::chrono::milliseconds{11});
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("an error of the program is still there after a step", "[gpu]") {
   for (profkit::step step : session) {
     PROF_GPU_SCOPE("forward", work.handle);
     if (step.index() == 1) {
-      busy<<<1, 4096, 0, work.handle>>>(1);  // too many threads in a block
+      start_busy(1, 4096, work.handle, 1);  // too many threads in a block
       own = cudaPeekAtLastError();
     }
     launch_slowly(work.handle);

@@ -3,7 +3,7 @@
 // Steps of eight scopes with kernels of different kinds: memory-bound or compute-bound, few long ones or many short ones. One scope can do
 // more work, so that `profkit compare` finds a difference. Writes report.json.
 //
-// usage: slower_scope --out DIR [--slower NAME --percent P]     NAME: one of those that --list prints
+// usage: profkit_gpu_programs slower_scope --out DIR [--slower NAME --percent P]     NAME: one of those that --list prints
 #include <profkit/cuda.hpp>
 #include <profkit/cupti.hpp>
 #include <profkit/report/report.hpp>
@@ -18,74 +18,22 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
+
+#include "gpu_programs.hpp"
+#include "kernels.hpp"
+
+namespace slower_scope {
 
 namespace {
 
 constexpr unsigned threads = 256;
-constexpr unsigned blocks = 132 * 8;           ///< all of them run at once on an H200: more work is more time, without steps
-constexpr std::size_t max_values = 1U << 26U;  ///< 256 MiB of floats: far more than the caches hold
+constexpr unsigned blocks = 132 * 8;  ///< all of them run at once on an H200: more work is more time, without steps
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
   std::fprintf(stderr, "slower_scope: %s\n", cudaGetErrorString(status));
   std::exit(2);
-}
-
-__device__ std::size_t first_value() { return blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x; }
-__device__ std::size_t all_threads() { return gridDim.x * static_cast<std::size_t>(blockDim.x); }
-
-__global__ void scale(float4* out, float4 const* in, std::size_t count) {
-  for (std::size_t i = first_value(); i < count; i += all_threads()) {
-    float4 const value = in[i];
-    out[i] = make_float4(1.5F * value.x, 1.5F * value.y, 1.5F * value.z, 1.5F * value.w);
-  }
-}
-
-__global__ void add_up(float* out, float4 const* in, std::size_t count) {
-  float sum = 0.0F;
-  for (std::size_t i = first_value(); i < count; i += all_threads()) sum += in[i].x + in[i].y + in[i].z + in[i].w;
-  out[first_value()] = sum;
-}
-
-__global__ void stencil(float* out, float const* in, std::size_t count) {
-  for (std::size_t i = first_value() + 1; i + 1 < count; i += all_threads()) out[i] = 0.25F * in[i - 1] + 0.5F * in[i] + 0.25F * in[i + 1];
-}
-
-__global__ void gather(float* out, float const* in, std::size_t count) {
-  constexpr std::size_t far = 2'654'435'761U;  // odd: i * far mod 2^26 meets every value
-  for (std::size_t i = first_value(); i < count; i += all_threads()) out[i] = in[i * far & (max_values - 1)];
-}
-
-__global__ void multiply_add(float* out, std::size_t rounds) {
-  float a = static_cast<float>(threadIdx.x);
-  float b = 1.0F + a;
-  for (std::size_t i = 0; i < rounds; ++i) {
-    a = a * 0.999F + 0.001F;
-    b = b * 0.998F + 0.002F;
-  }
-  out[first_value()] = a + b;
-}
-
-__global__ void sines(float* out, std::size_t rounds) {
-  float a = static_cast<float>(threadIdx.x);
-  for (std::size_t i = 0; i < rounds; ++i) a = __sinf(a) + 1.0F;
-  out[first_value()] = a;
-}
-
-__global__ void hash(float* out, std::size_t rounds) {
-  std::uint32_t a = threadIdx.x + 1;
-  for (std::size_t i = 0; i < rounds; ++i) {
-    a ^= a << 13U;
-    a ^= a >> 17U;
-    a ^= a << 5U;
-  }
-  out[first_value()] = static_cast<float>(a);
-}
-
-__global__ void short_work(float* out, std::size_t rounds) {
-  float a = static_cast<float>(threadIdx.x);
-  for (std::size_t i = 0; i < rounds; ++i) a = a * 0.997F + 0.003F;
-  out[first_value()] = a;
 }
 
 constexpr std::array<char const*, 8> names = {"scale", "add up", "stencil", "gather", "multiply-add", "sines", "hash", "short kernels"};
@@ -111,37 +59,37 @@ class program {
       auto const* const in4 = reinterpret_cast<float4 const*>(in_);
       {
         PROF_SCOPE("scale");
-        scale<<<blocks, threads>>>(out4, in4, amount("scale", max_values / 8));
+        start_scale(blocks, threads, nullptr, out4, in4, amount("scale", max_values / 8));
       }
       {
         PROF_SCOPE("add up");
-        for (int i = 0; i < 3; ++i) add_up<<<blocks, threads>>>(out_, in4, amount("add up", max_values / 8));
+        for (int i = 0; i < 3; ++i) start_add_up(blocks, threads, nullptr, out_, in4, amount("add up", max_values / 8));
       }
       {
         PROF_SCOPE("stencil");
-        for (int i = 0; i < 2; ++i) stencil<<<blocks, threads>>>(out_, in_, amount("stencil", max_values / 2));
+        for (int i = 0; i < 2; ++i) start_stencil(blocks, threads, nullptr, out_, in_, amount("stencil", max_values / 2));
       }
       {
         PROF_SCOPE("gather");
-        gather<<<blocks, threads>>>(out_, in_, amount("gather", max_values / 16));
+        start_gather(blocks, threads, nullptr, out_, in_, amount("gather", max_values / 16));
       }
     }
     PROF_SCOPE("arithmetic");
     {
       PROF_SCOPE("multiply-add");
-      multiply_add<<<blocks, threads>>>(out_, amount("multiply-add", 4000));
+      start_multiply_add(blocks, threads, nullptr, out_, amount("multiply-add", 4000));
     }
     {
       PROF_SCOPE("sines");
-      for (int i = 0; i < 4; ++i) sines<<<blocks, threads>>>(out_, amount("sines", 800));
+      for (int i = 0; i < 4; ++i) start_sines(blocks, threads, nullptr, out_, amount("sines", 800));
     }
     {
       PROF_SCOPE("hash");
-      for (int i = 0; i < 2; ++i) hash<<<blocks, threads>>>(out_, amount("hash", 1000));
+      for (int i = 0; i < 2; ++i) start_hash(blocks, threads, nullptr, out_, amount("hash", 1000));
     }
     {
       PROF_SCOPE("short kernels");
-      for (int i = 0; i < 20; ++i) short_work<<<blocks, threads>>>(out_, amount("short kernels", 2500));
+      for (int i = 0; i < 20; ++i) start_short_work(blocks, threads, nullptr, out_, amount("short kernels", 2500));
     }
   }
 
@@ -164,7 +112,7 @@ int usage() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::string out;
   std::string slower;
   double percent = 5.0;
@@ -211,3 +159,5 @@ int main(int argc, char** argv) {
   }
   return 0;
 }
+
+}  // namespace slower_scope

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <optional>
+
+#include "../profile/time.hpp"
+
+namespace profkit::detail {
+
+/// The times of the steps' own scopes, as read from the logs, until the steps take them. A step has the times of its scope, so the two
+/// agree whatever the clocks do.
+class step_scopes {
+ public:
+  /// A step's scope begins. @param ticks identifies the step: `raw_step::begin_ticks`.
+  void begin(std::uint64_t ticks, timestamp time) {
+    if (times_.size() == max_times) times_.pop_front();
+    times_.push_back({ticks, {time, time}});
+  }
+
+  /// A step's scope ends. @param time of the scope.
+  void end(interval const& time) {
+    auto const found = std::find_if(times_.rbegin(), times_.rend(), [&](entry const& each) { return each.time.begin == time.begin; });
+    if (found != times_.rend()) found->time.end = time.end;
+  }
+
+  /// The time of a step's scope, up to its beginning if its end is unknown; nothing if the scope was not recorded. Steps take their times
+  /// in the order in which they ran, which forgets those of abandoned steps.
+  [[nodiscard]] std::optional<interval> take(std::uint64_t ticks) {
+    auto const found = std::find_if(times_.begin(), times_.end(), [&](entry const& each) { return each.ticks == ticks; });
+    if (found == times_.end()) return std::nullopt;
+    interval const time = found->time;
+    times_.erase(times_.begin(), std::next(found));
+    return time;
+  }
+
+ private:
+  /// Nobody takes the times of steps of a session that no longer records, while another one does.
+  static constexpr std::size_t max_times = 65'536;
+
+  struct entry {
+    std::uint64_t ticks;
+    interval time;
+  };
+
+  std::deque<entry> times_;
+};
+
+}  // namespace profkit::detail
