@@ -24,13 +24,12 @@
 #include <vector>
 
 #include "bare_cupti.hpp"
+#include "launch_nothing.hpp"
 
 namespace {
 
 using time_source = std::chrono::steady_clock;
 using nanoseconds = std::chrono::duration<double, std::nano>;
-
-__global__ void nothing() {}
 
 void check(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -57,10 +56,10 @@ double ns_per_launch(Launch&& launch) {
   return median(ns);
 }
 
-void plain() { nothing<<<1, 32>>>(); }
+void plain() { launch_nothing(nullptr); }
 void scoped() {
   PROF_SCOPE("launch");
-  nothing<<<1, 32>>>();
+  launch_nothing(nullptr);
 }
 
 /// From the first launch of the graph until the device has run all nodes, because collection may slow down both.
@@ -73,7 +72,7 @@ double ns_per_node() {
   cudaGraphExec_t runnable = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < nodes; ++i) nothing<<<1, 32, 0, stream>>>();
+  for (int i = 0; i < nodes; ++i) launch_nothing(stream);
   check(cudaStreamEndCapture(stream, &graph));
   check(cudaGraphInstantiate(&runnable, graph, 0));
   std::vector<double> ns;
