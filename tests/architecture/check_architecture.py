@@ -276,10 +276,11 @@ class Checker:
 
     def check_tests_are_built(self):
         tests = self.source / "tests"
-        lists = [*tests.glob("CMakeLists.txt"), *tests.glob("*.cmake")]
+        lists = [*tests.glob("CMakeLists.txt"), *tests.glob("*.cmake"), *tests.glob("*/CMakeLists.txt")]
         if not lists:
             return
-        named = {name for path in lists for name in re.findall(r"[\w./-]+\.test\.cpp", path.read_text(encoding="utf-8"))}
+        named = {(path.parent / name).relative_to(tests).as_posix()
+                 for path in lists for name in re.findall(r"[\w./-]+\.test\.cpp", path.read_text(encoding="utf-8"))}
         for path in sorted(tests.rglob("*.test.cpp")):
             name = path.relative_to(tests).as_posix()
             if name not in named:
