@@ -179,6 +179,7 @@ set(PROFKIT_HEADERS
     profkit/profile/check_read.hpp
     profkit/profile/validate.hpp
     profkit/profile/checksum.hpp
+    profkit/profile/code_elsewhere.hpp
     profkit/profile/collective_record.hpp
     profkit/profile/copy_direction.hpp
     profkit/profile/described.hpp

@@ -15,7 +15,7 @@
 #include "session/process_rank.hpp"
 #include "version.hpp"
 
-#ifndef PROFKIT_CODE_ELSEWHERE
+#if !defined(PROFKIT_CODE_ELSEWHERE) || defined(__CUDA_ARCH__)  // which all passes of nvcc declare
 #include "analyze/analyze.hpp"
 #include "profile/save_load.hpp"
 #include "report/summary_file.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile.hpp"
 #include "analyze_options.hpp"
 #include "summary.hpp"

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "code_elsewhere.hpp"
 #include "journal_content.hpp"
 #include "profile.hpp"
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "../profile/code_elsewhere.hpp"
 #include "document.hpp"
 
 namespace profkit::detail {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../analyze/summary.hpp"
+#include "../profile/code_elsewhere.hpp"
 #include "../profile/profile.hpp"
 #include "document.hpp"
 

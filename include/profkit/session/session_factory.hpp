@@ -7,6 +7,7 @@
 
 #include "../collect/collector.hpp"
 #include "../options.hpp"
+#include "../profile/code_elsewhere.hpp"
 #include "../record/step.hpp"
 #include "../report/report.hpp"
 
