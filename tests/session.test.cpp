@@ -441,7 +441,7 @@ TEST_CASE("a thread that records at full speed does not stall the steps", "[sess
   std::thread hot{[&] {
     for (; !stop; ++opened) PROF_SCOPE("hot");
   }};
-  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  std::this_thread::sleep_for(std::chrono::milliseconds{repetitions(500)});
   auto const begin = std::chrono::steady_clock::now();
   for (profkit::step step : session) std::this_thread::sleep_for(std::chrono::milliseconds{1});
   auto const taken = std::chrono::steady_clock::now() - begin;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../support/made_series.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Approx;
 
@@ -40,6 +41,7 @@ std::vector<double> made_levels(normal_numbers& numbers, level_scenario const& l
 }  // namespace
 
 TEST_CASE("a level change is found where it is, and none where there is none, whatever the noise", "[level_change]") {
+  if (repeats_less) SKIP("only many numbers");
   // The rates of docs/statistics.md, minus three standard errors.
   for (level_scenario const& like :
        {level_scenario{"independent", 0.0, 0.0, false, 95, 95}, level_scenario{"AR(0.6)", 0.6, 0.0, false, 92, 95},

@@ -25,6 +25,7 @@
 #include "../support/profile_of.hpp"
 #include "../support/random_cut.hpp"
 #include "../support/random_profiles.hpp"
+#include "../support/repetitions.hpp"
 #include "../support/summary_bytes.hpp"
 
 namespace {
@@ -310,6 +311,7 @@ TEST_CASE("the list of steps has warm-up steps and excluded ones, with their tim
 }
 
 TEST_CASE("a long session has the series of each kind, and a sample of its steps in the list", "[step_kinds]") {
+  if (repeats_less) SKIP("only many numbers");
   constexpr std::uint64_t count = profkit::detail::step_series::max_groups + 5000;
   profkit::profile whole;
   whole.paths = {step_path(), {0, "even", {}, "a.cpp", 1}, {0, "odd", {}, "a.cpp", 2}};

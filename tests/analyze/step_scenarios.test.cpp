@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Like bench/step_scenarios.cpp with fewer series; the bounds lie some standard errors below the rates measured there.
+#include "../support/repetitions.hpp"
 #include "../support/step_scenarios.hpp"
 
 #include <profkit/analyze/verdict/step_verdict.hpp>
@@ -23,6 +24,7 @@ profkit::verdict_summary verdict_of(std::vector<double> const& ms) {
 }  // namespace
 
 TEST_CASE("the 95 % interval holds the mean of 100 steps of every kind", "[statistics]") {
+  if (repeats_less) SKIP("only many numbers");
   constexpr int series = 150;
   for (step_scenario const& scenario : step_scenarios(1.0)) {
     INFO(scenario.name);

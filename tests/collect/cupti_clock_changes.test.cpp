@@ -23,12 +23,12 @@ std::uint64_t calendar_ns() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
-/// A kernel of 3 ms that begins 1 ms after its launch, in a scope that waits for it.
+/// A kernel of 3 ms in a scope that waits for it. It begins 5 ms after the clock is read: a busy host may launch it late.
 void run_kernel() {
   PROF_SCOPE("work");
-  std::uint64_t const begin = calendar_ns() + 1'000'000;
+  std::uint64_t const begin = calendar_ns() + 5'000'000;
   fake_cupti().kernel("_Z4workv", 1, begin, begin + 3'000'000);
-  std::this_thread::sleep_for(5ms);
+  std::this_thread::sleep_for(9ms);
 }
 
 }  // namespace

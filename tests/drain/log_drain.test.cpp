@@ -7,26 +7,28 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdint>
 #include <ctime>
 #include <profkit/options.hpp>
 #include <profkit/session/recording_start.hpp>
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 namespace {
 
-std::int64_t clock_ahead_ns = 0;
-void (*at_reading)() = nullptr;  ///< called once per reading of CLOCK_MONOTONIC, but not while it runs
+// Atomic: sessions of other tests in this program read the clock on several threads.
+std::atomic<std::int64_t> clock_ahead_ns{0};
+std::atomic<void (*)()> at_reading{nullptr};  ///< called once per reading of CLOCK_MONOTONIC, but not while it runs
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, timespec* now) noexcept {
   static auto* const system = reinterpret_cast<int (*)(clockid_t, timespec*)>(::dlsym(RTLD_NEXT, "clock_gettime"));
   if (clock != CLOCK_MONOTONIC) return system(clock, now);
-  if (auto* const function = std::exchange(at_reading, nullptr)) {
+  if (auto* const function = at_reading.load()) {
+    at_reading = nullptr;
     function();
     at_reading = function;
   }

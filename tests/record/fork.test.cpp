@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "../support/profile_of.hpp"
-#include "../support/under_thread_sanitizer.hpp"
+#include "../support/sanitizers.hpp"
 
 namespace {
 

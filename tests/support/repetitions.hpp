@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../support/repetitions.hpp"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define PROFKIT_TEST_REPEATS_LESS 1
 #elif defined(__has_feature)  // clang's; g++ has macros for it
@@ -23,6 +25,9 @@ constexpr std::uint64_t repetitions(std::uint64_t all) {
 #endif
 }
 
+/// Whether tests repeat less here. What is only many numbers, such as error rates, is then left to the ordinary build.
+inline constexpr bool repeats_less = PROFKIT_TEST_REPEATS_LESS != 0;
+
 /// How far apart the places of a file are that a test cuts or damages, or the values that it tries: each in an ordinary build; else one in
 /// seven, which is coprime to the sizes of numbers, so that each byte of them is tried somewhere.
-constexpr std::size_t stride = PROFKIT_TEST_REPEATS_LESS ? 7 : 1;
+inline constexpr std::size_t stride = repeats_less ? 7 : 1;
