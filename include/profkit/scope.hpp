@@ -89,7 +89,7 @@
   ::profkit::adopting_scope PROFKIT_VARIABLE { PROFKIT_SITE("" role), token }
 
 /// @brief Samples a number at this moment. The value is converted to `double`.
-#define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), static_cast<double>(value))
+#define PROF_COUNTER(name, value) ::profkit::sample_counter(PROFKIT_SITE("" name), value)
 
 #else
 

@@ -153,4 +153,10 @@ inline void sample_counter(site& where, double value) noexcept {
   }
 }
 
+/// @brief The same for a number of any other type, which is converted to `double`.
+template <class Number>
+void sample_counter(site& where, Number const& value) noexcept {
+  sample_counter(where, static_cast<double>(value));
+}
+
 }  // namespace profkit
