@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library and the program profkit in one unit for clang-tidy, which reads what they have in common once.
-#include "library.cpp"  // NOLINT(bugprone-suspicious-include): it is meant, as are those below
+// NOLINTBEGIN(bugprone-suspicious-include): the units are one here
+#include "library.cpp"
 
-// NOLINTBEGIN(bugprone-suspicious-include)
 #include "compare_command.cpp"
 #include "main.cpp"
 #include "ranks_report.cpp"
