@@ -79,6 +79,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/names/nvidia_demangler_types.hpp
     profkit/analyze/ranks/collective_name.hpp
     profkit/analyze/ranks/collective_waits.hpp
+    profkit/analyze/ranks/differing_scopes.hpp
     profkit/analyze/ranks/found_collectives.hpp
     profkit/analyze/ranks/frontier.hpp
     profkit/analyze/ranks/host_segments.hpp
@@ -97,6 +98,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/timeline_part.hpp
     profkit/analyze/ranks/timeline_recorder.hpp
     profkit/analyze/ranks/timeline_segments.hpp
+    profkit/analyze/ranks/typical_step.hpp
     profkit/analyze/step_fields.hpp
     profkit/analyze/step_kind_summary.hpp
     profkit/analyze/step_summary.hpp
@@ -263,6 +265,7 @@ set(PROFKIT_HEADERS
     profkit/report/html_changes.hpp
     profkit/report/html_heat.hpp
     profkit/report/html_icicle.hpp
+    profkit/report/html_lanes.hpp
     profkit/report/html_limits.hpp
     profkit/report/html_lines.hpp
     profkit/report/html_page.hpp
@@ -297,6 +300,7 @@ set(PROFKIT_HEADERS
     profkit/report/quality_section.hpp
     profkit/report/quality_text.hpp
     profkit/report/ranks_document.hpp
+    profkit/report/ranks_comparison.hpp
     profkit/report/ranks_details.hpp
     profkit/report/ranks_findings.hpp
     profkit/report/ranks_json.hpp

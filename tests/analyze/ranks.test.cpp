@@ -15,6 +15,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -204,6 +205,95 @@ TEST_CASE("without a GPU, the straggler is named with its scope on the host", "[
   int named = 0;
   for (std::uint32_t seed = 0; seed < 20; ++seed) named += profkit::summarize_job(job_on_hosts(0, seed)).straggler ? 1 : 0;
   CHECK(named == 0);
+}
+
+TEST_CASE("on the processors of one machine, times are compared as they are", "[ranks]") {
+  std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
+  for (profkit::job_rank& each : ranks) each.environment.host = "node";
+  auto& slow = ranks[2].timeline.collectives;
+  for (profkit::timeline_collective& each : slow) each.time.end += std::chrono::milliseconds{1};  // leaves late each time
+  profkit::job_summary const job = profkit::summarize_job(ranks);
+  CHECK(job.clocks.is_one_clock);
+  CHECK(job.clocks.bound.count() == 0.0);
+  CHECK(job.ranks[2].clock_offset.count() == 0.0);
+  CHECK(wrong_sums(ranks) == 0);
+  for (profkit::job_rank& each : ranks) each.environment.host = "node" + std::to_string(each.rank);
+  CHECK_FALSE(profkit::summarize_job(ranks).clocks.is_one_clock);
+}
+
+TEST_CASE("nobody waits for a rank that arrives after another has left", "[ranks]") {
+  std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
+  auto const change = [&](nanoseconds later) {
+    std::vector<profkit::job_rank> changed = ranks;
+    for (profkit::timeline_collective& each : changed[1].timeline.collectives) {
+      each.time.end += std::chrono::milliseconds{5};
+      each.time.begin = changed[1].timeline.collectives.front().time.begin < each.time.begin ? each.time.end - later : each.time.begin;
+    }
+    return profkit::summarize_job(changed);
+  };
+  // The others have left 5 ms before the last rank does.
+  profkit::job_summary const late = change(std::chrono::milliseconds{1});
+  CHECK_FALSE(late.straggler);
+  CHECK(late.ranks[0].waiting.count() < 0.2);
+  CHECK_FALSE(late.collectives.at(0).bus_bandwidth);
+  profkit::job_summary const awaited = profkit::summarize_job(ranks);
+  CHECK(awaited.collectives.at(0).bus_bandwidth);
+}
+
+TEST_CASE("scopes that take another time on one rank are listed with their times", "[ranks]") {
+  profkit::job_summary const gpu = profkit::summarize_job(recorded_job("slowgpu", 2));
+  REQUIRE_FALSE(gpu.differing_scopes.empty());
+  profkit::scope_difference_summary const& extra = gpu.differing_scopes.front();
+  CHECK(extra.path == "step/forward/extra");
+  CHECK(extra.rank == 1);
+  CHECK(extra.is_gpu_time);
+  CHECK(extra.own.count() == Approx(3.0).margin(0.1));
+  CHECK(extra.others.count() == 0.0);
+
+  profkit::job_summary const host = profkit::summarize_job(recorded_job("four", 4));
+  REQUIRE_FALSE(host.differing_scopes.empty());
+  profkit::scope_difference_summary const& data = host.differing_scopes.front();
+  CHECK(data.path == "step/data");
+  CHECK(data.rank == 1);
+  CHECK_FALSE(data.is_gpu_time);
+  CHECK(data.own.count() == Approx(3.07).margin(0.1));
+  for (profkit::scope_difference_summary const& each : host.differing_scopes)
+    CHECK(std::abs((each.own - each.others).count()) > 0.01 * host.step.count());
+
+  made_job made;
+  made.jitter = nanoseconds{10};
+  CHECK(profkit::summarize_job(made.make()).differing_scopes.empty());
+}
+
+TEST_CASE("one step is the one nearest to the median, on one clock", "[ranks]") {
+  profkit::job_summary const job = profkit::summarize_job(recorded_job("four", 4));
+  REQUIRE(job.one_step);
+  REQUIRE(job.one_step->ranks.size() == 4);
+  for (profkit::job_step_rank const& each : job.one_step->ranks) {
+    CHECK(each.collectives.size() == 12);
+    double end = 0.0;
+    for (profkit::job_span const& span : each.computing) {
+      CHECK(span.begin.count() >= end);
+      end = span.end.count();
+    }
+    CHECK(end == Approx(job.step.count()).epsilon(0.05));
+    for (profkit::job_span_of_collective const& one : each.collectives) {
+      CHECK(one.time.begin.count() > 0.0);
+      CHECK(one.waiting.count() <= (one.time.end - one.time.begin).count());
+    }
+    // All ranks leave the last collective together.
+    double const distance = (each.collectives.back().time.end - job.one_step->ranks.front().collectives.back().time.end).count();
+    CHECK(std::abs(distance) <= 2.0 * job.clocks.residual_p95.count());
+  }
+
+  made_job made;
+  made.ranks = 20;
+  made.slow_rank = 13;
+  made.delay = std::chrono::milliseconds{3};
+  profkit::job_summary const many = profkit::summarize_job(made.make());
+  REQUIRE(many.one_step);
+  CHECK(many.one_step->ranks.size() == 8);
+  CHECK(std::any_of(many.one_step->ranks.begin(), many.one_step->ranks.end(), [](auto const& each) { return each.rank == 13; }));
 }
 
 TEST_CASE("clocks that are off by seconds and drift change waits by less than the bound", "[ranks]") {

@@ -69,6 +69,7 @@ TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]")
   CHECK(html_fault(html) == "");
   CHECK(html.size() < 100'000);
   CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>"));
+  CHECK_THAT(html, ContainsSubstring("class=\"lanes\"") && ContainsSubstring("GPU time a step on rank 1 (vm), none on the others."));
 }
 
 TEST_CASE("the trace of all ranks has one clock", "[ranks_report]") {

@@ -56,13 +56,14 @@ class started_reductions {
       std::lock_guard const lock{mutex_};
       started.swap(started_);
     }
-    for (reduction const& each : started) {
-      if (group == nullptr) {
-        each.work->wait();
-      } else {
-        PROF_SCOPE("wait for bucket", profkit::collective{"all_reduce", *group, each.bytes});
-        each.work->wait();
-      }
+    if (group == nullptr) {
+      for (reduction const& each : started) each.work->wait();
+      return;
+    }
+    // The last one first: it was started just now, so that its scope begins when this rank arrives.
+    for (auto each = started.rbegin(); each != started.rend(); ++each) {
+      PROF_SCOPE("wait for bucket", profkit::collective{"all_reduce", *group, each->bytes});
+      each->work->wait();
     }
   }
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ranks on the CPU train as one process with three times the batch; slow ranks are slow where they should be. With `cuda` as last
-argument: two ranks on two GPUs. With one GPU, only what a single rank computes over NCCL."""
+"""usage: ranks_run.py TRANSFORMER_TRAIN TORCH_CHECKS [cpu|cuda|report PROFKIT]
+
+Three ranks on the CPU train as one process with three times the batch; slow ranks are slow where they should be. With `cuda`: two ranks on
+two GPUs. With one GPU, only what a single rank computes over NCCL. With `report`: the report of all ranks names a slow rank and its scope,
+and none if no rank is slow."""
 
 import csv
 import json
@@ -83,6 +86,30 @@ def check_same_losses(program, folder, device):
         assert phase == "data" or scopes["step/data"]["host_min_ms"] < DELAY_MS, (rank, scopes["step/data"])
 
 
+REPETITIONS = 20
+
+
+def report_of(profkit, folder):
+    done = subprocess.run([profkit, "report", folder, "--format", "json"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["job"]
+
+
+def check_reports(checks, profkit, folder):
+    """In each phase of a step a rank that sleeps is named, with the phase and how much longer it takes; else no rank is."""
+    ports = [free_port() for _ in range(4)]
+    for rank, (code, _, errors) in enumerate(run([checks, "slow_ranks", folder, str(REPETITIONS), str(DELAY_MS / 5), *ports], 3)):
+        assert code == 0, f"rank {rank}: exit code {code}, stderr: {errors}"
+    for rank, phase in enumerate(("data", "forward", "backward")):
+        report = report_of(profkit, folder / phase)
+        found = report["straggler"]
+        assert found, f"{phase}: no rank is named: {report}"
+        assert (found["position"], found["path"].split("/")[1]) == (rank, phase), found
+        assert abs(found["excess_ms"] - DELAY_MS / 5) < 0.2 * DELAY_MS / 5, found
+    named = [report["straggler"] for report in (report_of(profkit, folder / f"even{i}") for i in range(REPETITIONS)) if report["straggler"]]
+    assert not named, f"{len(named)} false alarms: {named}"
+
+
 def gpus():
     try:
         return subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
@@ -100,7 +127,7 @@ def main():
     if device == "cuda" and gpus() == 0:
         skip("no GPU")
     ranks = 1 if device == "cuda" and gpus() == 1 else 2
-    done = run([checks, "model", "ranks", device], ranks)
+    done = run([checks, "model", "ranks", "cpu" if device == "report" else device], ranks)
     if all("built without" in errors for _, _, errors in done):
         skip(done[0][2])
     assert [code for code, _, _ in done] == [0] * ranks, done
@@ -108,6 +135,9 @@ def main():
         print("one GPU: only a single rank was checked")
         return
     with tempfile.TemporaryDirectory() as name:
+        if device == "report":
+            check_reports(checks, sys.argv[4], pathlib.Path(name))
+            return
         text = pathlib.Path(name) / "text.txt"
         text.write_text("".join(f"{i * i} is the square of {i}. " for i in range(100)))
         ((code, _, errors),) = run([checks, "model", "parts", str(text)])

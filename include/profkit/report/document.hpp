@@ -130,10 +130,29 @@ struct heat_figure {
   colour meaning = colour::busy;
 };
 
+/// What several ranks did at the same time. Each has two lanes, because what lies in them may overlap.
+struct lanes_figure {
+  double total = 0.0;  ///< ms; the width of the figure
+  struct stretch {
+    double begin = 0.0;  ///< ms from the left
+    double end = 0.0;
+    colour meaning = colour::busy;
+    std::string name;
+  };
+  struct row {
+    std::string name;
+    std::vector<stretch> upper;  ///< in order, without overlaps
+    std::vector<stretch> lower;
+  };
+  std::vector<row> rows;
+  std::vector<std::pair<bar_part, std::string>> legend;
+};
+
 /// A picture. `finding` is what a reader sees in it; it is read out by screen readers. Its numbers stand in a table of the same section.
 struct figure {
   std::string finding;
-  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure, heat_figure>
+  std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure, heat_figure,
+               lanes_figure>
       content;
 };
 

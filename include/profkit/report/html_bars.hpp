@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "column_numbers.hpp"
 #include "document.hpp"
@@ -23,6 +25,18 @@ inline std::string html_amount(double value) {
   return with_thousands(fmt::format("{:.{}f}", value, size >= 100.0 || size == 0.0 ? 0 : size >= 10.0 ? 1 : 2));
 }
 
+/// The colours of a picture and their names.
+inline std::string html_legend(std::vector<std::pair<bar_part, std::string>> const& of, html_limits const& limits) {
+  if (of.empty()) return {};
+  std::string page = "<p class=\"legend\">";
+  std::size_t shown = 0;
+  for (auto const& [part, name] : of) {
+    if (shown++ == limits.boxes) break;
+    page += fmt::format("<span><i class=\"sw {}\"></i>{}</span> ", html_colour(part), html_text(name, max_shown_text));
+  }
+  return page + "</p>\n";
+}
+
 /// Prints bars of 100 %, with parts in the order in which they run, each split into busy and idle time by cause. Boxes of HTML in percent,
 /// so that labels keep their size at any width.
 class html_bars {
@@ -36,7 +50,7 @@ class html_bars {
       if (shown++ == limits_.figures) break;
       page += bar(each, finding);
     }
-    return page + legend();
+    return page + html_legend(figure_.legend, limits_);
   }
 
  private:
@@ -92,17 +106,6 @@ class html_bars {
       page += "</i>";
     }
     return page + "</div>";
-  }
-
-  [[nodiscard]] std::string legend() const {
-    if (figure_.legend.empty()) return {};
-    std::string page = "<p class=\"legend\">";
-    std::size_t shown = 0;
-    for (auto const& [part, name] : figure_.legend) {
-      if (shown++ == limits_.boxes) break;
-      page += fmt::format("<span><i class=\"sw {}\"></i>{}</span> ", html_colour(part), html_text(name, max_shown_text));
-    }
-    return page + "</p>\n";
   }
 
   bars_figure const& figure_;

@@ -16,6 +16,7 @@
 #include "html_changes.hpp"
 #include "html_heat.hpp"
 #include "html_icicle.hpp"
+#include "html_lanes.hpp"
 #include "html_limits.hpp"
 #include "html_lines.hpp"
 #include "html_roofline.hpp"
@@ -196,6 +197,7 @@ class html_printer {
     if (auto const* const roofline = std::get_if<roofline_figure>(&picture.content))
       content = html_roofline{*roofline, limits}.print(picture.finding);
     if (auto const* const heat = std::get_if<heat_figure>(&picture.content)) content = html_heat{*heat, limits}.print(picture.finding);
+    if (auto const* const lanes = std::get_if<lanes_figure>(&picture.content)) content = html_lanes{*lanes, limits}.print(picture.finding);
     return "<figure>\n" + content + "</figure>\n";
   }
 

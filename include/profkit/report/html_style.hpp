@@ -89,6 +89,8 @@ circle.warm,circle.excl{fill:var(--bg);stroke:var(--soft);stroke-width:1.4}
 .part .copies b{background:var(--copies)}.part .transfer b{background:var(--transfer);color:var(--on)}
 .heat{font-size:11.5px;border-spacing:1px;border-collapse:separate;width:100%;table-layout:fixed}.heat tr>:first-child{width:116px;overflow:hidden;text-overflow:ellipsis}.heat td{min-width:14px;height:22px;text-align:center;background:var(--shade);padding:0 1px}
 .heat th{font-weight:400;color:var(--soft);padding:0 4px 0 0;white-space:nowrap}.heat .dashed{outline:1px dashed var(--rule);outline-offset:-1px}
+.lanes{display:grid;grid-template-columns:116px 1fr;gap:7px 8px;align-items:center;font-size:11.5px}.lanes>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.lanes>div{position:relative;height:22px}.lanes i{position:absolute;top:0;height:11px;min-width:1px}.lanes .low{top:12px;height:9px}.lanes .scale{height:auto}
 .scale{display:flex;justify-content:space-between;color:var(--soft);font-size:11.5px;margin-top:1px}
 .icicle{position:relative;overflow:hidden}.icicle div{position:absolute;height:20px;background:var(--box);overflow:hidden;border-right:1px solid var(--bg);
 font-size:12px;line-height:20px;white-space:nowrap}.icicle.hosts div{background:var(--hostbox)}

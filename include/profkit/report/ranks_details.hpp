@@ -63,7 +63,8 @@ inline section job_collectives_section(job_summary const& of) {
                   count_cell(each.ranks),
                   number_cell(each.transfer.count()),
                   each.waiting < of.clocks.bound ? missing_cell("shorter than the clocks can tell") : number_cell(each.waiting.count()),
-                  each.bus_bandwidth ? number_cell(std::round(*each.bus_bandwidth * 1e-8) / 10.0) : missing_cell("size or factor unknown"),
+                  each.bus_bandwidth ? number_cell(std::round(*each.bus_bandwidth * 1e-8) / 10.0)
+                                     : missing_cell("size or factor unknown, or started before its scope"),
                   number_cell(each.exposed.count()),
                   each.last ? text_cell(fmt::format("rank {}", *each.last)) : missing_cell("the clocks cannot tell")};
     table.rows.push_back(std::move(next));
@@ -107,7 +108,9 @@ inline section job_quality_section(job_summary const& of) {
   if (of.incomplete > 0) result.answer += fmt::format(", {} missing on a rank", count_words(of.incomplete));
   if (of.contradictory > 0) result.answer += fmt::format(", {} with other sizes or types on a rank", count_words(of.contradictory));
   result.answer += ".";
-  if (of.clocks.collectives == 0) {
+  if (of.clocks.is_one_clock) {
+    result.blocks.emplace_back(note{"Clocks: all times are of the clock of one machine.", true});
+  } else if (of.clocks.collectives == 0) {
     result.blocks.emplace_back(note{"Clocks: no collective that ends on all ranks at once; times are compared as they are.", true});
   } else {
     double low = 0.0;

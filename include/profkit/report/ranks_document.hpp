@@ -14,6 +14,7 @@
 #include "../analyze/ranks/job_summary.hpp"
 #include "../version.hpp"
 #include "document.hpp"
+#include "ranks_comparison.hpp"
 #include "ranks_details.hpp"
 #include "ranks_findings.hpp"
 #include "ranks_sections.hpp"
@@ -53,11 +54,14 @@ inline document ranks_document(job_summary const& of) {
   auto const share = [&](std::size_t part) { return of.step.count() > 0.0 ? of.budget[part].time / of.step : 0.0; };
   key("step", time_words(of.step), "mean of the ranks");
   for (std::size_t i = 0; i < of.budget.size(); ++i) key(of.budget[i].name.c_str(), share_words(share(i)), time_words(of.budget[i].time));
-  key("clocks agree to", time_words(of.clocks.residual_median), "median; 95 % within " + time_words(of.clocks.residual_p95));
+  if (!of.clocks.is_one_clock)
+    key("clocks agree to", time_words(of.clocks.residual_median), "median; 95 % within " + time_words(of.clocks.residual_p95));
   result.sections.push_back(job_ranks_section(of));
   result.sections.push_back(job_budget_section(of));
   result.sections.push_back(job_map_section(of));
+  if (of.one_step) result.sections.push_back(job_step_section(of));
   result.sections.push_back(job_collectives_section(of));
+  result.sections.push_back(job_differences_section(of));
   result.sections.push_back(job_stages_section(of));
   result.sections.push_back(job_quality_section(of));
   return result;

@@ -95,6 +95,7 @@ inline finding pace_finding(job_summary const& of) {
                                             "See which rank arrives last, below.",
                                             "See the report of one rank for what its GPU waits for."};
   result.action = actions[largest];
+  if (of.clocks.is_one_clock && largest == 0) result.action = "Faster computing helps most.";
   if (of.straggler) result.action = "Read this again without the straggler: it changes all parts.";
   if (!of.straggler && largest == 0 && exposed.count() > 0.0)
     result.action += " Less communication can save " + time_words(exposed) + " at the very most.";

@@ -53,15 +53,17 @@ class ranks_screen {
   [[nodiscard]] line_list lines_within(std::size_t max_rows, std::string_view files) const {
     line_list result = head();
     for (section const& each : document_.sections) {
-      if (each.id == "quality" || each.id == "budget") continue;
-      result.emplace_back();
+      if (each.id == "quality" || each.id == "budget" || each.id == "step") continue;
+      line_list lines;
       std::string title{each.title};
       std::transform(title.begin(), title.end(), title.begin(),
                      [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
       for (block const& one : each.blocks) {
-        if (auto const* const table = std::get_if<data_table>(&one)) append(result, rows_of(*table, title, max_rows));
-        if (auto const* const picture = std::get_if<figure>(&one)) append(result, map_of(*picture, max_rows));
+        if (auto const* const table = std::get_if<data_table>(&one)) append(lines, rows_of(*table, title, max_rows));
+        if (auto const* const picture = std::get_if<figure>(&one)) append(lines, map_of(*picture, max_rows));
       }
+      if (!lines.empty()) result.emplace_back();
+      append(result, std::move(lines));
     }
     result.emplace_back();
     for (section const& each : document_.sections) {

@@ -24,7 +24,9 @@ struct rank_wait {
   std::chrono::nanoseconds exposed_transfer{};  ///< with nothing beside it
 };
 
-/// Waiting and transfer of all ranks in one collective. Definitions: Scalasca's "wait at NxN".
+/// Waiting and transfer of all ranks in one collective. Definitions: Scalasca's "wait at NxN". If a rank left before the last one arrived,
+/// nobody waited: the collective had been started earlier, and its scope only waits for its end. Without a common clock this cannot be
+/// told.
 struct collective_waits {
   std::vector<rank_wait> of;  ///< by element of `matched_collective::on`
 
@@ -32,10 +34,12 @@ struct collective_waits {
   std::chrono::nanoseconds lead{};             ///< its start minus that of the last but one
   std::chrono::nanoseconds imposed{};          ///< mean of `waiting` of the others
   std::chrono::nanoseconds imposed_exposed{};  ///< mean of `exposed_waiting` of the others
+  bool is_awaited = true;                      ///< false: a rank left before the last one arrived, so nobody waited
 
   collective_waits(std::vector<job_rank> const& ranks, matched_collective const& what, rank_clocks const& clocks) {
     timestamp latest = timestamp::min();
     timestamp second = timestamp::min();
+    timestamp left = timestamp::max();
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timestamp const begin = collective_of(ranks, what.on[i]).time.begin - clocks.shift(what.on[i]);
       if (begin > latest) {
@@ -45,14 +49,17 @@ struct collective_waits {
       } else {
         second = std::max(second, begin);
       }
+      left = std::min(left, collective_of(ranks, what.on[i]).time.end);
     }
-    lead = second == timestamp::min() ? std::chrono::nanoseconds{} : latest - second;
+    is_awaited = !clocks.summary().is_one_clock || latest <= left;
+    if (!is_awaited) latest = timestamp::min();
+    lead = second == timestamp::min() || !is_awaited ? std::chrono::nanoseconds{} : latest - second;
     of.reserve(what.on.size());
     std::chrono::nanoseconds waiting{};
     std::chrono::nanoseconds exposed{};
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timeline_collective const& each = collective_of(ranks, what.on[i]);
-      timestamp const arrived = std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end);
+      timestamp const arrived = std::clamp(is_awaited ? latest + clocks.shift(what.on[i]) : latest, each.time.begin, each.time.end);
       rank_wait next;
       next.waiting = arrived - each.time.begin;
       next.transfer = each.time.end - arrived;

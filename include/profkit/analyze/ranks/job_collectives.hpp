@@ -43,6 +43,7 @@ class job_collectives {
     collective_kind const& kind = timeline.kinds[one.kind];
     group& to = groups_[{timeline.paths[one.path], kind.function, kind.datatype, kind.algorithm, kind.protocol, one.bytes, what.on.size()}];
     ++to.count;
+    to.is_awaited = to.is_awaited && waits.is_awaited;
     for (rank_wait const& each : waits.of) {
       to.transfer += static_cast<double>(each.transfer.count());
       to.waiting += static_cast<double>(each.waiting.count());
@@ -68,7 +69,8 @@ class job_collectives {
       row.exposed = milliseconds{each.exposed * 1e-6 / of_rank};
       std::optional<double> const factor = bus_factor(row.function, members);
       double const seconds = row.transfer.count() * 1e-3;
-      if (factor && row.bytes > 0 && seconds > 0.0) row.bus_bandwidth = static_cast<double>(row.bytes) * *factor / seconds;
+      if (factor && row.bytes > 0 && seconds > 0.0 && each.is_awaited)
+        row.bus_bandwidth = static_cast<double>(row.bytes) * *factor / seconds;
       auto const last =
           std::max_element(each.last.begin(), each.last.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
       if (last != each.last.end()) row.last = ranks[last->first].rank;
@@ -82,6 +84,7 @@ class job_collectives {
   using group_key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::uint64_t, std::size_t>;
   struct group {
     std::uint64_t count = 0;
+    bool is_awaited = true;                               ///< on all ranks
     double transfer = 0.0, waiting = 0.0, exposed = 0.0;  ///< ns, over all ranks
     std::set<std::uint32_t> ranks;
     std::map<std::uint32_t, std::uint64_t> last;  ///< how often each rank came last

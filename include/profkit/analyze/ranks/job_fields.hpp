@@ -58,11 +58,32 @@ constexpr auto describe(described_type<startup_wait_summary>) {
   using s = startup_wait_summary;
   return std::tuple{field{"position", &s::rank}, field{"step", &s::step}, field{"waiting_ms", &s::waiting}};
 }
+constexpr auto describe(described_type<scope_difference_summary>) {
+  using s = scope_difference_summary;
+  return std::tuple{field{"path", &s::path}, field{"position", &s::rank}, field{"is_gpu_time", &s::is_gpu_time}, field{"own_ms", &s::own},
+                    field{"others_ms", &s::others}};
+}
+constexpr auto describe(described_type<job_span>) {
+  using s = job_span;
+  return std::tuple{field{"begin_ms", &s::begin}, field{"end_ms", &s::end}};
+}
+constexpr auto describe(described_type<job_span_of_collective>) {
+  using s = job_span_of_collective;
+  return std::tuple{field{"function", &s::function}, field{"time", &s::time}, field{"waiting_ms", &s::waiting}};
+}
+constexpr auto describe(described_type<job_step_rank>) {
+  using s = job_step_rank;
+  return std::tuple{field{"position", &s::rank}, field{"computing", &s::computing}, field{"collectives", &s::collectives}};
+}
+constexpr auto describe(described_type<job_step_summary>) {
+  using s = job_step_summary;
+  return std::tuple{field{"step", &s::step}, field{"ranks", &s::ranks}};
+}
 constexpr auto describe(described_type<job_clock_summary>) {
   using s = job_clock_summary;
-  return std::tuple{field{"has_many_hosts", &s::has_many_hosts}, field{"collectives", &s::collectives},
-                    field{"residual_median_ms", &s::residual_median}, field{"residual_p95_ms", &s::residual_p95},
-                    field{"bound_ms", &s::bound}};
+  return std::tuple{field{"has_many_hosts", &s::has_many_hosts}, field{"is_one_clock", &s::is_one_clock},
+                    field{"collectives", &s::collectives},       field{"residual_median_ms", &s::residual_median},
+                    field{"residual_p95_ms", &s::residual_p95},  field{"bound_ms", &s::bound}};
 }
 constexpr auto describe(described_type<job_part>) {
   using s = job_part;
@@ -83,6 +104,8 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"straggler", &s::straggler},
                     field{"slow_host", &s::slow_host},
                     field{"startup_wait", &s::startup},
+                    field{"differing_scopes", &s::differing_scopes},
+                    field{"one_step", &s::one_step},
                     field{"budget", &s::budget},
                     field{"frontier", &s::frontier},
                     field{"ranks", &s::ranks},

@@ -40,14 +40,15 @@ struct job_rank_summary {
 struct job_collective_summary {
   std::string path;  ///< such as "step/backward"
   std::string function, datatype, algorithm, protocol;
-  std::uint64_t bytes = 0;              ///< 0: unknown
-  std::uint64_t ranks = 0;              ///< of its communicator
-  double per_step = 0.0;                ///< number in one step of a rank
-  milliseconds transfer{};              ///< mean of one
-  milliseconds waiting{};               ///< mean of one
-  milliseconds exposed{};               ///< mean per step and rank
-  std::optional<double> bus_bandwidth;  ///< bytes per second; n/a if the size or the factor of the function is unknown
-  std::optional<std::uint32_t> last;    ///< the rank that started last most often; n/a if the clocks cannot tell
+  std::uint64_t bytes = 0;  ///< 0: unknown
+  std::uint64_t ranks = 0;  ///< of its communicator
+  double per_step = 0.0;    ///< number in one step of a rank
+  milliseconds transfer{};  ///< mean of one
+  milliseconds waiting{};   ///< mean of one
+  milliseconds exposed{};   ///< mean per step and rank
+  /// Bytes per second; n/a if the size, the factor of the function or the time of transfer is unknown.
+  std::optional<double> bus_bandwidth;
+  std::optional<std::uint32_t> last;  ///< the rank that started last most often; n/a if the clocks cannot tell
 };
 
 /// @brief The rank that holds the others up, and why.
@@ -78,9 +79,45 @@ struct startup_wait_summary {
   milliseconds waiting{};
 };
 
+/// @brief A scope that takes another time on one rank.
+struct scope_difference_summary {
+  std::string path;
+  std::size_t rank = 0;      ///< position in `job_summary::ranks`
+  bool is_gpu_time = false;  ///< GPU time of its operations, mean; false: host time, lower quartile
+  milliseconds own{};        ///< per step; 0: the rank has no such scope
+  milliseconds others{};     ///< per step, median of all ranks; 0: they have no such scope
+};
+
+/// @brief A stretch of a step, since its beginning on the first rank.
+struct job_span {
+  milliseconds begin{};
+  milliseconds end{};
+};
+
+/// @brief A collective of one rank in a step.
+struct job_span_of_collective {
+  std::string function;
+  job_span time;
+  milliseconds waiting{};  ///< until the last rank started
+};
+
+/// @brief What one rank did in a step.
+struct job_step_rank {
+  std::size_t rank = 0;             ///< position in `job_summary::ranks`
+  std::vector<job_span> computing;  ///< neighbours are joined if there are many
+  std::vector<job_span_of_collective> collectives;
+};
+
+/// @brief The step nearest to the median, on at most eight ranks.
+struct job_step_summary {
+  std::uint64_t step = 0;            ///< `step_record::index`
+  std::vector<job_step_rank> ranks;  ///< in order
+};
+
 /// @brief How well the clocks of the ranks agree.
 struct job_clock_summary {
   bool has_many_hosts = false;     ///< so drift was removed, too
+  bool is_one_clock = false;       ///< all times are those of the clock of one machine, so nothing was removed
   std::uint64_t collectives = 0;   ///< whose ends were compared; 0: the clocks are used as they are
   milliseconds residual_median{};  ///< distance of a rank's end of a collective from the mean of all
   milliseconds residual_p95{};
@@ -115,6 +152,8 @@ struct job_summary {
   std::optional<straggler_summary> straggler;
   std::optional<slow_host_summary> slow_host;
   std::optional<startup_wait_summary> startup;
+  std::vector<scope_difference_summary> differing_scopes;  ///< by difference
+  std::optional<job_step_summary> one_step;
   job_clock_summary clocks;
   job_map held;                          ///< imposed waits
   job_map host_steps;                    ///< host time of the steps

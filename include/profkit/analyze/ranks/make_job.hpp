@@ -16,6 +16,7 @@
 
 #include "../../profile/time.hpp"
 #include "collective_waits.hpp"
+#include "differing_scopes.hpp"
 #include "frontier.hpp"
 #include "job_checks.hpp"
 #include "job_collectives.hpp"
@@ -25,6 +26,7 @@
 #include "rank_clocks.hpp"
 #include "slow_host.hpp"
 #include "straggler.hpp"
+#include "typical_step.hpp"
 
 namespace profkit {
 
@@ -48,6 +50,8 @@ class job_maker {
     add_frontier(to);
     find_straggler(to);
     to.slow_host = find_slow_host(ranks_, compared_, to);
+    to.differing_scopes = find_differing_scopes(ranks_, compared_, to.step);
+    to.one_step = typical_step{ranks_, all_, clocks_, compared_}.find(to);
   }
 
  private:
@@ -220,8 +224,13 @@ class job_maker {
     std::optional<std::size_t> const found = holds_up(held, to.step.count(), to.clocks.bound.count());
     if (!found) return;
     excess_finder finder{ranks_, *found};
+    std::set<matched_collective const*> late;
     for (auto const& [rank, what] : last_of_) {
-      if (rank == *found) finder.add(*what);
+      if (rank == *found) late.insert(what);
+    }
+    for (matched_collective const& each : all_) {
+      bool const is_compared = each.is_complete && !each.is_contradictory && each.is_measured;
+      if (is_compared && compared_.count(collective_of(ranks_, each.on.front()).step) > 0) finder.add(each, late.count(&each) > 0);
     }
     to.straggler = finder.find(compared_.size());
     if (!to.straggler) to.straggler = straggler_summary{*found, {}, false, false, {}, {}, {}};

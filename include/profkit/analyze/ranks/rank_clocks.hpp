@@ -78,7 +78,8 @@ inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& 
 }
 
 /// Estimates what the clock of each rank is ahead of the mean of all, from the ends of collectives: all ranks leave an all-reduce at about
-/// the same time. Even on one host, the clocks of GPUs differ by some microseconds.
+/// the same time. Even on one host, the clocks of GPUs differ by some microseconds. Collectives on the processors of one machine need no
+/// estimate.
 class rank_clocks {
  public:
   rank_clocks(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
@@ -89,6 +90,9 @@ class rank_clocks {
     for (matched_collective const& each : all) {
       if (each.is_complete && !each.is_contradictory && ends_together(each)) used_.push_back(&each);
     }
+    summary_.is_one_clock =
+        !summary_.has_many_hosts && std::none_of(all.begin(), all.end(), [&](auto const& each) { return on_gpu(each); });
+    if (summary_.is_one_clock) return;
     summary_.collectives = used_.size();
     // One pass suffices if all ranks are in one communicator; chains of communicators need more.
     constexpr int max_passes = 16;
@@ -119,6 +123,11 @@ class rank_clocks {
       if (function == each) return true;
     }
     return false;
+  }
+
+  [[nodiscard]] bool on_gpu(matched_collective const& of) const {
+    participant const& first = of.on.front();
+    return !ranks_[first.rank].timeline.kinds[collective_of(ranks_, first).kind].is_host;
   }
 
   /// Containers of one machine may have different host names, and share its clock.

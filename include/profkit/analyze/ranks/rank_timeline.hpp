@@ -55,6 +55,8 @@ struct timeline_step {
   std::chrono::nanoseconds communication{};  ///< length of the union of its collectives
   std::chrono::nanoseconds exposed{};        ///< the part of `communication` during which nothing else ran on the GPU
   std::vector<path_time> stages;             ///< host time of the direct children of the step
+  std::vector<path_time> gpu;                ///< GPU time by the scope that launched the operation; without collectives
+  std::vector<interval> computing;           ///< when such operations ran; neighbours are joined if there are many
 };
 
 /// @brief What the report of many ranks needs of one rank: steps and collectives with their times, bounded in size.

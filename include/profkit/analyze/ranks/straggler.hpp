@@ -62,13 +62,14 @@ inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std
   return result;
 }
 
-/// Finds the scope in which a rank spent more time than the others before the collectives where it came last.
+/// Finds the scope in which a rank spent more time than the others before the collectives where it came last, and how much in all.
 class excess_finder {
  public:
   excess_finder(std::vector<job_rank> const& ranks, std::size_t rank) : ranks_{ranks}, rank_{static_cast<std::uint32_t>(rank)} {}
 
-  /// Adds a collective to which the rank came last.
-  void add(matched_collective const& what) {
+  /// Adds a collective of a compared step.
+  /// @param is_late whether the rank came last to it.
+  void add(matched_collective const& what, bool is_late) {
     std::map<std::string, std::vector<double>> busy;
     std::map<std::string, std::vector<double>> idle;
     timeline_collective const* own = nullptr;
@@ -87,21 +88,25 @@ class excess_finder {
       for (path_time const& share : one.idle) idle[path(each.rank, share)].push_back(ns(share));
     }
     if (own == nullptr || others == 0) return;
-    for (path_time const& share : own->busy) busy_[path(rank_, share)].own += ns(share);
-    for (path_time const& share : own->idle) idle_[path(rank_, share)].own += ns(share);
-    add_medians(busy_, busy, others);
-    add_medians(idle_, idle, others);
+    for (times_by_scope* const to : {&all_, is_late ? &late_ : nullptr}) {
+      if (to == nullptr) continue;
+      for (path_time const& share : own->busy) to->busy[path(rank_, share)].own += ns(share);
+      for (path_time const& share : own->idle) to->idle[path(rank_, share)].own += ns(share);
+      add_medians(to->busy, busy, others);
+      add_medians(to->idle, idle, others);
+    }
     if (ranks_[rank_].timeline.kinds[own->kind].is_host) is_host_only_ = true;
   }
 
   /// @param steps number of steps that were compared.
   [[nodiscard]] std::optional<straggler_summary> find(std::uint64_t steps) const {
-    auto const busy = scope_with_excess(busy_);
-    auto const idle = scope_with_excess(idle_);
+    auto const busy = scope_with_excess(late_.busy);
+    auto const idle = scope_with_excess(late_.idle);
     if ((!busy && !idle) || steps == 0) return std::nullopt;
     auto const excess = [](auto const& of) { return of ? of->second.own - of->second.others : 0.0; };
     bool const is_gpu = excess(busy) >= excess(idle);
-    auto const& [path, times] = is_gpu ? *busy : *idle;
+    std::string const& path = (is_gpu ? busy : idle)->first;
+    scope_excess const times = time_in(path, is_gpu ? all_.busy : all_.idle);
     auto const per_step = [&](double time) { return milliseconds{time * 1e-6 / static_cast<double>(steps)}; };
     straggler_summary result;
     result.rank = rank_;
@@ -115,6 +120,22 @@ class excess_finder {
   }
 
  private:
+  struct times_by_scope {
+    std::map<std::string, scope_excess> busy;
+    std::map<std::string, scope_excess> idle;
+  };
+
+  /// The time in a scope and in all that it contains.
+  static scope_excess time_in(std::string const& scope, std::map<std::string, scope_excess> const& times) {
+    scope_excess result;
+    for (auto const& [path, each] : times) {
+      if (path != scope && path.rfind(scope + "/", 0) != 0) continue;
+      result.own += each.own;
+      result.others += each.others;
+    }
+    return result;
+  }
+
   static double ns(path_time const& of) { return static_cast<double>(of.time.count()); }
   [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& of) const { return ranks_[rank].timeline.paths[of.path]; }
 
@@ -128,8 +149,8 @@ class excess_finder {
 
   std::vector<job_rank> const& ranks_;
   std::uint32_t rank_;
-  std::map<std::string, scope_excess> busy_;
-  std::map<std::string, scope_excess> idle_;
+  times_by_scope late_;  ///< before the collectives to which the rank came last
+  times_by_scope all_;
   bool is_host_only_ = false;
 };
 

@@ -33,7 +33,7 @@ void fields(Archive& archive, timeline_collective& of) {
 template <class Archive>
 void fields(Archive& archive, timeline_step& of) {
   archive(of.index), archive(of.is_measured), archive(of.host), archive(of.begin), archive(of.next_begin), archive(of.end),
-      archive(of.compute), archive(of.communication), archive(of.exposed), archive(of.stages);
+      archive(of.compute), archive(of.communication), archive(of.exposed), archive(of.stages), archive(of.gpu), archive(of.computing);
 }
 template <class Archive>
 void fields(Archive& archive, rank_timeline& of) {
@@ -71,7 +71,11 @@ inline void check_timeline(rank_timeline const& of, bool has_paths) {
   for (timeline_step const& each : of.steps) {
     bool const is_right = is_interval(each.host) && is_time(each.begin) && is_time(each.end) && each.begin <= each.end &&
                           (!each.next_begin || (is_time(*each.next_begin) && each.begin <= *each.next_begin));
-    check_read(is_right && are_charged(each.stages), "a step of a timeline has wrong times");
+    check_read(is_right && are_charged(each.stages) && are_charged(each.gpu), "a step of a timeline has wrong times");
+    for (std::size_t i = 0; i < each.computing.size(); ++i) {
+      interval const& part = each.computing[i];
+      check_read(is_interval(part) && (i == 0 || each.computing[i - 1].end <= part.begin), "a step of a timeline computes at wrong times");
+    }
   }
   for (timeline_collective const& each : of.collectives) {
     check_read(each.kind < of.kinds.size() && (!has_paths || each.path < of.paths.size()), "a collective has no kind");

@@ -131,6 +131,7 @@ class timeline_part {
   void for_each_path(Visit const& visit) {
     for (timeline_step& step : of_.steps) {
       for (path_time& each : step.stages) visit(each.path);
+      for (path_time& each : step.gpu) visit(each.path);
     }
     for (timeline_collective& each : of_.collectives) {
       visit(each.path);

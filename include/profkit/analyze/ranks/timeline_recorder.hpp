@@ -49,7 +49,8 @@ class timeline_recorder {
   }
 
  private:
-  static constexpr std::size_t max_parts = 24;  ///< of the scopes and intervals of a collective, and of the stages of a step
+  static constexpr std::size_t max_parts = 24;  ///< of the scopes and intervals of a collective, and of the scopes of a step
+  static constexpr std::size_t max_shown = 16;  ///< intervals of computing in a step
 
   /// A step of the window.
   struct draft {
@@ -135,10 +136,19 @@ class timeline_recorder {
       step.end = has_work ? each.span.end : step.host.end;
       step.stages = folded(host.stages(step.host), records_.paths, max_parts);
       add_collectives(result, step, found, each, host);
+      step.gpu = gpu_times(each);
+      step.computing = each.compute;
+      limit(step.computing, max_shown);
       step.compute = has_work ? length_of(each.compute) : step.host.duration() - step.communication;
       result.steps.push_back(std::move(step));
     }
     return result;
+  }
+
+  [[nodiscard]] std::vector<path_time> gpu_times(draft const& from) const {
+    std::map<std::uint32_t, std::chrono::nanoseconds> times;
+    for (charged_segment const& each : from.segments) times[each.path] += each.time.duration();
+    return folded(std::move(times), records_.paths, max_parts);
   }
 
   void add_collectives(rank_timeline& to, timeline_step& step, found_collectives const& found, draft const& from,

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "column_numbers.hpp"
+#include "document.hpp"
+#include "html_bars.hpp"
+#include "html_limits.hpp"
+#include "html_text.hpp"
+
+namespace profkit::detail {
+
+/// Prints what several ranks did at the same time, as boxes of HTML in percent.
+class html_lanes {
+ public:
+  html_lanes(lanes_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
+
+  [[nodiscard]] std::string print(std::string const& finding) const {
+    double const total = amount_or_zero(figure_.total);
+    if (!(total > 0.0)) return {};
+    std::string page = fmt::format("<div class=\"lanes\" role=\"img\" aria-label=\"{}\">\n", html_text(finding));
+    std::size_t shown = 0;
+    for (lanes_figure::row const& each : figure_.rows) {
+      if (shown++ == limits_.boxes) break;
+      page += "<span>" + html_text(each.name, 48) + "</span><div>" + boxes(each.upper, "", total) + boxes(each.lower, " low", total) +
+              "</div>\n";
+    }
+    page += "<span></span><div class=\"scale\">";
+    constexpr int marks = 4;
+    for (int i = 0; i <= marks; ++i) page += fmt::format("<span>{}{}</span>", html_amount(total * i / marks), i == marks ? "&nbsp;ms" : "");
+    return page + "</div>\n</div>\n" + html_legend(figure_.legend, limits_);
+  }
+
+ private:
+  [[nodiscard]] std::string boxes(std::vector<lanes_figure::stretch> const& list, char const* lane, double total) const {
+    std::string page;
+    std::size_t shown = 0;
+    for (lanes_figure::stretch const& each : list) {
+      if (shown++ == limits_.boxes) break;
+      double const begin = std::clamp(amount_or_zero(each.begin), 0.0, total);
+      double const end = std::clamp(amount_or_zero(each.end), begin, total);
+      page += fmt::format("<i class=\"{}{}\" style=\"left:{};width:{}\" title=\"{}: {} to {}&nbsp;ms\"></i>", html_colour({each.meaning}),
+                          lane, html_percent(begin / total), html_percent((end - begin) / total), html_text(each.name, 80),
+                          html_amount(begin), html_amount(end));
+    }
+    return page;
+  }
+
+  lanes_figure const& figure_;
+  html_limits const& limits_;
+};
+
+}  // namespace profkit::detail

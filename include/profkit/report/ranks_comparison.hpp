@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/ranks/job_summary.hpp"
+#include "cells.hpp"
+#include "document.hpp"
+#include "ranks_findings.hpp"
+#include "sentence_numbers.hpp"
+#include "short_names.hpp"
+
+// Sections of the report of many ranks that set the ranks side by side: one step, and the scopes that differ.
+
+namespace profkit::detail {
+
+/// A collective as two stretches: until the last rank started, and from then on.
+inline void add_stretches(std::vector<lanes_figure::stretch>& to, job_span_of_collective const& of) {
+  double const begin = of.time.begin.count();
+  double const end = of.time.end.count();
+  double const arrived = std::clamp(begin + of.waiting.count(), begin, std::max(begin, end));
+  std::string const name = name_words(of.function);
+  if (arrived > begin) to.push_back({begin, arrived, colour::launch_bound, name + ", waiting"});
+  to.push_back({arrived, end, colour::transfer, name});
+}
+
+inline section job_step_section(job_summary const& of) {
+  section result;
+  result.id = "step";
+  result.title = "One step";
+  job_step_summary const& step = *of.one_step;
+  lanes_figure lanes;
+  data_table table;
+  table.name = "one_step";
+  table.use = block_use::pages;
+  table.columns = {{"rank"},
+                   {"collective"},
+                   {"begin", column_kind::milliseconds},
+                   {"end", column_kind::milliseconds},
+                   {"waiting", column_kind::milliseconds, column_use::always, "Until the last rank started"}};
+  constexpr std::size_t max_rows = 200;
+  std::size_t most = 0;
+  double hidden = 0.0;
+  double all = 0.0;
+  for (job_step_rank const& each : step.ranks) {
+    lanes_figure::row next;
+    next.name = name_words(of.ranks[each.rank].name);
+    for (job_span const& span : each.computing) {
+      next.upper.push_back({span.begin.count(), span.end.count(), colour::busy, "computing"});
+      lanes.total = std::max(lanes.total, span.end.count());
+    }
+    for (job_span_of_collective const& one : each.collectives) {
+      add_stretches(next.lower, one);
+      lanes.total = std::max(lanes.total, one.time.end.count());
+      all += (one.time.end - one.time.begin).count();
+      for (job_span const& span : each.computing)
+        hidden += std::max(0.0, (std::min(span.end, one.time.end) - std::max(span.begin, one.time.begin)).count());
+      if (table.rows.size() == max_rows) continue;
+      row cells;
+      cells.cells = {text_cell(next.name), text_cell(name_words(one.function)), number_cell(one.time.begin.count()),
+                     number_cell(one.time.end.count()), number_cell(one.waiting.count())};
+      table.rows.push_back(std::move(cells));
+    }
+    most = std::max(most, each.collectives.size());
+    lanes.rows.push_back(std::move(next));
+  }
+  lanes.legend = {{{colour::busy, 0, 0.0}, "computing"},
+                  {{colour::transfer, 0, 0.0}, "collective"},
+                  {{colour::launch_bound, 0, 0.0}, "collective, until the last rank started"}};
+  result.answer = fmt::format("Step {}, the one nearest to the median, has {}; computing runs beside {} of their time.", step.step,
+                              counted(most, "collective", "collectives"), share_words(all > 0.0 ? std::min(1.0, hidden / all) : 0.0));
+  result.blocks.emplace_back(figure{result.answer, std::move(lanes)});
+  constexpr std::size_t shown = 0;
+  table.shown_rows = shown;
+  table.folded_label = counted(table.rows.size(), "collective of a rank", "collectives of the ranks");
+  result.blocks.emplace_back(std::move(table));
+  if (step.ranks.size() < of.ranks.size())
+    result.how_to_read =
+        fmt::format("{} of the ranks, from the one that holds the others up most to the one that does least.", step.ranks.size());
+  return result;
+}
+
+inline section job_differences_section(job_summary const& of) {
+  section result;
+  result.id = "differences";
+  result.title = "Scopes that differ";
+  if (of.differing_scopes.empty()) {
+    result.answer = "No scope takes over 25 % and 1 % of the step more or less on one rank than on the others.";
+    return result;
+  }
+  auto const words_of = [&](scope_difference_summary const& each) {
+    return each.path.empty() ? std::string{"outside any scope"} : name_words(each.path);
+  };
+  scope_difference_summary const& first = of.differing_scopes.front();
+  auto const words_or_none = [](milliseconds time, char const* none) { return time.count() > 0.0 ? time_words(time) : std::string{none}; };
+  result.answer = fmt::format("{} takes {} {} time a step on {}, {} on the others.", capitalized(scope_words(first.path)),
+                              words_or_none(first.own, "no"), first.is_gpu_time ? "GPU" : "host", name_words(of.ranks[first.rank].name),
+                              words_or_none(first.others, "none"));
+  data_table table;
+  table.name = "differing_scopes";
+  table.columns = {{"scope"},
+                   {"rank"},
+                   {"time"},
+                   text_headed({"there", column_kind::milliseconds, column_use::always, "Per step on this rank"}, "there {}"),
+                   text_headed({"others", column_kind::milliseconds, column_use::always, "Per step, median of all ranks"}, "others {}")};
+  for (scope_difference_summary const& each : of.differing_scopes) {
+    row next;
+    auto const cell_of = [](milliseconds time) { return time.count() > 0.0 ? number_cell(time.count()) : text_cell("none"); };
+    next.cells = {text_cell(words_of(each)), text_cell(name_words(of.ranks[each.rank].name)), text_cell(each.is_gpu_time ? "GPU" : "host"),
+                  cell_of(each.own), cell_of(each.others)};
+    table.rows.push_back(std::move(next));
+  }
+  constexpr std::size_t shown = 12;
+  table.shown_rows = shown;
+  if (table.rows.size() > shown) table.folded_label = counted(table.rows.size() - shown, "more difference", "more differences");
+  result.blocks.emplace_back(std::move(table));
+  result.how_to_read =
+      "Over 25 % and over 1 % of the step from the median of all ranks. Host time is the lower quartile of the children of the step, "
+      "because a full launch queue makes the mean that of the GPU. GPU time is the mean of operations that are not collectives.";
+  return result;
+}
+
+}  // namespace profkit::detail
