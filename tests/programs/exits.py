@@ -118,7 +118,7 @@ def reported(program):
 def worker(program):
     """`exit` on a thread while the main thread goes on with its steps."""
     for way in ("worker", "static_worker"):
-        for _ in range(3):
+        for _ in range(2):
             for options, run in each(program):
                 done = run(way).status_is(CODE)
                 report = json.loads((done.folder / "out" / "report.json").read_text())
