@@ -9,4 +9,18 @@ struct fake_nvml {
   char bus_id[32] = {};
   int users = 0;     ///< calls of nvmlInit_v2 without nvmlShutdown
   int readings = 0;  ///< number of clock readings
+
+  // How the device is used.
+  unsigned has_gpm = 1;
+  unsigned is_divided = 0;   ///< in MIG mode
+  double metrics[100] = {};  ///< by NVML_GPM_METRIC_*
+  bool fails[100] = {};      ///< metrics that cannot be read
+  unsigned gpu_percent = 0;  ///< utilization rates
+  unsigned memory_percent = 0;
+  int samples = 0;           ///< number of existing GPM samples
+  int sample_readings = 0;   ///< number of GPM readings
+  int rate_readings = 0;     ///< number of readings of utilization rates
+  int wrong_calls = 0;       ///< calls that the real NVML would refuse
+  int failing_reading = 0;   ///< the GPM reading with this number, from 1, fails
+  unsigned long reader = 0;  ///< the thread of the last reading
 };
