@@ -345,6 +345,8 @@ set(PROFKIT_HEADERS
     profkit/report/trace_tracks.hpp
     profkit/report/trend_section.hpp
     profkit/report/trend_words.hpp
+    profkit/report/utilization_section.hpp
+    profkit/report/utilization_words.hpp
     profkit/report/verdict_text.hpp
     profkit/report/work_section.hpp
     profkit/report/work_words.hpp

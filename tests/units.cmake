@@ -20,7 +20,7 @@ endforeach()
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/findings.test.cpp report/first_screen.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
                                         report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/summary_file.test.cpp report/printers.test.cpp
-                                        report/trace_json.test.cpp report/verdict_text.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
+                                        report/trace_json.test.cpp report/verdict_text.test.cpp report/utilization.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
   # It shares the names of parts of documents, such as section, with functions of other tests.
   set_source_files_properties(report/html_page.test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")

@@ -6,6 +6,8 @@ SHARES = ("busy", "sm_active", "sm_occupancy", "tensor", "tensor_fp64", "tensor_
           "memory_active")
 RATES = ("nvlink_receive", "nvlink_send", "pcie_receive", "pcie_send")
 WITH_COUNTERS = "GPM counters"
+# An H200 counts up to 5 % for tensor pipes in a loop of fp32 without tensor instructions.
+STRAY_TENSOR = 0.1
 
 
 def use_of(report):
@@ -34,8 +36,8 @@ def check_utilization(checks, place):
     expected = {
         "idle": ("nothing runs", lambda use: use["busy_mean"] < 0.05 and (use["sm_active_mean"] or 0.0) < 0.05),
         "arithmetic": ("SMs and fp32, and no memory", lambda use: use["sm_active_mean"] > 0.8 and use["fp32_mean"] > 0.3 and
-                       use["dram_mean"] < 0.1 and use["tensor_mean"] < 0.02),
-        "memory": ("memory, and little arithmetic", lambda use: use["dram_mean"] > 0.6 and use["fp32_mean"] < 0.3 and use["tensor_mean"] < 0.02),
+                       use["dram_mean"] < 0.1 and use["tensor_mean"] < STRAY_TENSOR),
+        "memory": ("memory, and little arithmetic", lambda use: use["dram_mean"] > 0.6 and use["fp32_mean"] < 0.3 and use["tensor_mean"] < STRAY_TENSOR),
     }
     for kind, (what, is_right) in expected.items():
         folder = place.out / f"utilization-{kind}"
@@ -45,7 +47,7 @@ def check_utilization(checks, place):
         passed = use is not None and is_sane(use, 1.0) and (is_right(use) if use["source"] == WITH_COUNTERS or kind == "idle" else use["busy_mean"] > 0.8)
         checks.add(f"the counters of a GPU say what it does: {kind} ({what})", passed, words(use) if use else why)
     for run, steps, is_right in (
-            (Run("small", 512, "fwd", "fp32"), 400, lambda use: use["sm_active_mean"] > 0.3 and use["fp32_mean"] > 0.1 and use["tensor_mean"] < 0.05),
+            (Run("small", 512, "fwd", "fp32"), 400, lambda use: use["sm_active_mean"] > 0.3 and use["fp32_mean"] > 0.1 and use["tensor_mean"] < STRAY_TENSOR),
             (Run("medium", 512, "train", "bf16"), 130, lambda use: use["sm_active_mean"] > 0.3 and use["tensor_mean"] > 0.03)):
         report, _ = train(place, run.options(5, steps), place.out / f"utilization-{run.folder}", "utilization.log", "utilization=on")
         use, why = use_of(report)
