@@ -25,6 +25,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/busy_sums.hpp
     profkit/analyze/gpu/counted_operations.hpp
     profkit/analyze/gpu/device_clocks.hpp
+    profkit/analyze/gpu/device_utilization.hpp
     profkit/analyze/gpu/gpu_idle.hpp
     profkit/analyze/gpu/gpu_step_windows.hpp
     profkit/analyze/gpu/gpu_summary.hpp
@@ -38,6 +39,8 @@ set(PROFKIT_HEADERS
     profkit/analyze/gpu/step_budget.hpp
     profkit/analyze/gpu/thread_calls.hpp
     profkit/analyze/gpu/timed_operation.hpp
+    profkit/analyze/gpu/utilization_fields.hpp
+    profkit/analyze/gpu/utilization_summary.hpp
     profkit/analyze/kinds/kind_key.hpp
     profkit/analyze/kinds/kind_names.hpp
     profkit/analyze/kinds/kind_positions.hpp
@@ -149,13 +152,18 @@ set(PROFKIT_HEADERS
     profkit/analyze/work_fields.hpp
     profkit/collect/collector.hpp
     profkit/collect/collector_list.hpp
+    profkit/collect/device_windows.hpp
+    profkit/collect/devices_in_use.hpp
+    profkit/collect/gpu_utilization.hpp
     profkit/collect/run_ahead_limiter.hpp
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
     profkit/collect/host_probe.hpp
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
+    profkit/collect/nvml_gpm.hpp
     profkit/collect/nvml_library.hpp
+    profkit/collect/nvml_utilization.hpp
     profkit/collect/nvtx.hpp
     profkit/collect/own_mutex.hpp
     profkit/collect/scope_node_paths.hpp
@@ -184,6 +192,7 @@ set(PROFKIT_HEADERS
     profkit/profile/code_elsewhere.hpp
     profkit/profile/collective_record.hpp
     profkit/profile/copy_direction.hpp
+    profkit/profile/device_utilization_record.hpp
     profkit/profile/described.hpp
     profkit/profile/earlier_formats.hpp
     profkit/profile/error.hpp
@@ -336,6 +345,8 @@ set(PROFKIT_HEADERS
     profkit/report/trace_tracks.hpp
     profkit/report/trend_section.hpp
     profkit/report/trend_words.hpp
+    profkit/report/utilization_section.hpp
+    profkit/report/utilization_words.hpp
     profkit/report/verdict_text.hpp
     profkit/report/work_section.hpp
     profkit/report/work_words.hpp

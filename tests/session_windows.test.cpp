@@ -60,6 +60,7 @@ class arriving_profile {
     for (profkit::memory_record const& each : of.memory) memory_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
     for (profkit::device_clock_record const& each : of.device_clocks)
       clocks_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
+    for (profkit::device_utilization_record const& each : of.device_utilization) uses_.push_back(each.time.end);
   }
 
   /// All but the records.
@@ -67,7 +68,7 @@ class arriving_profile {
     profkit::profile result = of_;
     result.scopes.clear(), result.steps.clear(), result.gpu_scopes.clear(), result.gpu_steps.clear(), result.gpu_operations.clear();
     result.api_calls.clear(), result.counters.clear(), result.memory.clear(), result.allocations.clear(), result.work.clear();
-    result.device_clocks.clear(), result.collectives.clear();
+    result.device_clocks.clear(), result.device_utilization.clear(), result.collectives.clear();
     return result;
   }
 
@@ -91,6 +92,7 @@ class arriving_profile {
     arrive(of_.gpu_steps, into.gpu_steps, [&](std::size_t i) { return gpu_steps_[i]; });
     arrive(of_.memory, into.memory, [&](std::size_t i) { return memory_[i]; });
     arrive(of_.device_clocks, into.device_clocks, [&](std::size_t i) { return clocks_[i]; });
+    arrive(of_.device_utilization, into.device_utilization, [&](std::size_t i) { return uses_[i]; });
     now_ = to;
     return what_is_open();
   }
@@ -147,7 +149,7 @@ class arriving_profile {
   profkit::timestamp last_ = profkit::timestamp::min();
   profkit::timestamp now_ = profkit::timestamp::min();
   std::int64_t max_delay_ = 0;
-  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_;  ///< when each arrives
+  std::vector<profkit::timestamp> operations_, steps_, gpu_scopes_, gpu_steps_, memory_, clocks_, uses_;  ///< when each arrives
 };
 
 void append(profkit::profile const& from, profkit::profile& to) {
@@ -155,6 +157,7 @@ void append(profkit::profile const& from, profkit::profile& to) {
   add(from.scopes, to.scopes), add(from.steps, to.steps), add(from.gpu_scopes, to.gpu_scopes), add(from.gpu_steps, to.gpu_steps);
   add(from.gpu_operations, to.gpu_operations), add(from.api_calls, to.api_calls), add(from.counters, to.counters);
   add(from.memory, to.memory), add(from.work, to.work), add(from.device_clocks, to.device_clocks);
+  add(from.device_utilization, to.device_utilization);
   add(from.allocations, to.allocations), add(from.collectives, to.collectives);
 }
 

@@ -70,6 +70,7 @@ struct options {
   bool kernels = true;   ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
   /// @brief `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
+  bool gpu_utilization = false;  ///< `utilization=on`: adds the collector `profkit::gpu_utilization`
   /// @brief `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most
   /// 65,536 steps are kept. Later records count in the figures, but are not in the profile and in traces.
   std::uint64_t max_records = 1'000'000;
@@ -140,7 +141,7 @@ struct options {
   static constexpr char const* valid_keys =
       "off, report, report=full, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
       "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
-      "drain=P%, memory=steps|scopes, rank=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "drain=P%, memory=steps|scopes, rank=on|off, utilization=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -190,6 +191,8 @@ struct options {
       nvtx = on_or_off(item, value);
     } else if (key == "rank") {
       use_rank = on_or_off(item, value);
+    } else if (key == "utilization") {
+      gpu_utilization = on_or_off(item, value);
     } else if (key == "memory") {
       if (value != "steps" && value != "scopes") bad_value(item, "steps or scopes");
       memory_at_scopes = value == "scopes";

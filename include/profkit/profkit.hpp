@@ -5,6 +5,7 @@
 /// @brief Everything for the host: scopes, NVTX, sessions and reports. Include it in one translation unit of a program, usually that of
 /// `main`. That unit enables NVTX for the whole program. All other units need only `scope.hpp`, which compiles much faster.
 
+#include "collect/gpu_utilization.hpp"
 #include "collect/host_memory.hpp"
 #include "collect/measured_roof.hpp"
 #include "collect/nvtx.hpp"

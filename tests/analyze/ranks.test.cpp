@@ -486,6 +486,17 @@ TEST_CASE("the scope with the excess is the innermost one with at least half of 
   CHECK_FALSE(scope_with_excess({{"step/data", {1, 2}}}));
 }
 
+TEST_CASE("a rank whose GPU is used less than the others' is named", "[ranks]") {
+  std::vector<profkit::job_rank> ranks = job_on_hosts(0, 1);
+  for (profkit::job_rank& each : ranks) {
+    double const share = each.rank == 1 ? 0.5 : 0.9;
+    each.utilization.resize(1);
+    each.utilization[0].sm_active = profkit::share_of_unit{share, share, share};
+    each.utilization[0].dram = profkit::share_of_unit{0.3, 0.3, 0.3};
+  }
+  CHECK(profkit::summarize_job(ranks).differences == std::vector<std::string>{"active SMs: 50 % on rank 1, 90 % is the median"});
+}
+
 TEST_CASE("names of NCCL's kernels say what they do", "[ranks]") {
   profkit::collective_kind const kind =
       profkit::detail::kind_of_kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");

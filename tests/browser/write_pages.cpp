@@ -29,6 +29,7 @@ profkit::profile without_gpu(profkit::profile what) {
   what.gpu_steps.clear();
   what.api_calls.clear();
   what.device_clocks.clear();
+  what.device_utilization.clear();
   what.environment.gpu.clear();
   what.collectors.clear();
   return what;

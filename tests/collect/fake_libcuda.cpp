@@ -3,6 +3,9 @@
 // Replaces the CUDA driver, libcuda.so.1, in tests that need no GPU. FAKE_CUDA="cuInit=100" makes a function fail, see wanted_status.hpp.
 #include <cuda.h>
 
+#include <cstddef>
+#include <cstdio>
+
 #include "wanted_status.hpp"
 
 namespace {
@@ -29,6 +32,10 @@ CUresult cuDeviceGetCount(int* count) { return *count = 2, status_of("cuDeviceGe
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned*, int* active) {
   *active = device == 0 ? 1 : 0;  // the second device is unused and must stay so
   return status_of("cuDevicePrimaryCtxGetState");
+}
+CUresult cuDeviceGetPCIBusId(char* bus_id, int length, CUdevice device) {
+  std::snprintf(bus_id, static_cast<std::size_t>(length), "0000:1%c:00.0", device == 0 ? 'B' : 'C');
+  return status_of("cuDeviceGetPCIBusId");
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   *context = nullptr;

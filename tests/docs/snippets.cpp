@@ -238,6 +238,8 @@ void read_clocks(profkit::session& session, cudaStream_t stream) {
   session.collect(profkit::gpu_clocks());  // after the timer
 }
 
+void measure_utilization(profkit::session& session) { session.collect(profkit::gpu_utilization()); }
+
 void what_was_killed() {
   profkit::report const found = profkit::load_report("run.journal");
   fmt::print("{}\n", found);

@@ -177,6 +177,11 @@ class profile_maker {
       auto const any = [&] { return from_.ConsumeIntegral<std::uint32_t>(); };
       return profkit::device_clock_record{moment(), number(), device(), any(), any(), number(), maybe(any()), maybe(any())};
     });
+    made.device_utilization = list<profkit::device_utilization_record>([&] {
+      profkit::device_utilization_record result{time(), number(), device(), {}};
+      for (auto& value : result.values) value = maybe(from_.ConsumeIntegral<std::uint32_t>());
+      return result;
+    });
     made.measured_roofs = list<profkit::measured_roof_record>([&] {
       return profkit::measured_roof_record{arithmetic(), real(), real(), text()};
     });

@@ -26,6 +26,7 @@ from checks.small_programs import (check_attribution, check_examples, check_gpu_
                                    check_torch_profiler)
 from checks.trainer import check_attention_backends, check_memory, check_no_wait, check_ranks, check_sweep_memory
 from checks.training import check_out_of_memory, check_precisions, check_speed, check_sync, check_text
+from checks.utilization import check_utilization
 
 SKIPPED = 4
 
@@ -53,6 +54,7 @@ CHECKS = {
     "memory_polled": Check(check_memory_polled, [TRAINER]),
     "work": Check(check_work, [TRAINER]),
     "verdict": Check(check_verdict, [TRAINER]),
+    "utilization": Check(check_utilization, [TRAINER, "profkit_gpu_programs"]),
     "budget": Check(check_budget, [TRAINER]),
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),
     "graph": Check(check_graph, [TRAINER, "torch_checks", TORCH]),

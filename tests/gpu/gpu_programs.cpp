@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   constexpr program programs[] = {{"attribution_exact", attribution_exact::run},
                                   {"kernels_in_journal", kernels_in_journal::run},
                                   {"slower_scope", slower_scope::run},
+                                  {"steady_load", steady_load::run},
                                   {"validation_steps", validation_steps::run}};
   for (program const& each : programs) {
     if (argc > 1 && each.name == argv[1]) return each.run(argc - 1, argv + 1);

@@ -13,6 +13,9 @@ int run(int argc, char** argv);
 namespace slower_scope {
 int run(int argc, char** argv);
 }
+namespace steady_load {
+int run(int argc, char** argv);
+}
 namespace validation_steps {
 int run(int argc, char** argv);
 }

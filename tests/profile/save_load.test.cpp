@@ -162,6 +162,16 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   // After magic, format, four empty texts, an empty list and the process id: the flag for `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   std::string bytes = bytes_of(file.path);
+  // Since format 11: an empty list at the end.
+  bytes.resize(bytes.size() - 8);
+  SECTION("10: does not say how devices were used") {
+    bytes[8] = 10;
+    write(file.path, bytes);
+    profkit::profile const loaded = profkit::load(file.path);
+    CHECK(loaded.steps[0].is_excluded);
+    CHECK(loaded.device_utilization.empty());
+    return;
+  }
   // Since format 9: three empty lists at the end, after the flag for `stop_record`; after the flag for `host_speed_record` the flags for
   // the rank and the offset of the clock, and an empty text between them.
   bytes.resize(bytes.size() - 3 * 8);
@@ -487,6 +497,14 @@ TEST_CASE("memory, work, clocks of devices and roofs are kept", "[save]") {
     CHECK(loaded.device_clocks[i].reasons == saved.device_clocks[i].reasons);
     CHECK(loaded.device_clocks[i].milliwatt == saved.device_clocks[i].milliwatt);
     CHECK(loaded.device_clocks[i].celsius == saved.device_clocks[i].celsius);
+  }
+  REQUIRE(loaded.device_utilization.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(loaded.device_utilization[i].time.begin == saved.device_utilization[i].time.begin);
+    CHECK(loaded.device_utilization[i].time.end == saved.device_utilization[i].time.end);
+    CHECK(loaded.device_utilization[i].step == saved.device_utilization[i].step);
+    CHECK(loaded.device_utilization[i].device == saved.device_utilization[i].device);
+    CHECK(loaded.device_utilization[i].values == saved.device_utilization[i].values);
   }
   REQUIRE(loaded.measured_roofs.size() == 1);
   CHECK(loaded.measured_roofs[0].precision == profkit::precision::tf32);

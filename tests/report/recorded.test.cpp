@@ -404,6 +404,8 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     profile.quality.snapshot = profkit::snapshot_record{};
     profile.environment.rank = profkit::rank_record{1, 4, 1, 2, "torchrun"};
     profile.environment.host_speed = profkit::host_speed_record{std::chrono::microseconds{100}, std::chrono::microseconds{101}, 0.5};
+    profkit::interval const step = profile.steps.back().time;
+    profile.device_utilization = {{{step.begin - std::chrono::seconds{1}, step.begin}, profile.steps.back().index, 0, {}}};
     profkit::summary summary = profkit::analyze(profile);
     summary.trend.change = profkit::level_change_summary{};
     add_fields(json::parse(profkit::report_json(summary)), "", in_reports);

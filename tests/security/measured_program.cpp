@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   print_status(session.collect(profkit::cuda_memory()));
   print_status(session.collect(profkit::cuda_step_timer(nullptr)));
   print_status(session.collect(profkit::gpu_clocks()));
+  print_status(session.collect(profkit::gpu_utilization()));
   print_status(session.collect(profkit::cupti_kernels()));
   for ([[maybe_unused]] profkit::step const step : session) {
     PROF_SCOPE("work");

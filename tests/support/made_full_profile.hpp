@@ -30,6 +30,9 @@ inline profkit::profile profile_with_everything() {
   result.work = {{at_ms(201), 2, {1.0 / 3.0, 7e9, profkit::precision::fp8, 2.0F}}, {at_ms(301), 1, {0.0, 1.0}}};
   result.stop = profkit::stop_record{0.01, 0.0075, true, 500};
   result.device_clocks = {{at_ms(210), 1, 3, 1980, 1980, 0, 350'000, 61}, {at_ms(320), 2, 3, 1200, 1980, 0x20, {}, {}}};
+  result.device_utilization = {{{at_ms(205), at_ms(215)}, 1, 3, {}}, {{at_ms(215), at_ms(320)}, 2, 3, {}}};
+  result.device_utilization[0].values = {99'000U, 90'500U, 40'000U, 61'000U};
+  result.device_utilization[1].values = {100'000U, 80'250U, {}, {}, {}, {}, {}, {}, {}, {}, {}, 23'125U, {}, 1U, 4'000'000'000U};
   result.environment.rank = profkit::rank_record{3, 8, 1, 2, "torchrun"};
   result.environment.boot_id = "0123abcd-0000-0000-0000-0123456789ab";
   result.environment.clock_offset_ns = 1'789'000'000'000'000'000;

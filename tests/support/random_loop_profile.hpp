@@ -45,6 +45,9 @@ class random_loop {
     if (one_in(4)) {
       for (profkit::step_record const& step : made_.steps) made_.gpu_steps.push_back({step.index, 0, nanoseconds{up_to(3000)}});
     }
+    if (one_in(4)) {
+      for (profkit::step_record const& step : made_.steps) use_devices(step);
+    }
   }
 
   [[nodiscard]] profkit::profile made() && { return std::move(made_); }
@@ -71,6 +74,19 @@ class random_loop {
       made_.steps.push_back({{begin, now_}, index, is_warmup, up_to(9), 0.0, has_kernels, !is_warmup && one_in(8)});
     }
     if (one_in(2)) now_ += nanoseconds{up_to(60)};
+  }
+
+  /// Windows that end when a step begins, and are longer than it.
+  void use_devices(profkit::step_record const& step) {
+    for (std::int32_t device = 0; device < 2; ++device) {
+      if (one_in(3)) continue;
+      profkit::device_utilization_record window{
+          {step.time.begin - nanoseconds{1'000'000'000 + up_to(999'999'999)}, step.time.begin}, step.index, device, {}};
+      for (auto& value : window.values) {
+        if (!one_in(5)) value = static_cast<std::uint32_t>(up_to(100'000));
+      }
+      made_.device_utilization.push_back(window);
+    }
   }
 
   /// A moment between now and then.

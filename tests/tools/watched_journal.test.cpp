@@ -35,7 +35,7 @@ namespace {
 profkit::profile without_records(profkit::profile of) {
   of.scopes.clear(), of.steps.clear(), of.gpu_scopes.clear(), of.gpu_steps.clear(), of.gpu_operations.clear(), of.api_calls.clear();
   of.counters.clear(), of.memory.clear(), of.allocations.clear(), of.work.clear(), of.device_clocks.clear();
-  of.collectives.clear();
+  of.collectives.clear(), of.device_utilization.clear();
   return of;
 }
 
@@ -103,7 +103,7 @@ class journal_in_parts {
       }
     };
     take_of_steps(so_far_.gpu_steps, of_.gpu_steps), take_of_steps(so_far_.memory, of_.memory);
-    take_of_steps(so_far_.device_clocks, of_.device_clocks);
+    take_of_steps(so_far_.device_clocks, of_.device_clocks), take_of_steps(so_far_.device_utilization, of_.device_utilization);
     std::string bytes;
     encoder_.append(so_far_, is_last, bytes);
     write(bytes);

@@ -6,6 +6,7 @@
 
 #include "analyze_options.hpp"
 #include "gpu/device_clocks.hpp"
+#include "gpu/device_utilization.hpp"
 #include "kinds/kind_table.hpp"
 #include "memory/memory_sums.hpp"
 #include "merge/gpu_figures.hpp"
@@ -32,6 +33,7 @@ struct analysis_parts {
   merged_counters counters;
   merged_readings readings;
   merged_clocks clocks;
+  merged_utilization utilization;
   memory_sums memory;
   gpu_figures gpu;
   kind_table kinds;

@@ -14,6 +14,7 @@
 #include "gpu/attribution.hpp"
 #include "gpu/counted_operations.hpp"
 #include "gpu/device_clocks.hpp"
+#include "gpu/device_utilization.hpp"
 #include "gpu/gpu_idle.hpp"
 #include "gpu/gpu_step_windows.hpp"
 #include "gpu/gpu_sums.hpp"
@@ -106,6 +107,7 @@ class analysis_work {
     all_.scopes.add(other.scopes, path_of);
     all_.counters.add(other.counters);
     all_.clocks.add(other.clocks);
+    all_.utilization.add(other.utilization);
     all_.readings.add(other.readings);
     all_.gpu.add(other.gpu, path_of, name_of);
     if (all_.kinds.add(other.kinds, path_of, name_of)) rename_kinds();
@@ -186,6 +188,7 @@ class analysis_work {
     work.fill(result, rows.paths(), rows.names());
     work.fill_backward(result, adopted);
     result.model = summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
+    result.utilization = all_.utilization.summarize();
     result.memory = all_.readings.summarize();
     result.counters = all_.counters.summarize();
     if (!whole.timeline.is_empty())
@@ -230,6 +233,7 @@ class analysis_work {
     all_.scopes.add(records, when, path_of);
     all_.counters.add(merged_counters{records, when});
     all_.clocks.add({records, own});
+    all_.utilization.add({records, own});
     all_.readings.add(merged_readings{records, own, frame.has_steps});
     all_.work.add({records, operations != nullptr ? with_kernels : when}, path_of);
     all_.devices.merge(used_devices(records));

@@ -11,6 +11,7 @@
 #include "../profile/time.hpp"
 #include "budget_summary.hpp"
 #include "duration_summary.hpp"
+#include "gpu/utilization_summary.hpp"
 #include "memory/scope_memory_summary.hpp"
 #include "ranks/rank_timeline.hpp"
 #include "step_kind_summary.hpp"
@@ -187,26 +188,27 @@ struct counter_summary {
 ///
 /// A plain value; `analyze` computes it, `save_summary` and `load_summary` store it.
 struct summary {
-  environment_record environment;             ///< the machine and the program
-  bool covers_steps = true;                   ///< false: no step was made, so all figures cover the whole session
-  step_summary steps;                         ///< step times, verdicts, throughput
-  std::vector<step_kind_summary> kinds;       ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
-  std::vector<listed_step> listed_steps;      ///< all steps in order, or a sample of them: see `listed_step`
-  std::vector<scope_summary> scopes;          ///< depth first, the step first; children in the order of first appearance
-  std::vector<scope_name_summary> names;      ///< in the order of their first rows in `scopes`
-  std::optional<gpu_summary> gpu;             ///< n/a if kernels were not collected
-  std::optional<budget_summary> budget;       ///< n/a if kernels were not collected, and without steps
-  std::vector<adopted_summary> adopted;       ///< in tree order; empty if no scope adopted another
-  limits_summary limits;                      ///< device peaks
-  std::optional<model_summary> model;         ///< n/a without steps, and without declared work of a step
-  std::vector<memory_summary> memory;         ///< memory sources
-  std::vector<allocator_summary> allocators;  ///< in the order of `profile::allocators`; empty without allocators
-  std::vector<counter_summary> counters;      ///< in the order of `profile::counter_names`
-  std::optional<rank_timeline> timeline;      ///< for the report of many ranks; n/a without collectives
-  run_trend_summary trend;                    ///< history of the measured steps; empty without steps
-  std::vector<collector_record> collectors;   ///< outcomes of the collectors
-  quality_record quality;                     ///< losses of data
-  std::uint64_t scopes_recorded = 0;          ///< number of scopes in the measured steps, on all threads
+  environment_record environment;         ///< the machine and the program
+  bool covers_steps = true;               ///< false: no step was made, so all figures cover the whole session
+  step_summary steps;                     ///< step times, verdicts, throughput
+  std::vector<step_kind_summary> kinds;   ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
+  std::vector<listed_step> listed_steps;  ///< all steps in order, or a sample of them: see `listed_step`
+  std::vector<scope_summary> scopes;      ///< depth first, the step first; children in the order of first appearance
+  std::vector<scope_name_summary> names;  ///< in the order of their first rows in `scopes`
+  std::optional<gpu_summary> gpu;         ///< n/a if kernels were not collected
+  std::optional<budget_summary> budget;   ///< n/a if kernels were not collected, and without steps
+  std::vector<adopted_summary> adopted;   ///< in tree order; empty if no scope adopted another
+  limits_summary limits;                  ///< device peaks
+  std::optional<model_summary> model;     ///< n/a without steps, and without declared work of a step
+  std::vector<utilization_summary> utilization;  ///< by device; empty if it was not measured
+  std::vector<memory_summary> memory;            ///< memory sources
+  std::vector<allocator_summary> allocators;     ///< in the order of `profile::allocators`; empty without allocators
+  std::vector<counter_summary> counters;         ///< in the order of `profile::counter_names`
+  std::optional<rank_timeline> timeline;         ///< for the report of many ranks; n/a without collectives
+  run_trend_summary trend;                       ///< history of the measured steps; empty without steps
+  std::vector<collector_record> collectors;      ///< outcomes of the collectors
+  quality_record quality;                        ///< losses of data
+  std::uint64_t scopes_recorded = 0;             ///< number of scopes in the measured steps, on all threads
 };
 
 }  // namespace profkit

@@ -5,6 +5,7 @@
 
 #include "../profile/described.hpp"
 #include "../profile/flat_records.hpp"
+#include "gpu/utilization_fields.hpp"
 #include "ranks/timeline_fields.hpp"
 #include "step_fields.hpp"
 #include "summary.hpp"
@@ -255,6 +256,7 @@ constexpr auto describe(described_type<summary>) {
                     field{"model", &s::model},
                     field{"*", &s::gpu},
                     field{"budget", &s::budget},
+                    field{"utilization!", &s::utilization},
                     field{"memory", &s::memory},
                     field{"allocators", &s::allocators},
                     field{"counters", &s::counters},

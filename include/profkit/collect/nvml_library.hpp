@@ -55,18 +55,20 @@ class nvml_library {
     throw error{std::string{call} + ": " + (words == nullptr ? "unknown error" : words), status};
   }
 
- private:
+  /// @return whether NVML has a function with this name.
   template <class Function>
-  bool find(char const* name, Function*& into) {
+  bool find(char const* name, Function*& into) const {
     into = reinterpret_cast<Function*>(::dlsym(library_, name));
     return into != nullptr;
   }
 
+  /// @throws profkit::error if NVML has no function with this name.
   template <class Function>
-  void load(char const* name, Function*& into) {
+  void load(char const* name, Function*& into) const {
     if (!find(name, into)) throw error{std::string{"NVML is too old: it has no "} + name};
   }
 
+ private:
   void* library_ = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);  ///< never closed, like the driver that it belongs to
   int (*init_)() = nullptr;
   int (*shutdown_)() = nullptr;

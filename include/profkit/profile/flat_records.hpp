@@ -60,7 +60,7 @@ struct file_enum<copy_direction> {
 };
 template <>
 struct file_enum<collector_kind> {
-  static constexpr collector_kind last = collector_kind::journal;
+  static constexpr collector_kind last = collector_kind::gpu_utilization;
   static constexpr char const* what = "kind of collector";
 };
 

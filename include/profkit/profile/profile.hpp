@@ -9,6 +9,7 @@
 
 #include "collective_record.hpp"
 #include "copy_direction.hpp"
+#include "device_utilization_record.hpp"
 #include "quality_record.hpp"
 #include "rank_record.hpp"
 #include "time.hpp"
@@ -217,9 +218,10 @@ struct measured_roof_record {
 /// @brief Kinds of collectors that sessions and reports treat specially, independent of their names.
 enum class collector_kind : std::uint8_t {
   other = 0,
-  kernels = 1,     ///< GPU operations and their launches
-  gpu_clocks = 2,  ///< `profile::device_clocks`
-  journal = 3,     ///< the session's journal
+  kernels = 1,          ///< GPU operations and their launches
+  gpu_clocks = 2,       ///< `profile::device_clocks`
+  journal = 3,          ///< the session's journal
+  gpu_utilization = 4,  ///< `profile::device_utilization`
 };
 
 /// @brief The outcome of a collector.
@@ -268,6 +270,7 @@ struct profile {
   std::vector<collective_record> collectives;
   profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
   std::vector<device_clock_record> device_clocks;
+  std::vector<device_utilization_record> device_utilization;
   std::vector<measured_roof_record> measured_roofs;
   std::vector<collector_record> collectors;
   quality_record quality;

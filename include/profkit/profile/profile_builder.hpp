@@ -170,6 +170,7 @@ class profile_builder {
   void add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }                ///< GPU time of a step
   void add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }           ///< a reading of a memory source
   void add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }  ///< a reading of a device's clocks
+  void add(device_utilization_record const& window) { add_of_step(window, &profile::device_utilization); }  ///< how a device was used
 
   void add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }  ///< measured rates of a device
 

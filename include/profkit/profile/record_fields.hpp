@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 10;
+inline constexpr std::uint32_t profile_format = 11;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
 
 /// The profile format that an archive reads or writes; of an archive that has none, such as one that copies, the newest.
@@ -93,6 +93,10 @@ void fields(Archive& archive, device_clock_record& record) {
   archive(record.time), archive(record.step), archive(record.device), archive(record.sm_mhz), archive(record.max_sm_mhz),
       archive(record.reasons);
   archive(record.milliwatt), archive(record.celsius);
+}
+template <class Archive>
+void fields(Archive& archive, device_utilization_record& record) {
+  archive(record.time), archive(record.step), archive(record.device), archive(record.values);
 }
 template <class Archive>
 void fields(Archive& archive, measured_roof_record& record) {
@@ -179,6 +183,7 @@ void fields(Archive& archive, profile& record) {
   if (format_of<Archive>{archive}.value >= 9) {
     archive(record.communicators), archive(record.collective_words), archive(record.collectives);
   }
+  if (format_of<Archive>{archive}.value >= 11) archive(record.device_utilization);
 }
 
 }  // namespace profkit::detail

@@ -153,6 +153,7 @@ class record_check {
     add_all(of.gpu_operations);
     add_all(of.api_calls);
     add_all(of.collectives);
+    add_all(of.device_utilization);
     for (auto const& each : of.gpu_scopes) {
       is_moment(each.begin);
       add(sum_, each.duration);

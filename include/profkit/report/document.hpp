@@ -115,8 +115,15 @@ struct roofline_figure {
     double flops_per_second = 0.0;
     double share_of_step = 0.0;  ///< the area of the mark
   };
+  /// What the memory moved in the whole run, in bytes per second: smallest, mean and largest window.
+  struct band {
+    double low = 0.0;
+    double mean = 0.0;
+    double high = 0.0;
+  };
   std::vector<roof> roofs;
   std::vector<point> points;
+  std::optional<band> memory{};  ///< n/a: not measured
 };
 
 /// A value for each row and column, such as each rank in each step, as a colour.

@@ -80,6 +80,7 @@ class first_screen {
     append(result, scopes(most.scope_share));
     append(result, kernels(most.kernels));
     result.emplace_back();
+    if (section const* const use = find("utilization"); use != nullptr) result.push_back(units_line(*use));
     if (section const* const work = find("work"); work != nullptr) append(result, notes(*work));
     if (table_of(find("kernels"), "step_kernels") == nullptr) append(result, labelled("KERNELS", find("kernels")));
     append(result, labelled("MEMORY", find("memory")));
@@ -91,6 +92,16 @@ class first_screen {
   [[nodiscard]] std::vector<std::string> labelled(char const* label, section const* from, std::size_t max_lines = 2) const {
     if (from == nullptr) return {};
     return wrapped(shown(from->answer), padded(label, 9), std::string(9, ' '), style_.width, max_lines);
+  }
+
+  /// One line: the first sentence if not all fit.
+  [[nodiscard]] std::string units_line(section const& from) const {
+    auto const lines_of = [&](std::string_view text, std::size_t most) {
+      return wrapped(shown(text), padded("UNITS", 9), "", style_.width, most);
+    };
+    std::vector<std::string> lines = lines_of(from.answer, 2);
+    if (lines.size() > 1) lines = lines_of(std::string_view{from.answer}.substr(0, from.answer.find(". ")), 1);
+    return lines.empty() ? std::string{} : lines.front();
   }
 
   /// Notes of a section that belong to the first screen.

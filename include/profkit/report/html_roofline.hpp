@@ -26,7 +26,7 @@ class html_roofline {
 
   [[nodiscard]] std::string print(std::string const& finding) const {
     std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
-                                   html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs());
+                                   html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs() + memory());
     std::size_t shown = 0;
     std::vector<label_box> taken;
     for (roofline_figure::point const& each : figure_.points) {
@@ -36,7 +36,9 @@ class html_roofline {
     return page +
            "</svg>\n</div>\n<p class=\"axis\">FLOP per byte of memory traffic; vertical: FLOP/s. Both axes are logarithmic. Area of a "
            "mark: share of "
-           "the step.</p>\n";
+           "the step." +
+           (figure_.memory ? " Dashed: what the memory moved in the whole run, mean and range of windows, by the device's counters." : "") +
+           "</p>\n";
   }
 
  private:
@@ -145,6 +147,22 @@ class html_roofline {
         html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1), html_number(y(to * bytes), 1),
         is_above ? " end" : "", html_percent(x_.share(label)), is_above ? -8 : 8,
         html_number(y(label * bytes) + (is_above ? -4.0 : 14.0), 1), bytes / 1e12);
+  }
+
+  /// The measured bandwidth: the work of the whole run lies on this line, wherever its intensity is.
+  [[nodiscard]] std::string memory() const {
+    if (!figure_.memory) return {};
+    double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
+    std::string page;
+    for (double const bytes : {figure_.memory->low, figure_.memory->mean, figure_.memory->high}) {
+      double const from = amount_or_zero(bytes) > 0.0 ? std::max(x_.low(), y_.low() / bytes) : x_.high();
+      double const to = bytes > 0.0 ? std::min(x_.high(), (peak > 0.0 ? peak : y_.high()) / bytes) : 0.0;
+      if (!(from < to)) continue;
+      page += fmt::format("<line class=\"moved\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" data-t=\"the memory moved {:.3g} TB/s\"/>\n",
+                          html_percent(x_.share(from)), html_percent(x_.share(to)), html_number(y(from * bytes), 1),
+                          html_number(y(to * bytes), 1), bytes / 1e12);
+    }
+    return page;
   }
 
   /// Where the names of points are, in pixels of a wide page.

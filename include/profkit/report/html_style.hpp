@@ -76,7 +76,7 @@ svg .label{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:
 .whisker{stroke:var(--queued)}.bin{fill:var(--busy);opacity:.8}
 svg .usual{fill:var(--busy);background:none}svg .odd{fill:var(--launch)}svg .warm{fill:var(--host)}svg .excl{fill:none;stroke:var(--host)}
 circle.warm,circle.excl{fill:var(--bg);stroke:var(--soft);stroke-width:1.4}
-.roof{stroke:var(--soft);stroke-width:1.5}.roofline circle{fill-opacity:.75}
+.roof{stroke:var(--soft);stroke-width:1.5}.moved{stroke:var(--transfer);stroke-dasharray:5 4}.roofline circle{fill-opacity:.75}
 .line{fill:none;stroke-width:1.8;vector-effect:non-scaling-stroke}.area{opacity:.18}
 .line.l0{stroke:var(--busy)}.line.l1{stroke:var(--launch);stroke-dasharray:6 3}.line.l2{stroke:var(--transfer);stroke-dasharray:2 2}
 .line.l3{stroke:var(--sync);stroke-dasharray:8 3 2 3}.line.l4{stroke:var(--copies);stroke-dasharray:12 4}.line.l5{stroke:var(--host)}

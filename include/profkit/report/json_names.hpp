@@ -27,7 +27,8 @@ struct json_name {
     is_hidden = key.front() == '-';
     is_flat = key.back() == '*';
     is_null_if_empty = key.back() == '?';
-    if (is_flat || is_null_if_empty) key.remove_suffix(1);
+    is_left_out_if_empty = key.back() == '!';
+    if (is_flat || is_null_if_empty || is_left_out_if_empty) key.remove_suffix(1);
   }
 
   std::string_view key;
@@ -36,6 +37,7 @@ struct json_name {
   bool is_hidden = false;     ///< the member is not in the document
   bool is_flat = false;       ///< its members are in this object, after `key`
   bool is_null_if_empty = false;
+  bool is_left_out_if_empty = false;
 };
 
 /// Removes and returns the part of a list up to the separator.
@@ -78,7 +80,7 @@ struct json_unit {
 inline json_unit number_unit(std::string_view key) {
   if (ends_with(key, "_percent")) return {100.0, 1.0};
   if (key.find("tflops") != std::string_view::npos) return {1.0, 1e12};
-  return {1.0, key == "gb_per_s" ? 1e9 : 1.0};
+  return {1.0, ends_with(key, "gb_per_s") ? 1e9 : 1.0};
 }
 inline json_unit milliseconds_unit(std::string_view key) { return {ends_with(key, "_us") ? 1e3 : 1.0, 1.0}; }
 /// A key with "_ns_per_scope" is measured over 1000 scopes.

@@ -24,6 +24,7 @@
 #include "sentence_numbers.hpp"
 #include "steps_section.hpp"
 #include "trend_section.hpp"
+#include "utilization_section.hpp"
 #include "work_section.hpp"
 
 namespace profkit::detail {
@@ -117,9 +118,8 @@ inline std::vector<key_figure> key_figures(report_view const& view) {
   }
   if (!all.memory.empty()) {
     memory_summary const& memory = all.memory.back();
-    result.push_back({name_words(memory.source + " memory"),
-                      bytes_words(static_cast<double>(highest_bytes(memory))),
-                      name_words(memory.quantity)});
+    result.push_back(
+        {name_words(memory.source + " memory"), bytes_words(static_cast<double>(highest_bytes(memory))), name_words(memory.quantity)});
   } else {
     result.push_back({"memory", "", "no memory source"});
   }
@@ -137,7 +137,7 @@ inline document make_document(summary const& all) {
   result.key_figures = key_figures(view);
   result.sections = {steps_section(view),  budget_section(view),  picture_section(view),
                      scopes_section(view), kernels_section(view), memory_section(view)};
-  for (auto const make : {work_section, trend_section, counters_section}) {
+  for (auto const make : {utilization_section, work_section, trend_section, counters_section}) {
     if (std::optional<section> each = make(view)) result.sections.push_back(std::move(*each));
   }
   result.sections.push_back(quality_section(view));

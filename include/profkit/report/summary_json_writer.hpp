@@ -70,6 +70,7 @@ class summary_json_writer {
     json_naming const here = name.is_absolute ? json_naming{} : names;
     if (name.is_flat) return add_flat(object, {here.prefix + std::string{name.key}, shown}, value);
     std::string const key = here.key_of(name.key).value_or("");
+    if (name.is_left_out_if_empty && (value == nullptr || is_empty(*value))) return;
     bool const is_absent = value == nullptr || (name.is_null_if_empty && is_empty(*value));
     if (!is_absent) return add_value(object, key, *value);
     // Without samples, an empty list.

@@ -177,6 +177,15 @@ inline std::string work_answer(report_view const& view) {
                             time_words(milliseconds{work_time(view, *most->work)}));
 }
 
+/// The bandwidth of the memory in the whole run, by the device's own counters. The use of pipes has no place in the picture: it is a share
+/// of time, not of FLOP/s. @return n/a for several devices, and without a published bandwidth.
+inline std::optional<roofline_figure::band> measured_memory(summary const& all) {
+  std::optional<double> const peak = all.limits.peaks.bytes_per_second;
+  if (all.utilization.size() != 1 || !all.utilization.front().dram || !peak) return std::nullopt;
+  share_of_unit const& dram = *all.utilization.front().dram;
+  return roofline_figure::band{dram.min * *peak, dram.mean * *peak, dram.max * *peak};
+}
+
 /// Roofs and measured points.
 inline roofline_figure roofline_of(report_view const& view) {
   roofline_figure result;
@@ -187,6 +196,7 @@ inline roofline_figure roofline_of(report_view const& view) {
     double const share = step > 0.0 ? std::min(1.0, work_time(view, *each.work) / step) : 0.0;
     result.points.push_back({each.name, *each.work->intensity, *each.work->flops_per_second, share});
   }
+  result.memory = measured_memory(view.all);
   return result;
 }
 

@@ -105,6 +105,7 @@ class kept_parts {
     add_readings(of.gpu_steps, &profile::gpu_steps);
     add_readings(of.memory, &profile::memory);
     add_readings(of.device_clocks, &profile::device_clocks);
+    add_readings(of.device_utilization, &profile::device_utilization);
   }
 
   kept_steps which_;

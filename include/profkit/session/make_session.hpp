@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "../collect/gpu_utilization.hpp"
 #include "../options.hpp"
 #include "session_ending.hpp"
 #include "session_factory.hpp"
@@ -13,7 +14,10 @@ namespace profkit::detail {
 
 template <class Unused>
 std::unique_ptr<session_core> session_factory<Unused>::make(options wanted) {
-  return std::make_unique<session_impl<Unused>>(std::move(wanted));
+  bool const has_utilization = wanted.enabled && wanted.gpu_utilization;
+  std::unique_ptr<session_core> result = std::make_unique<session_impl<Unused>>(std::move(wanted));
+  if (has_utilization) result->take(std::make_unique<gpu_utilization>());
+  return result;
 }
 
 }  // namespace profkit::detail

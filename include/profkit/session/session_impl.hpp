@@ -117,6 +117,8 @@ class session_impl final : public session_core, private ends_with_process {
         latest.fail("the session has ended");
       } else if (latest.kind() == collector_kind::kernels && !options_.kernels) {
         latest.fail("switched off by kernels=off");
+      } else if (latest.kind() == collector_kind::gpu_utilization && std::exchange(has_utilization_, true)) {
+        latest.fail("the session has this collector already");
       } else {
         latest.use_clock(recording_.calendar());
         collector_list::guarded(latest, [&](collector& each) { each.start(content); });
@@ -294,6 +296,7 @@ class session_impl final : public session_core, private ends_with_process {
   auto_stop auto_stop_;
   host_probe host_probe_;
   std::optional<host_speed_record> host_speed_;
+  bool has_utilization_ = false;  ///< a collector of this kind was given
   bool is_step_open_ = false;
   std::mutex snapshot_mutex_;  ///< held while the recording is copied; lock order: after the call lock
   measure_loop measure_loop_;

@@ -56,6 +56,7 @@ class window_context {
     keep(of.gpu_steps, is_of_later_step);
     keep(of.memory, is_of_later_step);
     keep(of.device_clocks, is_of_later_step);
+    keep(of.device_utilization, is_of_later_step);
     keep(of.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
     keep(of.work, [&](work_record const& work) { return work.begin >= border_; });
     keep(of.counters, [&](counter_record const& sample) { return sample.time >= border_; });

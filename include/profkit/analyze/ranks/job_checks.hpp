@@ -125,6 +125,15 @@ inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
         return clock(of) && clock(of)->max_celsius ? std::optional{static_cast<double>(*clock(of)->max_celsius)} : std::nullopt;
       },
       to.differences);
+  auto const percent = [](std::optional<share_of_unit> utilization_summary::*unit) {
+    return [unit](job_rank const& of) {
+      bool const is_known = !of.utilization.empty() && of.utilization.front().*unit;
+      return is_known ? std::optional{100.0 * (of.utilization.front().*unit)->mean} : std::nullopt;
+    };
+  };
+  name_outliers(ranks, "active SMs", "%", 0.0, 10.0, percent(&utilization_summary::sm_active), to.differences);
+  name_outliers(ranks, "tensor pipes", "%", 0.0, 10.0, percent(&utilization_summary::tensor), to.differences);
+  name_outliers(ranks, "memory bandwidth", "%", 0.0, 10.0, percent(&utilization_summary::dram), to.differences);
 }
 
 }  // namespace profkit::detail

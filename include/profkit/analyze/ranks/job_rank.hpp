@@ -21,6 +21,7 @@ struct job_rank {
   std::string problem;  ///< why it cannot be used; empty: it can
   environment_record environment;
   std::vector<clock_summary> clocks;
+  std::vector<utilization_summary> utilization;
   std::uint64_t measured_steps = 0;
   rank_timeline timeline;
 
@@ -38,6 +39,7 @@ struct job_rank {
   result.source = std::move(source);
   result.environment = std::move(from.environment);
   result.clocks = std::move(from.steps.clocks);
+  result.utilization = std::move(from.utilization);
   result.measured_steps = from.steps.host.count;
   if (from.timeline) result.timeline = std::move(*from.timeline);
   if (result.timeline.collectives.empty()) result.problem = "it has no collectives in its steps";
