@@ -42,7 +42,7 @@ class document_maker {
   bar_part part() { return {from_.ConsumeBool() ? colour::busy : colour::kernel_class, from_.ConsumeIntegral<std::uint8_t>(), number()}; }
 
   block any_block() {
-    switch (from_.ConsumeIntegralInRange(0, 6)) {
+    switch (from_.ConsumeIntegralInRange(0, 8)) {
       case 0:
         return note{text(), false};
       case 1:
@@ -59,6 +59,14 @@ class document_maker {
                       lines_figure{text(), text(), from_.ConsumeBool(), {{text(), numbers(), numbers(), numbers(), numbers()}}, kind()}};
       case 5:
         return figure{text(), roofline_figure{{{text(), number(), number()}}, {{text(), number(), number(), number()}}}};
+      case 6:
+        return figure{text(),
+                      heat_figure{text(), {text(), text()}, {text()}, {{number()}, {}}, {from_.ConsumeBool()}, number(), colour::busy}};
+      case 7:
+        return figure{
+            text(), lanes_figure{number(),
+                                 {{text(), {{number(), number(), colour::busy, text()}}, {{number(), number(), colour::transfer, text()}}}},
+                                 {{part(), text()}}}};
       default:
         return table();
     }

@@ -113,6 +113,14 @@ void replace_texts(profkit::detail::document& document, Next&& next) {
             set(picture.title);
             for (std::string& each : picture.rows) set(each);
             for (std::string& each : picture.columns) set(each);
+          } else if constexpr (std::is_same_v<type, lanes_figure>) {
+            for (lanes_figure::row& each : picture.rows) {
+              set(each.name);
+              for (auto* const lane : {&each.upper, &each.lower}) {
+                for (lanes_figure::stretch& one : *lane) set(one.name);
+              }
+            }
+            for (auto& each : picture.legend) set(each.second);
           } else {
             for (roofline_figure::roof& each : picture.roofs) set(each.name);
             for (roofline_figure::point& each : picture.points) set(each.name);

@@ -355,6 +355,14 @@ inline section changes() {
                           {"gpt2_backward", 7.84, true, "+7.84 ms slower"},
                           {"other", 1.55, false, "+1.55 ms"}}};
   pairs_figure pairs{"mean step in ms", {49.6, 56.6, 51.6}, {69.1, 50.6, 49.8, 50.2}};
+  lanes_figure lanes{9.5,
+                     {{"rank 0",
+                       {{0, 7.1, colour::busy, "computing"}, {8.2, 9.5, colour::busy, "computing"}},
+                       {{2.7, 3.1, colour::transfer, "AllReduce"}}},
+                      {"rank 1", {{0.1, 7.0, colour::busy, "computing"}}, {{2.5, 2.7, colour::launch_bound, "AllReduce, waiting"}}}},
+                     {{{colour::busy, 0, 0.0}, "computing"}, {{colour::transfer, 0, 0.0}, "collective"}}};
+  heat_figure heat{"Host time of the step, ms",        {"rank 0", "rank 1"}, {"0", "1", "2"},
+                   {{249, 3.1, 0.2}, {11.2, {}, 9.4}}, {true, false, false}, 9.5};
   data_table table{"changes", "", {{"scope"}, {"difference", column_kind::milliseconds}, {"change", column_kind::change}}, {}};
   table.columns[1].is_difference = true;
   table.columns[2].margin = 0.02;
@@ -367,7 +375,8 @@ inline section changes() {
   return {"changes",
           "Changes",
           "9.4 ms less in gpt2_forward.",
-          {profkit::detail::figure{"The difference by part", falls}, table, profkit::detail::figure{"The runs", pairs}},
+          {profkit::detail::figure{"The difference by part", falls}, table, profkit::detail::figure{"The runs", pairs},
+           profkit::detail::figure{"One step of both ranks", lanes}, profkit::detail::figure{"Steps of both ranks", heat}},
           {}};
 }
 
