@@ -391,6 +391,8 @@ TEST_CASE("the last ranks are missing if the others recorded a larger job", "[ra
   CHECK(job.ranks_expected == 7);
   REQUIRE(job.problems.size() == 1);
   CHECK(job.problems[0] == "ranks 1, 4, 5, 6 have no file");
+  ranks[1].environment.rank->size = 4;
+  CHECK(profkit::summarize_job(ranks).problems.at(1) == "the files are of jobs with 4 and 7 ranks: some may be left from another run");
   for (profkit::job_rank& each : ranks) each.problem = "the file is cut off";
   CHECK(profkit::summarize_job(ranks).ranks_expected == 7);
 }

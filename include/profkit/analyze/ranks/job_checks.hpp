@@ -101,6 +101,14 @@ inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
     if (present.count(rank) == 0) missing.push_back(rank);
   }
   if (!missing.empty()) to.problems.push_back(rank_list(missing) + (missing.size() == 1 ? " has" : " have") + " no file");
+  std::set<std::uint32_t> sizes;
+  for (job_rank const& each : ranks) {
+    if (each.environment.rank) sizes.insert(each.environment.rank->size);
+  }
+  if (sizes.size() > 1) {
+    to.problems.push_back("the files are of jobs with " + std::to_string(*sizes.begin()) + " and " + std::to_string(*sizes.rbegin()) +
+                          " ranks: some may be left from another run");
+  }
   name_differences(
       ranks, "measured steps", [](job_rank const& each) { return std::to_string(each.measured_steps); }, to.problems);
   name_differences(
