@@ -26,36 +26,36 @@ using profkit::device_unit;
 namespace {
 
 /// A window that ended in a step.
-profkit::device_utilization_record window(std::uint64_t step, int seconds, std::int32_t device = 0) {
+profkit::device_utilization_record window_of(std::uint64_t step, int seconds, std::int32_t device = 0) {
   profkit::timestamp const end = at_ms(100.0 * static_cast<double>(step) + 20.0);
   return {{end - std::chrono::seconds{seconds}, end}, step, device, {}};
 }
 
-void set(profkit::device_utilization_record& window, device_unit unit, std::uint32_t value) {
+void put_value(profkit::device_utilization_record& window, device_unit unit, std::uint32_t value) {
   window.values[static_cast<std::size_t>(unit)] = value;
 }
 
 /// Declares work, and has windows of 1 s and 3 s in its measured steps 1 and 2; one in the warm-up.
 profkit::profile profile_with_utilization() {
   profkit::profile result = made_work_profile{}.profile;
-  result.device_utilization = {window(0, 1), window(1, 1), window(2, 3)};
+  result.device_utilization = {window_of(0, 1), window_of(1, 1), window_of(2, 3)};
   std::uint32_t const tensor[] = {1'000, 49'000, 65'000};
   for (std::size_t i = 0; i < 3; ++i) {
     profkit::device_utilization_record& each = result.device_utilization[i];
-    set(each, device_unit::busy, 99'000);
-    set(each, device_unit::sm_active, 88'000);
-    set(each, device_unit::tensor, tensor[i]);
-    set(each, device_unit::tensor_float, tensor[i]);
-    set(each, device_unit::tensor_fp64, 0);
-    set(each, device_unit::fp32, 4'000);
-    set(each, device_unit::dram, i == 2 ? 24'000 : 20'000);
-    set(each, device_unit::pcie_send, 1U << 20U);  // 1 GiB/s
-    set(each, device_unit::nvlink_send, 0);
+    put_value(each, device_unit::busy, 99'000);
+    put_value(each, device_unit::sm_active, 88'000);
+    put_value(each, device_unit::tensor, tensor[i]);
+    put_value(each, device_unit::tensor_float, tensor[i]);
+    put_value(each, device_unit::tensor_fp64, 0);
+    put_value(each, device_unit::fp32, 4'000);
+    put_value(each, device_unit::dram, i == 2 ? 24'000 : 20'000);
+    put_value(each, device_unit::pcie_send, 1U << 20U);  // 1 GiB/s
+    put_value(each, device_unit::nvlink_send, 0);
   }
   return result;
 }
 
-std::size_t count_of(std::string const& text, std::string const& part) {
+std::size_t times_in(std::string const& text, std::string const& part) {
   std::size_t result = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++result;
   return result;
@@ -65,8 +65,8 @@ std::size_t count_of(std::string const& text, std::string const& part) {
 
 TEST_CASE("windows of measured steps count by their length, for each device", "[utilization]") {
   profkit::profile profile = profile_with_utilization();
-  profile.device_utilization.push_back(window(1, 2, 3));
-  set(profile.device_utilization.back(), device_unit::memory_active, 41'000);
+  profile.device_utilization.push_back(window_of(1, 2, 3));
+  put_value(profile.device_utilization.back(), device_unit::memory_active, 41'000);
   profkit::summary const all = profkit::analyze(profile);
   REQUIRE(all.utilization.size() == 2);
   profkit::utilization_summary const& use = all.utilization[0];
@@ -102,7 +102,7 @@ TEST_CASE("the report has a table of the units, and says what limits the run bes
   CHECK_THAT(text, !ContainsSubstring("NVLink"));
   CHECK_THAT(text, ContainsSubstring("Active is not efficient"));
   std::string const screen = report.text();
-  CHECK(count_of(screen, "UNITS") == 1);
+  CHECK(times_in(screen, "UNITS") == 1);
   CHECK_THAT(screen, ContainsSubstring("DRAM 23 %\n") && ContainsSubstring("UNITS    Declared") && !ContainsSubstring("SMs active"));
   CHECK_THAT(profkit::report_json(report.summary()), ContainsSubstring("\"tensor_mean\": 0.61"));
 }
@@ -124,14 +124,14 @@ TEST_CASE("the roofline shows what the memory moved, if it was measured on one d
   CHECK(band->mean == Approx(0.23 * 4.8e12));
   CHECK(band->high == Approx(0.24 * 4.8e12));
   profkit::profile two_devices = profile_with_utilization();
-  two_devices.device_utilization.push_back(window(1, 2, 3));
+  two_devices.device_utilization.push_back(window_of(1, 2, 3));
   CHECK_FALSE(band_of(two_devices));
   profkit::profile unknown = profile_with_utilization();
   unknown.environment.gpu = "NVIDIA H200 NVL MIG 1g";
   CHECK_FALSE(band_of(unknown));
   std::string const page = profkit::detail::html_page(profkit::detail::make_document(profkit::analyze(profile_with_utilization())));
-  CHECK(count_of(page, "<line class=\"moved\"") == 3);
-  CHECK(count_of(profkit::detail::html_page(profkit::detail::make_document(profkit::analyze(unknown))), "class=\"moved\"") == 0);
+  CHECK(times_in(page, "<line class=\"moved\"") == 3);
+  CHECK(times_in(profkit::detail::html_page(profkit::detail::make_document(profkit::analyze(unknown))), "class=\"moved\"") == 0);
 }
 
 TEST_CASE("one sentence says which unit limits the run", "[utilization]") {

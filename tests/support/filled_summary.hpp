@@ -66,7 +66,7 @@ inline profkit::summary filled_summary() {
   for (profkit::adopted_summary& each : result.adopted) each.depth = 1;
   result.budget->has_launches = true;  // else a report has no launch-bound times
   auto const in_lists = [](std::vector<profkit::path_time>& times) { times[0].path = 0, times[1].path = 1; };
-  for (profkit::timeline_step& each : result.timeline->steps) in_lists(each.stages);
+  for (profkit::timeline_step& each : result.timeline->steps) in_lists(each.stages), in_lists(each.gpu);
   for (profkit::timeline_collective& each : result.timeline->collectives) {
     each.kind = each.path = 1;
     each.exposed = {each.time, {each.time.end, each.time.end}};
