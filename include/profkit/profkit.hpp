@@ -6,6 +6,7 @@
 /// `main`. That unit enables NVTX for the whole program. All other units need only `scope.hpp`, which compiles much faster.
 
 #include "collect/host_memory.hpp"
+#include "collect/host_samples.hpp"
 #include "collect/measured_roof.hpp"
 #include "collect/nvtx.hpp"
 #include "options.hpp"

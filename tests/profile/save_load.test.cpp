@@ -162,9 +162,9 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   // After magic, format, four empty texts, an empty list and the process id: the flag for `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   std::string bytes = bytes_of(file.path);
-  // Since format 9: three empty lists at the end, after the flag for `stop_record`; after the flag for `host_speed_record` the flags for
+  // Since format 11: two empty lists and the flag for `sampling_record` at the end. Since format 9: before them three empty lists at the end, after the flag for `stop_record`; after the flag for `host_speed_record` the flags for
   // the rank and the offset of the clock, and an empty text between them.
-  bytes.resize(bytes.size() - 3 * 8);
+  bytes.resize(bytes.size() - 2 * 8 - 1 - 3 * 8);
   bytes.erase(at_host_speed + 1, 1 + 8 + 1);
   std::size_t const at_index = bytes.find("\x88\x77\x66\x55\x44\x33\x22\x11");
   REQUIRE(at_index != std::string::npos);

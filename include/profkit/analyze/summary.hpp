@@ -13,6 +13,7 @@
 #include "duration_summary.hpp"
 #include "memory/scope_memory_summary.hpp"
 #include "ranks/rank_timeline.hpp"
+#include "samples/samples_summary.hpp"
 #include "step_kind_summary.hpp"
 #include "step_summary.hpp"
 #include "verdict/run_trend_summary.hpp"
@@ -202,11 +203,12 @@ struct summary {
   std::vector<memory_summary> memory;         ///< memory sources
   std::vector<allocator_summary> allocators;  ///< in the order of `profile::allocators`; empty without allocators
   std::vector<counter_summary> counters;      ///< in the order of `profile::counter_names`
-  std::optional<rank_timeline> timeline;      ///< for the report of many ranks; n/a without collectives
-  run_trend_summary trend;                    ///< history of the measured steps; empty without steps
-  std::vector<collector_record> collectors;   ///< outcomes of the collectors
-  quality_record quality;                     ///< losses of data
-  std::uint64_t scopes_recorded = 0;          ///< number of scopes in the measured steps, on all threads
+  std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
+  std::optional<rank_timeline> timeline;             ///< for the report of many ranks; n/a without collectives
+  run_trend_summary trend;                           ///< history of the measured steps; empty without steps
+  std::vector<collector_record> collectors;          ///< outcomes of the collectors
+  quality_record quality;                            ///< losses of data
+  std::uint64_t scopes_recorded = 0;                 ///< number of scopes in the measured steps, on all threads
 };
 
 }  // namespace profkit

@@ -11,6 +11,7 @@
 #include "copy_direction.hpp"
 #include "quality_record.hpp"
 #include "rank_record.hpp"
+#include "sample_record.hpp"
 #include "time.hpp"
 #include "work.hpp"
 
@@ -266,6 +267,9 @@ struct profile {
   std::vector<communicator_record> communicators;
   std::vector<std::string> collective_words;  ///< names of functions, data types, algorithms and protocols
   std::vector<collective_record> collectives;
+  std::vector<function_record> functions;
+  std::vector<sample_record> samples;
+  std::optional<sampling_record> sampling;                     ///< n/a without host samples
   profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
   std::vector<device_clock_record> device_clocks;
   std::vector<measured_roof_record> measured_roofs;

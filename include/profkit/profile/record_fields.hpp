@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 10;
+inline constexpr std::uint32_t profile_format = 11;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
 
 /// The profile format that an archive reads or writes; of an archive that has none, such as one that copies, the newest.
@@ -78,6 +78,19 @@ void fields(Archive& archive, collective_record& record) {
   archive(record.time), archive(record.sequence), archive(record.bytes), archive(record.correlation), archive(record.communicator);
   archive(record.function), archive(record.datatype), archive(record.algorithm), archive(record.protocol);
   archive(record.path), archive(record.thread), archive(record.is_captured);
+}
+template <class Archive>
+void fields(Archive& archive, function_record& record) {
+  archive(record.name), archive(record.module), archive(record.caller);
+}
+template <class Archive>
+void fields(Archive& archive, sample_record& record) {
+  archive(record.time), archive(record.path), archive(record.function), archive(record.thread), archive(record.weight);
+}
+template <class Archive>
+void fields(Archive& archive, sampling_record& record) {
+  archive(record.mechanism), archive(record.interval), archive(record.lost), archive(record.threads), archive(record.threads_without),
+      archive(record.why_without);
 }
 template <class Archive>
 void fields(Archive& archive, allocator_record& record) {
@@ -179,6 +192,7 @@ void fields(Archive& archive, profile& record) {
   if (format_of<Archive>{archive}.value >= 9) {
     archive(record.communicators), archive(record.collective_words), archive(record.collectives);
   }
+  if (format_of<Archive>{archive}.value >= 11) archive(record.functions), archive(record.samples), archive(record.sampling);
 }
 
 }  // namespace profkit::detail
