@@ -155,6 +155,8 @@ set(PROFKIT_HEADERS
     profkit/collect/host_memory.hpp
     profkit/collect/host_probe.hpp
     profkit/collect/code_modules.hpp
+    profkit/collect/code_sample.hpp
+    profkit/collect/cpu_timer_ring.hpp
     profkit/collect/elf_symbols.hpp
     profkit/collect/function_label.hpp
     profkit/collect/function_names.hpp

@@ -20,7 +20,9 @@
 #include "../record/calendar_clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
+#include "code_sample.hpp"
 #include "collector.hpp"
+#include "cpu_timer_ring.hpp"
 #include "function_names.hpp"
 #include "perf_ring.hpp"
 #include "sample_source.hpp"
@@ -29,14 +31,18 @@ namespace profkit {
 
 /// @brief How `host_samples` samples.
 struct host_sample_options {
-  double per_second = 1000.0;  ///< samples per second of processor time of each thread; from 1 to 10,000
+  double per_second = 1000.0;   ///< samples per second of processor time of each thread; from 1 to 10,000
+  bool use_perf_events = true;  ///< false: uses timers and signals even if the system permits `perf_event_open`
 };
 
 /// @brief Samples the functions that the threads of the program execute, and charges each sample to the innermost open scope of its thread.
 ///
 /// Samples each thread with a log, which is each thread with a scope or a launch, from at most 25 ms after its first scope on (a busy
 /// session's thread: 100 ms). Uses a ring of `perf_event_open` for each thread, and no signals. Time in system calls and waiting is not
-/// sampled; the report derives it. If the system refuses `perf_event_open`, nothing is sampled and the report states the reason.
+/// sampled; the report derives it.
+///
+/// If the system refuses `perf_event_open`, uses timers of processor time, which send a real-time signal to the thread, at most 100 times
+/// per second; the report says so. Threads with stacks of a few KiB then need an alternate signal stack.
 class host_samples final : public collector, private detail::sample_source {
  public:
   /// @param wanted the rate.
@@ -47,6 +53,7 @@ class host_samples final : public collector, private detail::sample_source {
     }
     how_.mechanism = "perf_event_open, task clock";
     how_.interval = std::chrono::nanoseconds{static_cast<std::int64_t>(1e9 / wanted.per_second)};
+    if (!wanted.use_perf_events) use_timers("requested");
   }
 
   /// @brief "host samples".
@@ -71,8 +78,9 @@ class host_samples final : public collector, private detail::sample_source {
  private:
   /// A thread, by its log.
   struct sampled_thread {
-    std::uint32_t generation = 0;    ///< of the log: number of threads that have owned it
-    detail::perf_ring ring{};        ///< closed: not sampled
+    std::uint32_t generation = 0;  ///< of the log: number of threads that have owned it
+    detail::perf_ring ring{};      ///< at most one of these two is open
+    detail::cpu_timer_ring timer{};
     std::uint64_t period_ns = 0;     ///< between samples
     std::uint64_t since_period = 0;  ///< number of samples since the period was set
     detail::waiting_samples waiting{};
@@ -92,7 +100,9 @@ class host_samples final : public collector, private detail::sample_source {
     if (!addresses.empty()) names_.learn(std::move(addresses));
     for (auto const& [thread, sample] : read_) {
       std::uint32_t const function = names_.function_of(sample.leaf, sample.callers, into);
-      thread.first->waiting.add({clock_->at_monotonic(sample.monotonic_ns), function, thread.second});
+      constexpr std::uint64_t most = ~std::uint32_t{0};
+      thread->waiting.add(
+          {clock_->at_monotonic(sample.monotonic_ns), function, static_cast<std::uint32_t>(std::min(most, sample.weight_ns))});
     }
     read_.clear();
     into.set(&profile::sampling, how_);
@@ -112,8 +122,9 @@ class host_samples final : public collector, private detail::sample_source {
     auto known = threads_.find(&log);
     if (known != threads_.end() && known->second->generation == generation) {
       sampled_thread& thread = *known->second;
-      if (thread.ring.is_open()) read(thread);
-      if (state != detail::log_owned && state != detail::log_left) thread.ring.close();
+      if (thread.ring.is_open()) read(thread, thread.ring);
+      if (thread.timer.is_open()) read(thread, thread.timer);
+      if (state != detail::log_owned && state != detail::log_left) close(thread);
       return;
     }
     if (generation == 0 || state != detail::log_owned) return;
@@ -122,12 +133,17 @@ class host_samples final : public collector, private detail::sample_source {
   }
 
   void begin(sampled_thread& thread, detail::thread_log const& log, std::uint32_t generation) {
+    close(thread);
     thread.generation = generation;
-    thread.ring.close();
-    thread.ring = {};
     thread.since_period = 0;
     thread.period_ns = next_period();
-    int const failure = thread.ring.open(log.thread_system_id, thread.period_ns, bytes_of_ring());
+    int failure = uses_timers_ ? 0 : thread.ring.open(log.thread_system_id, thread.period_ns, bytes_of_ring());
+    bool const is_refused = failure == EACCES || failure == EPERM || failure == ENOSYS;
+    if (is_refused && how_.threads == 0 && !uses_timers_) use_timers("because of " + reason_of(failure));
+    if (uses_timers_) {
+      thread.period_ns = next_period();
+      failure = thread.timer.open(log.thread_system_id, thread.period_ns);
+    }
     if (failure == 0) {
       ++how_.threads;
     } else if (failure != ESRCH) {  // ESRCH: it has ended
@@ -136,12 +152,30 @@ class host_samples final : public collector, private detail::sample_source {
     }
   }
 
-  /// Reads the ring of a thread.
-  void read(sampled_thread& thread) {
-    std::vector<detail::perf_ring::sample> samples;
-    std::uint64_t const lost_before = thread.ring.lost();
-    thread.ring.read(samples);
-    how_.lost += thread.ring.lost() - lost_before;
+  static void close(sampled_thread& thread) noexcept {
+    thread.ring.close();
+    thread.timer.close();
+  }
+
+  void use_timers(std::string const& why) {
+    uses_timers_ = true;
+    how_.mechanism = "timers of processor time with signals, " + why;
+    how_.interval = std::max<std::chrono::nanoseconds>(how_.interval, std::chrono::milliseconds{10});
+  }
+
+  void read(sampled_thread& thread, detail::cpu_timer_ring& ring) {
+    std::vector<detail::code_sample> samples;
+    std::uint64_t const lost_before = ring.lost();
+    ring.read(samples);
+    how_.lost += ring.lost() - lost_before;
+    for (detail::code_sample& each : samples) read_.emplace_back(&thread, std::move(each));
+  }
+
+  void read(sampled_thread& thread, detail::perf_ring& ring) {
+    std::vector<detail::code_sample> samples;
+    std::uint64_t const lost_before = ring.lost();
+    ring.read(samples);
+    how_.lost += ring.lost() - lost_before;
     if (samples.empty()) return;
     thread.since_period += samples.size();
     std::uint64_t weight = thread.period_ns;
@@ -149,11 +183,13 @@ class host_samples final : public collector, private detail::sample_source {
       // The kernel forgets the time since the last sample, half a period on average: these samples stand for it.
       weight += thread.period_ns / 2 / samples.size();
       thread.period_ns = next_period();
-      thread.ring.set_period(thread.period_ns);
+      ring.set_period(thread.period_ns);
       thread.since_period = 0;
     }
-    std::pair<sampled_thread*, std::uint32_t> const of{&thread, static_cast<std::uint32_t>(weight)};
-    for (detail::perf_ring::sample& each : samples) read_.emplace_back(of, std::move(each));
+    for (detail::code_sample& each : samples) {
+      each.weight_ns = weight;
+      read_.emplace_back(&thread, std::move(each));
+    }
   }
 
   /// Random, so that no loop of the program stays in step with the samples.
@@ -194,12 +230,13 @@ class host_samples final : public collector, private detail::sample_source {
 
   detail::calendar_clock const* clock_ = nullptr;
   bool is_running_ = false;
+  bool uses_timers_ = false;  ///< otherwise rings of `perf_event_open`
   sampling_record how_;
   std::minstd_rand random_{std::random_device{}()};
   detail::function_names names_;
   std::unordered_map<detail::thread_log const*, std::unique_ptr<sampled_thread>> threads_;
-  /// Samples of a round, with their threads and weights, until their functions are known.
-  std::vector<std::pair<std::pair<sampled_thread*, std::uint32_t>, detail::perf_ring::sample>> read_;
+  /// Samples of a round, until their functions are known.
+  std::vector<std::pair<sampled_thread*, detail::code_sample>> read_;
 };
 
 }  // namespace profkit

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "code_sample.hpp"
+
 namespace profkit::detail {
 
 /// Samples of one thread from the kernel: `perf_event_open` with the software task clock, which needs no hardware counters. The kernel
@@ -23,13 +25,6 @@ namespace profkit::detail {
 /// The clock counts the processor time of the thread. `exclude_kernel` drops samples inside the kernel, which need a privilege.
 class perf_ring {
  public:
-  /// One sample.
-  struct sample {
-    std::int64_t monotonic_ns = 0;         ///< CLOCK_MONOTONIC
-    std::uint64_t leaf = 0;                ///< the address that the thread executed
-    std::vector<std::uint64_t> callers{};  ///< addresses in its callers, nearest first; some may be no code
-  };
-
   perf_ring() = default;
   perf_ring(perf_ring&& other) noexcept
       : file_{std::exchange(other.file_, -1)},
@@ -97,7 +92,7 @@ class perf_ring {
 
   /// Reads and removes the samples so far.
   /// @param into receives the samples, oldest first.
-  void read(std::vector<sample>& into) {
+  void read(std::vector<code_sample>& into) {
     auto& head = *reinterpret_cast<perf_event_mmap_page*>(memory_);
     std::uint64_t const end = __atomic_load_n(&head.data_head, __ATOMIC_ACQUIRE);
     std::uint64_t at = head.data_tail;
@@ -151,10 +146,10 @@ class perf_ring {
   }
 
   /// The members of a sample, in the order of `perf_event_open(2)`: address, process and thread, time, call chain, stack.
-  void read_sample(std::uint64_t at, std::uint64_t end, std::vector<sample>& into) const {
+  void read_sample(std::uint64_t at, std::uint64_t end, std::vector<code_sample>& into) const {
     constexpr std::uint64_t word = sizeof(std::uint64_t);
     if (end - at < 4 * word) return;
-    sample next;
+    code_sample next;
     next.leaf = number_at(at);
     auto const process = static_cast<std::uint32_t>(number_at(at + word));
     if (process != static_cast<std::uint32_t>(::getpid())) return;  // the number of the thread has a new owner
