@@ -143,6 +143,9 @@ set(PROFKIT_HEADERS
     profkit/analyze/verdict/trend.hpp
     profkit/analyze/verdict/verdict_summary.hpp
     profkit/analyze/verdict/warmup_finding.hpp
+    profkit/analyze/samples/sample_rows.hpp
+    profkit/analyze/samples/sample_sums.hpp
+    profkit/analyze/samples/samples_summary.hpp
     profkit/analyze/window.hpp
     profkit/analyze/work/device_peaks.hpp
     profkit/analyze/work/model_flops.hpp
@@ -159,6 +162,15 @@ set(PROFKIT_HEADERS
     profkit/collect/host_environment.hpp
     profkit/collect/host_memory.hpp
     profkit/collect/host_probe.hpp
+    profkit/collect/code_modules.hpp
+    profkit/collect/code_sample.hpp
+    profkit/collect/cpu_timer_ring.hpp
+    profkit/collect/elf_symbols.hpp
+    profkit/collect/function_label.hpp
+    profkit/collect/function_names.hpp
+    profkit/collect/host_samples.hpp
+    profkit/collect/perf_ring.hpp
+    profkit/collect/sample_source.hpp
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_gpm.hpp
@@ -215,6 +227,7 @@ set(PROFKIT_HEADERS
     profkit/profile/profile_follower.hpp
     profkit/profile/quality_record.hpp
     profkit/profile/rank_record.hpp
+    profkit/profile/sample_record.hpp
     profkit/profile/record_fields.hpp
     profkit/profile/save_load.hpp
     profkit/profile/sliced_copy.hpp
@@ -256,6 +269,7 @@ set(PROFKIT_HEADERS
     profkit/report/column_numbers.hpp
     profkit/report/compact_trace_hook.hpp
     profkit/report/counters_section.hpp
+    profkit/report/samples_section.hpp
     profkit/report/coverage_text.hpp
     profkit/report/csv_printer.hpp
     profkit/report/data_table.hpp

@@ -34,6 +34,13 @@ TEST_CASE("the number of records can be bounded", "[options]") {
   CHECK(profkit::options::parse("log=1024GiB").log_slots_per_thread == std::uint64_t{1} << 37U);
 }
 
+TEST_CASE("samples=NHz is a rate", "[options]") {
+  CHECK(profkit::options{}.samples_per_second == 0.0);
+  CHECK(profkit::options::parse("samples=1000Hz").samples_per_second == 1000.0);
+  char const* const bad = GENERATE("samples", "samples=", "samples=1000", "samples=0Hz", "samples=10001Hz", "samples=1kHz", "samples=-1Hz");
+  CHECK_THROWS_MATCHES(profkit::options::parse(bad), profkit::error, MessageMatches(ContainsSubstring("from 1Hz to 10000Hz")));
+}
+
 TEST_CASE("drain=P% is a share of one core", "[options]") {
   CHECK(profkit::options{}.drain_share == 0.25);
   CHECK(profkit::options::parse("drain=5%").drain_share == 0.05);

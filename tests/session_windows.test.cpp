@@ -68,7 +68,7 @@ class arriving_profile {
     profkit::profile result = of_;
     result.scopes.clear(), result.steps.clear(), result.gpu_scopes.clear(), result.gpu_steps.clear(), result.gpu_operations.clear();
     result.api_calls.clear(), result.counters.clear(), result.memory.clear(), result.allocations.clear(), result.work.clear();
-    result.device_clocks.clear(), result.device_utilization.clear(), result.collectives.clear();
+    result.device_clocks.clear(), result.device_utilization.clear(), result.collectives.clear(), result.samples.clear();
     return result;
   }
 
@@ -84,6 +84,7 @@ class arriving_profile {
     arrive(of_.steps, into.steps, [&](std::size_t i) { return steps_[i]; });
     arrive(of_.api_calls, into.api_calls, [&](std::size_t i) { return of_.api_calls[i].time.end; });
     arrive(of_.counters, into.counters, [&](std::size_t i) { return of_.counters[i].time; });
+    arrive(of_.samples, into.samples, [&](std::size_t i) { return of_.samples[i].time; });
     arrive(of_.allocations, into.allocations, [&](std::size_t i) { return of_.allocations[i].time; });
     arrive(of_.collectives, into.collectives, [&](std::size_t i) { return of_.collectives[i].time.end; });
     arrive(of_.work, into.work, [&](std::size_t i) { return of_.work[i].begin; });
@@ -158,7 +159,7 @@ void append(profkit::profile const& from, profkit::profile& to) {
   add(from.gpu_operations, to.gpu_operations), add(from.api_calls, to.api_calls), add(from.counters, to.counters);
   add(from.memory, to.memory), add(from.work, to.work), add(from.device_clocks, to.device_clocks);
   add(from.device_utilization, to.device_utilization);
-  add(from.allocations, to.allocations), add(from.collectives, to.collectives);
+  add(from.allocations, to.allocations), add(from.collectives, to.collectives), add(from.samples, to.samples);
 }
 
 /// @return how many windows were added.

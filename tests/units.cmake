@@ -3,15 +3,21 @@
 profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_journal.test.cpp session_live_memory.test.cpp session_live_reports.test.cpp session_rank.test.cpp session_snapshot.test.cpp session_windows.test.cpp)
 profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
-profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
-profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/host_probe.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl)
+profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
+profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
+# A library that tests open and close.
+add_library(profkit_sampled MODULE collect/sampled_library.cpp)
+target_compile_features(profkit_sampled PRIVATE cxx_std_17)
+target_link_libraries(profkit_sampled PRIVATE profkit_warnings)
+target_compile_definitions(profkit_collect_tests PRIVATE SAMPLED_LIBRARY="$<TARGET_FILE:profkit_sampled>")
+add_dependencies(profkit_collect_tests profkit_sampled)
 profkit_add_unit_tests(profile ONE_THREAD SOURCES profile/journal.test.cpp profile/atomic_file.test.cpp profile/profile_builder.test.cpp profile/save_load.test.cpp profile/sliced_copy.test.cpp)
 profkit_add_unit_tests(analyze ONE_THREAD SOURCES analyze/adopted_scopes.test.cpp analyze/analysis.test.cpp analyze/analysis_state.test.cpp analyze/analyze.test.cpp analyze/attribution.test.cpp
                                        analyze/collected_steps.test.cpp analyze/cuda_graphs.test.cpp analyze/device_peaks.test.cpp analyze/excluded_steps.test.cpp analyze/gpu_period.test.cpp analyze/gpu_idle.test.cpp
                                        analyze/gpu_summary.test.cpp
                                        analyze/kernel_class.test.cpp analyze/kernels_of_scope.test.cpp analyze/level_change.test.cpp analyze/mean_interval.test.cpp
                                        analyze/nsys_kernel_name.test.cpp analyze/outliers.test.cpp analyze/quantile_sketch.test.cpp analyze/ranks.test.cpp analyze/recorded_ranks.test.cpp
-                                       analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
+                                       analyze/samples.test.cpp analyze/scope_memory.test.cpp analyze/scope_work.test.cpp analyze/statistics.test.cpp analyze/steady_part.test.cpp analyze/step_verdict.test.cpp
                                        analyze/stop_rule.test.cpp analyze/trend.test.cpp analyze/trend_windows.test.cpp
                                        analyze/step_budget.test.cpp analyze/step_kinds.test.cpp analyze/step_scenarios.test.cpp analyze/step_series.test.cpp analyze/time_per_step.test.cpp)
 foreach(room IN ITEMS top analyze)

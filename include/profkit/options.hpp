@@ -50,7 +50,10 @@ struct options {
   std::string item_name = "items";    ///< plural name of the items in reports
   double model_flops_per_step = 0.0;  ///< floating-point operations of the model per step; 0: the sum of declared work (`profkit::work`)
   profkit::precision precision = profkit::precision::unknown;  ///< `precision=NAME`: default for `work` without a precision
-  bool memory_at_scopes = false;                               ///< `memory=scopes`: polls the memory sources at both ends of every scope
+  /// @brief `samples=1000Hz`: host samples per second of processor time of each thread with scopes, from 1 to 10,000 (`host_samples`). 0:
+  /// no samples.
+  double samples_per_second = 0.0;
+  bool memory_at_scopes = false;  ///< `memory=scopes`: polls the memory sources at both ends of every scope
   bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or the current directory
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the trace contains the last N measured steps
   /// @brief `out=DIR`: directory of the reports, written at the end. "%p" stands for the process id, "%r" for the rank, "%h" for the host
@@ -141,7 +144,7 @@ struct options {
   static constexpr char const* valid_keys =
       "off, report, report=full, report=every:T, warmup=N, steps=N|forever|auto|auto:P%, out=DIR, journal=FILE, journal_size=SIZE, "
       "signals=default|report, trace, trace=N, kernels=on|off|every:N, nvtx=on|off, records=N, keep=all|last:N|slowest:K, log=SIZE, "
-      "drain=P%, memory=steps|scopes, rank=on|off, utilization=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
+      "drain=P%, memory=steps|scopes, samples=NHz, rank=on|off, utilization=on|off, precision=fp64|fp32|tf32|fp16|bf16|fp8";
 
   void set(std::string_view item) {
     if (item.empty()) return;
@@ -193,6 +196,8 @@ struct options {
       use_rank = on_or_off(item, value);
     } else if (key == "utilization") {
       gpu_utilization = on_or_off(item, value);
+    } else if (key == "samples") {
+      samples_per_second = frequency(item, value);
     } else if (key == "memory") {
       if (value != "steps" && value != "scopes") bad_value(item, "steps or scopes");
       memory_at_scopes = value == "scopes";
@@ -294,6 +299,16 @@ struct options {
       bad_value(item, "a size from 1KiB to 1024GiB, as in 64MiB");
     }
     return result << shift;
+  }
+
+  /// "1000Hz" -> 1000.
+  static double frequency(std::string_view item, std::string_view value) {
+    std::uint64_t result = 0;
+    auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);
+    bool const has_unit = std::string_view{end, static_cast<std::size_t>(value.data() + value.size() - end)} == "Hz";
+    if (status != std::errc{} || !has_unit || result == 0 || result > 10'000)
+      bad_value(item, "a rate from 1Hz to 10000Hz, as in samples=1000Hz");
+    return static_cast<double>(result);
   }
 
   static bool on_or_off(std::string_view item, std::string_view value) {

@@ -7,6 +7,7 @@
 
 #include "collect/gpu_utilization.hpp"
 #include "collect/host_memory.hpp"
+#include "collect/host_samples.hpp"
 #include "collect/measured_roof.hpp"
 #include "collect/nvtx.hpp"
 #include "options.hpp"

@@ -240,6 +240,11 @@ void read_clocks(profkit::session& session, cudaStream_t stream) {
 
 void measure_utilization(profkit::session& session) { session.collect(profkit::gpu_utilization()); }
 
+void sampled(profkit::session& session) {
+  session.collect(profkit::host_samples{{1000.0}});  // samples per second of processor time, of each thread
+  for (profkit::step step : session) train_step();
+}
+
 void what_was_killed() {
   profkit::report const found = profkit::load_report("run.journal");
   fmt::print("{}\n", found);

@@ -36,6 +36,7 @@ class profile_maker {
     put_gpu(made);
     put_memory(made);
     put_collectives(made);
+    put_samples(made);
     made.collectors = list<profkit::collector_record>([&] {
       return profkit::collector_record{collector_name(), status(), text(), one_of<profkit::collector_kind>(3)};
     });
@@ -208,6 +209,19 @@ class profile_maker {
                                         path_before(made.paths.size()),
                                         position_in(made.threads),
                                         from_.ConsumeBool()};
+    });
+  }
+
+  void put_samples(profkit::profile& made) {
+    made.functions = list<profkit::function_record>([&] { return profkit::function_record{text(), text(), text()}; });
+    if (from_.ConsumeBool()) {
+      auto const interval = std::chrono::nanoseconds{from_.ConsumeIntegralInRange<std::int64_t>(1, 1'000'000'000)};
+      made.sampling = profkit::sampling_record{text(), interval, number(), number(), number(), text()};
+    }
+    if (made.functions.empty()) return;
+    made.samples = list<profkit::sample_record>([&] {
+      return profkit::sample_record{moment(), path_before(made.paths.size()), position_in(made.functions), position_in(made.threads),
+                                    from_.ConsumeIntegral<std::uint32_t>()};
     });
   }
 

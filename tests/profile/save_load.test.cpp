@@ -162,14 +162,15 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
   // After magic, format, four empty texts, an empty list and the process id: the flag for `host_speed_record`.
   constexpr std::size_t at_host_speed = 8 + 4 + 4 * 8 + 8 + 8;
   std::string bytes = bytes_of(file.path);
-  // Since format 11: an empty list at the end.
-  bytes.resize(bytes.size() - 8);
-  SECTION("10: does not say how devices were used") {
+  // Since format 11: three empty lists and the flag for `sampling_record` at the end.
+  bytes.resize(bytes.size() - 3 * 8 - 1);
+  SECTION("10: does not say how devices were used, and has no samples") {
     bytes[8] = 10;
     write(file.path, bytes);
     profkit::profile const loaded = profkit::load(file.path);
     CHECK(loaded.steps[0].is_excluded);
     CHECK(loaded.device_utilization.empty());
+    CHECK(loaded.samples.empty());
     return;
   }
   // Since format 9: three empty lists at the end, after the flag for `stop_record`; after the flag for `host_speed_record` the flags for

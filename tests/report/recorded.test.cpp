@@ -399,6 +399,9 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     profile.has_all_api_calls = true;
     profile.counter_names = {"loss"};
     profile.counters.push_back({profile.steps.back().time.begin, 1.0, 0, 0});
+    profile.functions = {{"exp_loop", "program", ""}};
+    profile.samples = {{profile.steps.back().time.begin, 0, 0, 0, 1'000'000}};
+    profile.sampling = profkit::sampling_record{"perf_event_open, task clock", std::chrono::milliseconds{1}, 0, 1, 0, ""};
     profile.stop = profkit::stop_record{0.01, 0.005, false, 1000};
     profile.quality.wrong_ends = {{"load (a.cpp:40) ended on another thread than it began", 5}};
     profile.quality.snapshot = profkit::snapshot_record{};

@@ -217,6 +217,7 @@ class memory_at_borders {
     }
     cut::keep(each.records.gpu_scopes, [&](profkit::gpu_scope_record const& scope) { return is_own(scope.begin); });
     cut::keep(each.records.allocations, [&](profkit::allocation_record const& change) { return is_own(change.time); });
+    cut::keep(each.records.samples, [&](profkit::sample_record const& sample) { return is_own(sample.time); });
     cut::keep(each.records.counters, [&](profkit::counter_record const& sample) { return is_own(sample.time); });
     cut::keep(each.records.collectives, [&](profkit::collective_record const& one) { return is_own(one.time.begin); });
     result.push_back(std::move(each));

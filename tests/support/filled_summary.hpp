@@ -74,6 +74,7 @@ inline profkit::summary filled_summary() {
   }
   for (std::size_t i = 0; i < 2; ++i) {
     result.listed_steps[i].kind = i;
+    result.host_samples->scopes[i].scope = 1 - i;
     for (profkit::step_kind_summary& kind : result.kinds) {
       kind.budget->has_launches = true;  // otherwise report.json has no launch-bound time
       kind.scopes[i].scope = 1 - i;

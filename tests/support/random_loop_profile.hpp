@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "made_path.hpp"
+#include "random_samples.hpp"
 
 namespace made {
 
@@ -121,4 +122,6 @@ class random_loop {
 }  // namespace made
 
 /// @param seed equal seeds create equal profiles.
-inline profkit::profile make_random_loop_profile(std::uint64_t seed) { return made::random_loop{seed}.made(); }
+inline profkit::profile make_random_loop_profile(std::uint64_t seed) { 
+  return with_random_samples(made::random_loop{seed}.made(), seed);
+}

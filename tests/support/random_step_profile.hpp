@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "made_path.hpp"
+#include "random_samples.hpp"
 
 namespace made {
 
@@ -124,4 +125,6 @@ class random_steps {
 /// Steps of a few hundred nanoseconds, short enough to check every nanosecond: nested scopes on the step thread and on another, scopes
 /// around and between the steps, calls that launch, copy and wait, and operations of two devices at random times.
 /// @param seed equal seeds create equal profiles. The step thread is 100, the other one 101.
-inline profkit::profile make_random_step_profile(std::uint64_t seed) { return made::random_steps{seed}.made(); }
+inline profkit::profile make_random_step_profile(std::uint64_t seed) { 
+  return with_random_samples(made::random_steps{seed}.made(), seed);
+}

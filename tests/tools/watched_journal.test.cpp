@@ -35,7 +35,7 @@ namespace {
 profkit::profile without_records(profkit::profile of) {
   of.scopes.clear(), of.steps.clear(), of.gpu_scopes.clear(), of.gpu_steps.clear(), of.gpu_operations.clear(), of.api_calls.clear();
   of.counters.clear(), of.memory.clear(), of.allocations.clear(), of.work.clear(), of.device_clocks.clear();
-  of.collectives.clear(), of.device_utilization.clear();
+  of.collectives.clear(), of.device_utilization.clear(), of.samples.clear();
   return of;
 }
 
@@ -96,7 +96,8 @@ class journal_in_parts {
     take(so_far_.scopes, of_.scopes, end_of), take(so_far_.steps, of_.steps, end_of), take(so_far_.api_calls, of_.api_calls, end_of);
     take(so_far_.gpu_operations, of_.gpu_operations, end_of), take(so_far_.gpu_scopes, of_.gpu_scopes, begin_of);
     take(so_far_.work, of_.work, begin_of), take(so_far_.counters, of_.counters, time_of),
-        take(so_far_.allocations, of_.allocations, time_of), take(so_far_.collectives, of_.collectives, end_of);
+        take(so_far_.allocations, of_.allocations, time_of), take(so_far_.collectives, of_.collectives, end_of),
+        take(so_far_.samples, of_.samples, time_of);
     auto const take_of_steps = [&](auto& list, auto const& all) {
       for (auto const& each : all) {
         if ((from_step_ <= each.step && each.step < steps) || (is_last && each.step >= steps)) list.push_back(each);

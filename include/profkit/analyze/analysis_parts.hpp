@@ -16,6 +16,7 @@
 #include "merge/merged_readings.hpp"
 #include "merge/session_header.hpp"
 #include "merge/stretch_figures.hpp"
+#include "samples/sample_sums.hpp"
 #include "time/adopted_sums.hpp"
 #include "time/scope_times.hpp"
 #include "work/scope_work.hpp"
@@ -39,6 +40,7 @@ struct analysis_parts {
   kind_table kinds;
   adopted_sums adopted;
   work_by_path work;
+  sample_sums samples;
   std::set<std::int32_t> devices;
   joined_stretches<stretch_figures> stretches;
 };

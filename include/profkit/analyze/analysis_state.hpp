@@ -13,7 +13,7 @@ template <class Archive>
 void fields(Archive& archive, analysis_parts& all) {
   auto const each = [&](auto&... members) { ((archive.begin_amounts(), archive(members)), ...); };
   each(all.has_any, all.has_steps, all.header, all.paths, all.scopes, all.counters, all.readings, all.clocks, all.utilization, all.memory,
-       all.gpu, all.kinds, all.adopted, all.work, all.devices, all.stretches);
+       all.gpu, all.kinds, all.adopted, all.work, all.samples, all.devices, all.stretches);
   if constexpr (Archive::is_reader) {
     archive.check(all.scopes.has_paths(all.paths.size()), "not all paths have times");
     // Merging into an empty analysis rebuilds the lookup tables and validates all positions.

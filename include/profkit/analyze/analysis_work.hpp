@@ -39,6 +39,8 @@
 #include "merge/stretch_figures.hpp"
 #include "merge/trend_part.hpp"
 #include "ranks/timeline_recorder.hpp"
+#include "samples/sample_rows.hpp"
+#include "samples/sample_sums.hpp"
 #include "summary.hpp"
 #include "time/adopted_scopes.hpp"
 #include "time/adopted_sums.hpp"
@@ -113,6 +115,7 @@ class analysis_work {
     if (all_.kinds.add(other.kinds, path_of, name_of)) rename_kinds();
     all_.adopted.add(other.adopted, path_of);
     all_.work.add(other.work, path_of);
+    all_.samples.add(other.samples, path_of);
     all_.devices.insert(other.devices.begin(), other.devices.end());
     all_.header.add(other.header);
     other.stretches.for_each([&](interval const& time, stretch_figures figures) {
@@ -189,6 +192,10 @@ class analysis_work {
     work.fill_backward(result, adopted);
     result.model = summarize_model(whole.steps.model_flops(), header.precision, result.steps, result.limits, work);
     result.utilization = all_.utilization.summarize();
+    if (header.sampling) {
+      sample_sums const samples = moved(std::move(all_.samples), paths.position_of);
+      result.host_samples = sample_rows{paths.paths, samples, result.scopes, rows.paths()}.make(*header.sampling);
+    }
     result.memory = all_.readings.summarize();
     result.counters = all_.counters.summarize();
     if (!whole.timeline.is_empty())
@@ -236,6 +243,7 @@ class analysis_work {
     all_.utilization.add({records, own});
     all_.readings.add(merged_readings{records, own, frame.has_steps});
     all_.work.add({records, operations != nullptr ? with_kernels : when}, path_of);
+    all_.samples.add(sample_sums{records, when}, path_of);
     all_.devices.merge(used_devices(records));
     all_.header.add(records, own.end);
     if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, path_of, name_of);

@@ -23,6 +23,11 @@ class summary_check {
     check_steps(read.steps);
     if (read.timeline) check_timeline(*read.timeline, true);
     for (step_kind_summary const& kind : read.kinds) check_kind(read, kind);
+    if (read.host_samples) {
+      for (sampled_scope_summary const& each : read.host_samples->scopes) {
+        require(!each.scope || *each.scope < read.scopes.size(), "samples of a scope without a row");
+      }
+    }
     for (listed_step const& each : read.listed_steps) {
       require(!each.kind || *each.kind < read.kinds.size(), "a step has a kind that does not exist");
     }

@@ -14,6 +14,7 @@
 #include "gpu/utilization_summary.hpp"
 #include "memory/scope_memory_summary.hpp"
 #include "ranks/rank_timeline.hpp"
+#include "samples/samples_summary.hpp"
 #include "step_kind_summary.hpp"
 #include "step_summary.hpp"
 #include "verdict/run_trend_summary.hpp"
@@ -200,15 +201,16 @@ struct summary {
   std::vector<adopted_summary> adopted;   ///< in tree order; empty if no scope adopted another
   limits_summary limits;                  ///< device peaks
   std::optional<model_summary> model;     ///< n/a without steps, and without declared work of a step
-  std::vector<utilization_summary> utilization;  ///< by device; empty if it was not measured
-  std::vector<memory_summary> memory;            ///< memory sources
-  std::vector<allocator_summary> allocators;     ///< in the order of `profile::allocators`; empty without allocators
-  std::vector<counter_summary> counters;         ///< in the order of `profile::counter_names`
-  std::optional<rank_timeline> timeline;         ///< for the report of many ranks; n/a without collectives
-  run_trend_summary trend;                       ///< history of the measured steps; empty without steps
-  std::vector<collector_record> collectors;      ///< outcomes of the collectors
-  quality_record quality;                        ///< losses of data
-  std::uint64_t scopes_recorded = 0;             ///< number of scopes in the measured steps, on all threads
+  std::vector<utilization_summary> utilization;      ///< by device; empty if it was not measured
+  std::vector<memory_summary> memory;                ///< memory sources
+  std::vector<allocator_summary> allocators;         ///< in the order of `profile::allocators`; empty without allocators
+  std::vector<counter_summary> counters;             ///< in the order of `profile::counter_names`
+  std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
+  std::optional<rank_timeline> timeline;             ///< for the report of many ranks; n/a without collectives
+  run_trend_summary trend;                           ///< history of the measured steps; empty without steps
+  std::vector<collector_record> collectors;          ///< outcomes of the collectors
+  quality_record quality;                            ///< losses of data
+  std::uint64_t scopes_recorded = 0;                 ///< number of scopes in the measured steps, on all threads
 };
 
 }  // namespace profkit

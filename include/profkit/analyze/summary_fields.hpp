@@ -244,6 +244,36 @@ constexpr auto describe(described_type<run_trend_summary>) {
   using s = run_trend_summary;
   return std::tuple{field{"memory", &s::memory}, field{"windows", &s::windows}, field{"change", &s::change}};
 }
+constexpr auto describe(described_type<sampled_share>) {
+  using s = sampled_share;
+  return std::tuple{field{"share", &s::share}, field{"share_ci95_low", &s::ci95_low}, field{"share_ci95_high", &s::ci95_high}};
+}
+constexpr auto describe(described_type<sampled_function_summary>) {
+  using s = sampled_function_summary;
+  return std::tuple{field{"name?", &s::name},      field{"module?", &s::module}, field{"caller?", &s::caller},
+                    field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::of}};
+}
+constexpr auto describe(described_type<sampled_scope_summary>) {
+  using s = sampled_scope_summary;
+  return std::tuple{field{"path?", &s::path},          field{"scope", &s::scope},
+                    field{"samples", &s::samples},     field{"sampled_ms", &s::sampled},
+                    field{"self_ms", &s::self},        field{"waiting_or_in_kernel", &s::waiting},
+                    field{"functions", &s::functions}, field{"other_functions", &s::other_functions},
+                    field{"other_ms", &s::other_time}};
+}
+constexpr auto describe(described_type<host_samples_summary>) {
+  using s = host_samples_summary;
+  return std::tuple{field{"mechanism", &s::mechanism},
+                    field{"interval_us", &s::interval},
+                    field{"samples", &s::samples},
+                    field{"sampled_ms", &s::sampled},
+                    field{"lost", &s::lost},
+                    field{"threads", &s::threads},
+                    field{"threads_without", &s::threads_without},
+                    field{"why_without?", &s::why_without},
+                    field{"scopes", &s::scopes},
+                    field{"functions", &s::functions}};
+}
 constexpr auto describe(described_type<summary>) {
   using s = summary;
   return std::tuple{field{"environment", &s::environment},
@@ -260,6 +290,7 @@ constexpr auto describe(described_type<summary>) {
                     field{"memory", &s::memory},
                     field{"allocators", &s::allocators},
                     field{"counters", &s::counters},
+                    field{"host_samples", &s::host_samples},
                     field{"trend", &s::trend},
                     field{"quality", &s::quality},
                     field{"/quality/overhead/scopes", &s::scopes_recorded},

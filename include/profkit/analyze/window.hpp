@@ -23,7 +23,7 @@ namespace profkit {
 /// | GPU operation | its launch: the middle of the launching call, or without a recorded call its own beginning |
 /// | API call | its middle |
 /// | GPU time of a step, reading of memory or clocks | that of its step |
-/// | counter, allocation | its time |
+/// | counter, allocation, sample | its time |
 ///
 /// A border between windows lies in no step. In a session without steps it may lie anywhere.
 ///

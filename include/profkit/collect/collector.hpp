@@ -9,6 +9,7 @@
 #include "../profile/profile_builder.hpp"
 #include "../record/calendar_clock.hpp"
 #include "own_mutex.hpp"
+#include "sample_source.hpp"
 
 namespace profkit {
 
@@ -78,6 +79,9 @@ class collector {
   virtual void flush() {}
   /// @brief Called once, after the last `drain`.
   virtual void stop() {}
+
+  /// @brief The samples of threads that it takes; null for most collectors. Called after `start`. A session uses one source of samples.
+  [[nodiscard]] virtual detail::sample_source* samples() noexcept { return nullptr; }
 
   /// @brief Whether it adds GPU step times (`profile::gpu_steps`), which arrive after the steps end.
   [[nodiscard]] virtual bool times_steps() const noexcept { return false; }

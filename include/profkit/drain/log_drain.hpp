@@ -34,6 +34,9 @@ class log_drain {
   log_drain(profile_builder& into, std::uint32_t clock_flag)
       : into_{into}, reader_{into}, clock_flag_{clock_flag}, start_{anchor()}, clock_{start_}, read_until_{start_.ticks} {}
 
+  /// Charges the samples of a source to scopes, from now on. @param from borrowed.
+  void use_samples(sample_source& from) { reader_.use_samples(from); }
+
   /// A step is about to begin.
   void begin_step() {
     has_steps_.store(true, std::memory_order_relaxed);
@@ -75,9 +78,11 @@ class log_drain {
       clock_.advance(anchor());
       steps_.advance(clock_);
       take_steps(clock_.newest().ticks);
+      reader_.read_samples();
       is_whole_ = drain_to_anchor(slots, pause, after_slice);
     }
     if (last) {
+      reader_.read_samples();
       static_cast<void>(reader_.drain(clock_, read_until_, true, slots, pause));
       take_steps(~std::uint64_t{0});
       add_steps();

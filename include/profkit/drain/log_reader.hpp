@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../collect/sample_source.hpp"
 #include "../profile/profile_builder.hpp"
 #include "../record/clock.hpp"
 #include "../record/recorder.hpp"
@@ -39,6 +40,16 @@ class log_reader {
   /// Starts reading here; events of earlier sessions are skipped.
   /// @param into borrowed.
   explicit log_reader(profile_builder& into) : into_{into}, records_{into} { skip_logs(); }
+
+  /// Charges samples to the scopes that were open when they were taken, from now on.
+  /// @param from borrowed.
+  void use_samples(sample_source& from) noexcept { samples_ = &from; }
+
+  /// Reads the samples of all threads. To be called after the clock anchor and before `drain`, which then finds all samples before the
+  /// anchor.
+  void read_samples() {
+    if (samples_ != nullptr) samples_->read(into_);
+  }
 
   /// Reads the events up to a moment, at most the newest clock anchor; with `last`, all events.
   /// @param until_ticks set to an earlier moment if there is more to read than `slots_of_slice`.
@@ -126,6 +137,8 @@ class log_reader {
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     thread_reading& at = reading_of(log);
     std::uint64_t const newest = last ? ~leave_mark : until_ticks;
+    waiting_samples* samples = samples_ == nullptr ? nullptr : samples_->samples_of(log);
+    if (samples != nullptr && samples->empty()) samples = nullptr;
     std::uint64_t const* position = log.read;
     saved_position const save{log, position};  // also without memory for a record: the next round tries again
     while (position != end) {
@@ -142,18 +155,31 @@ class log_reader {
         break;
       }
       if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, log.thread_name});
+      if (__builtin_expect(samples != nullptr, 0)) charge(*samples, clock.convert(ticks_of(position)), log, at);
       std::uint64_t const event_slots = records_.take(position, at, clock);
       slots += event_slots;
       position += event_slots;
     }
     log.read = position;
-    if (state != log_left || position != end) return true;
+    bool const is_over = state == log_left && position == end;
+    if (samples != nullptr) charge(*samples, is_over || last ? timestamp::max() : clock.convert(until_ticks), log, at);
+    if (!is_over) return true;
     while (log.is_broken && !at.open.empty()) records_.leave_jumped_over(at);
     free_log(log);
     return true;
   }
 
+  /// Charges the samples before a moment to the innermost open scope.
+  __attribute__((noinline)) void charge(waiting_samples& samples, timestamp until, thread_log const& log, thread_reading& at) {
+    while (samples.has_before(until)) {
+      if (!at.thread) at.thread = into_.add(thread_record{log.thread_system_id, log.thread_name});
+      raw_sample const each = samples.take();
+      into_.add(sample_record{each.time, at.open.path(), each.function, *at.thread, each.weight});
+    }
+  }
+
   profile_builder& into_;
+  sample_source* samples_ = nullptr;
   event_records records_;
   std::unordered_map<thread_log const*, thread_reading> readings_;
   lost_events lost_before_ = all_lost_events();

@@ -34,6 +34,8 @@ template <>
 inline constexpr bool is_flat<allocation_record> = true;
 template <>
 inline constexpr bool is_flat<collective_record> = true;
+template <>
+inline constexpr bool is_flat<sample_record> = true;
 
 /// An enum that takes one byte in files: its last value, and its name in error messages.
 template <class Enum>

@@ -129,7 +129,8 @@ class journal_reader {
     return a.environment.process_id == b.environment.process_id && a.time.begin == b.time.begin && a.paths.size() == b.paths.size() &&
            a.threads.size() == b.threads.size() && a.gpu_names.size() == b.gpu_names.size() && a.api_names.size() == b.api_names.size() &&
            a.counter_names.size() == b.counter_names.size() && a.allocators.size() == b.allocators.size() &&
-           a.communicators.size() == b.communicators.size() && a.collective_words.size() == b.collective_words.size();
+           a.communicators.size() == b.communicators.size() && a.collective_words.size() == b.collective_words.size() &&
+           a.functions.size() == b.functions.size();
   }
 
   std::filesystem::path path_;

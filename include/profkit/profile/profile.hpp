@@ -12,6 +12,7 @@
 #include "device_utilization_record.hpp"
 #include "quality_record.hpp"
 #include "rank_record.hpp"
+#include "sample_record.hpp"
 #include "time.hpp"
 #include "work.hpp"
 
@@ -268,6 +269,9 @@ struct profile {
   std::vector<communicator_record> communicators;
   std::vector<std::string> collective_words;  ///< names of functions, data types, algorithms and protocols
   std::vector<collective_record> collectives;
+  std::vector<function_record> functions;
+  std::vector<sample_record> samples;
+  std::optional<sampling_record> sampling;                     ///< n/a without host samples
   profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
   std::vector<device_clock_record> device_clocks;
   std::vector<device_utilization_record> device_utilization;

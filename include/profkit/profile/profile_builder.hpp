@@ -32,7 +32,7 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 /// The number of records that count towards the record budget.
 [[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
   return of.scopes.size() + of.gpu_scopes.size() + of.gpu_operations.size() + of.api_calls.size() + of.counters.size() +
-         of.allocations.size() + of.work.size() + of.collectives.size();
+         of.allocations.size() + of.work.size() + of.collectives.size() + of.samples.size();
 }
 
 }  // namespace detail
@@ -42,9 +42,9 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
 /// * Tables (paths, threads, names, allocators): `position_of` returns the position of an entry and appends it if it is new. Positions stay
 ///   valid, because tables only grow.
 /// * Records refer to positions. `add` appends a record. Records are never changed or removed.
-/// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations, work
-///   and collectives. Records beyond it wait for `take_rest` after a call of `collect_rest`; otherwise they are dropped and counted in
-///   `quality_record::discarded_records`.
+/// * The record budget bounds the records that grow with time: scopes, GPU scopes, GPU operations, API calls, counters, allocations,
+///   work, collectives and samples. Records beyond it wait for `take_rest` after a call of `collect_rest`; otherwise they are dropped and
+///   counted in `quality_record::discarded_records`.
 /// * `count` and `set` change single values of a profile.
 ///
 /// Not thread-safe: a session lets one thread use it at a time.
@@ -136,6 +136,14 @@ class profile_builder {
     return position;
   }
 
+  /// @brief Position in `profile::functions`.
+  std::uint32_t position_of(function_record function) {
+    std::string const key = function.name + '\n' + function.module + '\n' + function.caller;
+    auto const [position, is_new] = functions_.find_or_add(key, made_.functions.size());
+    if (is_new) made_.functions.push_back(std::move(function));
+    return position;
+  }
+
   /// @brief Position in `profile::allocators`. Entries are equal if their names are equal; the first entry stays unchanged.
   std::uint16_t position_of(allocator_record allocator) {
     auto const [position, is_new] = allocators_.find_or_add(allocator.name, made_.allocators.size());
@@ -163,6 +171,8 @@ class profile_builder {
   bool add(work_record const& work) { return add_within_budget(work, &profile::work); }  ///< work of a scope
 
   bool add(collective_record const& collective) { return add_within_budget(collective, &profile::collectives); }  ///< a collective
+
+  bool add(sample_record const& sample) { return add_within_budget(sample, &profile::samples); }  ///< a host sample
 
   // Records of steps. Each list has its own limit.
 
@@ -261,6 +271,7 @@ class profile_builder {
   detail::name_positions allocators_;
   detail::name_positions collective_words_;
   detail::name_positions communicators_;
+  detail::name_positions functions_;
   detail::launch_numbers launches_;
 };
 

@@ -80,6 +80,19 @@ void fields(Archive& archive, collective_record& record) {
   archive(record.path), archive(record.thread), archive(record.is_captured);
 }
 template <class Archive>
+void fields(Archive& archive, function_record& record) {
+  archive(record.name), archive(record.module), archive(record.caller);
+}
+template <class Archive>
+void fields(Archive& archive, sample_record& record) {
+  archive(record.time), archive(record.path), archive(record.function), archive(record.thread), archive(record.weight);
+}
+template <class Archive>
+void fields(Archive& archive, sampling_record& record) {
+  archive(record.mechanism), archive(record.interval), archive(record.lost), archive(record.threads), archive(record.threads_without),
+      archive(record.why_without);
+}
+template <class Archive>
 void fields(Archive& archive, allocator_record& record) {
   archive(record.name), archive(record.bytes_at_start), archive(record.is_polled);
 }
@@ -183,7 +196,9 @@ void fields(Archive& archive, profile& record) {
   if (format_of<Archive>{archive}.value >= 9) {
     archive(record.communicators), archive(record.collective_words), archive(record.collectives);
   }
-  if (format_of<Archive>{archive}.value >= 11) archive(record.device_utilization);
+  if (format_of<Archive>{archive}.value >= 11) {
+    archive(record.device_utilization), archive(record.functions), archive(record.samples), archive(record.sampling);
+  }
 }
 
 }  // namespace profkit::detail

@@ -88,6 +88,7 @@ class record_check {
     for (auto const& each : of.graph_nodes) {
       check_profile(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");
     }
+    if (of.sampling) check_profile(of.sampling->interval.count() > 0, "its samples have no interval");
     time_sum sum = sum_;
     for (auto const time : {of.time.duration(), of.quality.cost_of_1000_scopes, of.quality.bookkeeping}) add(sum, time);
   }
@@ -134,6 +135,10 @@ class record_check {
         check_profile(word < in.collective_words.size(), "a collective without words");
       }
     }
+    for (auto const& each : records.samples) {
+      check_profile(each.path == path_record::no_parent || each.path < in.paths.size(), "a sample without path");
+      check_profile(each.function < in.functions.size() && each.thread < in.threads.size(), "a sample without function or thread");
+    }
     times(records);
   }
 
@@ -160,6 +165,10 @@ class record_check {
     }
     for (auto const& each : of.gpu_steps) add(sum_, each.duration);
     for (auto const& each : of.counters) is_moment(each.time);
+    for (auto const& each : of.samples) {
+      is_moment(each.time);
+      add(sum_, std::chrono::nanoseconds{each.weight});
+    }
     for (auto const& each : of.allocations) is_moment(each.time);
     for (auto const& each : of.work) is_moment(each.begin);
     for (auto const& each : of.device_clocks) is_moment(each.time);

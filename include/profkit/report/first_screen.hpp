@@ -83,6 +83,7 @@ class first_screen {
     if (section const* const use = find("utilization"); use != nullptr) result.push_back(units_line(*use));
     if (section const* const work = find("work"); work != nullptr) append(result, notes(*work));
     if (table_of(find("kernels"), "step_kernels") == nullptr) append(result, labelled("KERNELS", find("kernels")));
+    append(result, labelled("SAMPLES", find("samples"), 1));
     append(result, labelled("MEMORY", find("memory")));
     append(result, labelled("DATA", find("quality"), 4));
     if (!files.empty()) append(result, wrapped(shown(files), "FILES    ", "         ", style_.width, 2));

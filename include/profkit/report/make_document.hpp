@@ -20,6 +20,7 @@
 #include "picture_section.hpp"
 #include "quality_section.hpp"
 #include "report_view.hpp"
+#include "samples_section.hpp"
 #include "scopes_section.hpp"
 #include "sentence_numbers.hpp"
 #include "steps_section.hpp"
@@ -137,7 +138,7 @@ inline document make_document(summary const& all) {
   result.key_figures = key_figures(view);
   result.sections = {steps_section(view),  budget_section(view),  picture_section(view),
                      scopes_section(view), kernels_section(view), memory_section(view)};
-  for (auto const make : {utilization_section, work_section, trend_section, counters_section}) {
+  for (auto const make : {samples_section, utilization_section, work_section, trend_section, counters_section}) {
     if (std::optional<section> each = make(view)) result.sections.push_back(std::move(*each));
   }
   result.sections.push_back(quality_section(view));

@@ -94,6 +94,7 @@ class kept_parts {
     add(of.gpu_operations, &profile::gpu_operations, [&](std::size_t i) { return launch_moment(of, launched, i); });
     add(of.api_calls, &profile::api_calls, [&](std::size_t i) { return middle_of(of.api_calls[i].time); });
     add(of.counters, &profile::counters, [&](std::size_t i) { return of.counters[i].time; });
+    add(of.samples, &profile::samples, [&](std::size_t i) { return of.samples[i].time; });
     add(of.allocations, &profile::allocations, [&](std::size_t i) { return of.allocations[i].time; });
     add(of.work, &profile::work, [&](std::size_t i) { return of.work[i].begin; });
     add(of.collectives, &profile::collectives, [&](std::size_t i) { return of.collectives[i].time.begin; });

@@ -15,6 +15,7 @@
 #include "../collect/collector_list.hpp"
 #include "../collect/host_environment.hpp"
 #include "../collect/host_probe.hpp"
+#include "../collect/host_samples.hpp"
 #include "../options.hpp"
 #include "../profile/error.hpp"
 #include "../profile/finite.hpp"
@@ -122,6 +123,8 @@ class session_impl final : public session_core, private ends_with_process {
       } else {
         latest.use_clock(recording_.calendar());
         collector_list::guarded(latest, [&](collector& each) { each.start(content); });
+        sample_source* const samples = latest.status().works ? latest.samples() : nullptr;
+        if (samples != nullptr && !recording_.use_samples(*samples)) latest.fail("another collector takes samples already");
         if (options_.memory_at_scopes && latest.status().works) latest.poll_at_scopes(content);
         session_exit::watch(*this);
       }
@@ -204,6 +207,8 @@ class session_impl final : public session_core, private ends_with_process {
     if (!options_.journal.empty() && options_.journal_bytes < std::uint64_t{1} << 20U) {
       throw error{"profkit::options::journal_bytes is " + std::to_string(options_.journal_bytes) + "; it must be at least 1048576"};
     }
+    std::unique_ptr<collector> sampler;  // made here, because it refuses an impossible rate
+    if (options_.samples_per_second != 0.0) sampler = std::make_unique<host_samples>(host_sample_options{options_.samples_per_second});
     void const* nobody = nullptr;
     if (!__atomic_compare_exchange_n(&recorder.owner, &nobody, static_cast<void const*>(this), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       throw error{"a profkit::session runs already; there can be one per process at a time. End it, or call its report(), first"};
@@ -225,6 +230,7 @@ class session_impl final : public session_core, private ends_with_process {
     recording_.start(clock_flag_, journal_ ? &*journal_ : nullptr, options_.drain_share);
     __atomic_fetch_or(&recorder.flags, recording | clock_flag_, __ATOMIC_RELEASE);
     start_thread();
+    if (sampler != nullptr) take(std::move(sampler));
     live_reports_.start(options_, [this] { return snapshot(); });
     session_exit::watch(*this);
   }

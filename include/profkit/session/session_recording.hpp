@@ -101,6 +101,14 @@ class session_recording {
     start(collectors_.add(std::move(taken)), content_);
   }
 
+  /// Charges the samples of a collector to scopes. To be called with the content lock.
+  /// @return false if another collector samples already.
+  [[nodiscard]] bool use_samples(sample_source& from) {
+    if (std::exchange(is_sampled_, true)) return false;
+    logs_->use_samples(from);
+    return true;
+  }
+
   /// Keeps a collector without starting it, in the child of a `fork`.
   collector& keep(std::unique_ptr<collector> taken) { return collectors_.add(std::move(taken)); }
 
@@ -293,6 +301,7 @@ class session_recording {
   snapshot_rounds rounds_;
   std::mutex windows_mutex_;  ///< lock order: before the content lock
   window_stream windows_;
+  bool is_sampled_ = false;             ///< a collector takes samples
   bool are_operations_wanted_ = false;  ///< the next window needs records that collectors hold back
   bool has_told_failure_ = false;
 };

@@ -60,6 +60,7 @@ class window_context {
     keep(of.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
     keep(of.work, [&](work_record const& work) { return work.begin >= border_; });
     keep(of.counters, [&](counter_record const& sample) { return sample.time >= border_; });
+    keep(of.samples, [&](sample_record const& sample) { return sample.time >= border_; });
     keep(of.allocations, [&](allocation_record const& change) { return change.time >= border_; });
     std::unordered_set<std::uint64_t> launches;
     for (std::size_t call = 0; !of.collectives.empty() && call < calls_.size(); ++call) {

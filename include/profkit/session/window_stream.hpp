@@ -151,6 +151,7 @@ class window_stream {
     for (gpu_scope_record& each : waiting_.gpu_scopes) each.begin = std::max(each.begin, from_);
     for (work_record& each : waiting_.work) each.begin = std::max(each.begin, from_);
     for (counter_record& each : waiting_.counters) each.time = std::max(each.time, from_);
+    for (sample_record& each : waiting_.samples) each.time = std::max(each.time, from_);
     for (std::size_t i = known_scopes_; i < waiting_.scopes.size(); ++i) move(waiting_.scopes[i].time);
     for (std::size_t i = known_calls_; i < waiting_.api_calls.size(); ++i) move(waiting_.api_calls[i].time);
     for (std::size_t i = known_collectives_; i < waiting_.collectives.size(); ++i) move(waiting_.collectives[i].time);

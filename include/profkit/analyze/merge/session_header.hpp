@@ -24,6 +24,7 @@ class session_header {
     of_.collectors = records.collectors;
     of_.quality = records.quality;
     of_.stop = records.stop;
+    of_.sampling = records.sampling;
   }
 
   void add(session_header const& other) {
@@ -39,7 +40,7 @@ class session_header {
     archive(state.end_);
     archive(state.of_.environment), archive(state.of_.time), archive(state.of_.precision), archive(state.of_.measured_roofs),
         archive(state.of_.item_name);
-    archive(state.of_.collectors), archive(state.of_.quality), archive(state.of_.stop);
+    archive(state.of_.collectors), archive(state.of_.quality), archive(state.of_.stop), archive(state.of_.sampling);
     if constexpr (Archive::is_reader) record_check{}.tables(state.of_);
   }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace profkit::detail {
+
+/// One sample of a thread, as addresses.
+struct code_sample {
+  std::int64_t monotonic_ns = 0;         ///< CLOCK_MONOTONIC
+  std::uint64_t leaf = 0;                ///< the address that the thread executed
+  std::vector<std::uint64_t> callers{};  ///< addresses in its callers, nearest first; some may be no code
+  std::uint64_t weight_ns = 0;           ///< processor time that it stands for
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../profile/profile_builder.hpp"
+#include "code_modules.hpp"
+#include "elf_symbols.hpp"
+#include "function_label.hpp"
+
+namespace profkit::detail {
+
+/// Names the functions of code addresses. Reads the symbol tables of the modules while the program runs, so that the names of code that
+/// is unloaded later are known, and a journal has them.
+class function_names {
+ public:
+  /// To be called before the addresses of a round are looked up.
+  /// @param addresses all of them, in any order.
+  void learn(std::vector<std::uint64_t> addresses) {
+    if (modules_.update() || names_.size() > max_known) names_.clear();
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    std::map<code_module const*, std::vector<std::uint64_t>> unknown;
+    for (std::uint64_t const each : addresses) {
+      if (names_.count(each) != 0) continue;
+      code_module const* const module = modules_.find(each);
+      if (module != nullptr) unknown[module].push_back(each);
+    }
+    for (auto& [module, wanted] : unknown) learn(*module, wanted);
+  }
+
+  /// The function of a sample.
+  /// @param leaf the address that the thread executed.
+  /// @param callers addresses in its callers, nearest first; addresses that are no code are passed over.
+  std::uint32_t function_of(std::uint64_t leaf, std::vector<std::uint64_t> const& callers, profile_builder& into) {
+    known_function* const known = known_at(leaf);
+    if (known == nullptr) return into.position_of(function_record{{}, {}, named_caller(callers)});
+    if (!known->name.empty()) {
+      if (!known->position) known->position = into.position_of(function_record{known->name, known->module, {}});
+      return *known->position;
+    }
+    return into.position_of(function_record{{}, known->module, named_caller(callers)});
+  }
+
+ private:
+  struct known_function {
+    std::string name;
+    std::string module;
+    std::optional<std::uint32_t> position;  ///< in `profile::functions`
+  };
+
+  static constexpr std::size_t max_known = 65'536;  ///< addresses; then they are learnt again
+
+  void learn(code_module const& module, std::vector<std::uint64_t> const& wanted) {
+    std::vector<std::uint64_t> relative;
+    relative.reserve(wanted.size());
+    for (std::uint64_t const each : wanted) relative.push_back(each - module.base);
+    elf_symbols const symbols{module.path};
+    std::vector<std::string> found(wanted.size());
+    if (symbols.has_headers(module.headers)) found = symbols.find(relative);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      names_[wanted[i]] = {found[i].empty() ? std::string{} : function_label(found[i]), module.name, {}};
+    }
+  }
+
+  [[nodiscard]] known_function* known_at(std::uint64_t address) {
+    auto const found = names_.find(address);
+    return found == names_.end() ? nullptr : &found->second;
+  }
+
+  [[nodiscard]] std::string named_caller(std::vector<std::uint64_t> const& callers) {
+    for (std::uint64_t const each : callers) {
+      known_function const* const known = known_at(each);
+      if (known != nullptr && !known->name.empty()) return known->name;
+    }
+    return {};
+  }
+
+  code_modules modules_;
+  std::unordered_map<std::uint64_t, known_function> names_;  ///< by address
+};
+
+}  // namespace profkit::detail

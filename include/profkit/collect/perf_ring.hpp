@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "code_sample.hpp"
+
+namespace profkit::detail {
+
+/// Samples of one thread from the kernel: `perf_event_open` with the software task clock, which needs no hardware counters. The kernel
+/// writes them to a ring of memory; no signal interrupts the program.
+///
+/// The clock counts the processor time of the thread. `exclude_kernel` drops samples inside the kernel, which need a privilege.
+class perf_ring {
+ public:
+  perf_ring() = default;
+  perf_ring(perf_ring&& other) noexcept
+      : file_{std::exchange(other.file_, -1)},
+        memory_{std::exchange(other.memory_, nullptr)},
+        bytes_{other.bytes_},
+        has_stack_{other.has_stack_},
+        lost_{other.lost_} {}
+  perf_ring& operator=(perf_ring&& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(memory_, other.memory_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(has_stack_, other.has_stack_);
+    std::swap(lost_, other.lost_);
+    return *this;
+  }
+  ~perf_ring() { close(); }
+
+  /// Starts to sample a thread.
+  /// @param thread `gettid` of a thread of this process.
+  /// @param period_ns processor time between two samples.
+  /// @param bytes size of the ring: a power of two, at least a page. If the system refuses it, half of it, and so on.
+  /// @return 0, or the error number of the failed call.
+  int open(std::uint64_t thread, std::uint64_t period_ns, std::size_t bytes) noexcept {
+    perf_event_attr wanted;
+    std::memset(&wanted, 0, sizeof wanted);
+    wanted.size = sizeof wanted;
+    wanted.type = PERF_TYPE_SOFTWARE;
+    wanted.config = PERF_COUNT_SW_TASK_CLOCK;
+    wanted.sample_period = period_ns;
+    wanted.sample_type = sample_type | PERF_SAMPLE_STACK_USER;
+    wanted.sample_stack_user = sizeof(std::uint64_t);
+    wanted.sample_max_stack = max_frames;
+    wanted.exclude_kernel = 1;
+    wanted.exclude_hv = 1;
+    wanted.exclude_callchain_kernel = 1;
+    wanted.use_clockid = 1;
+    wanted.clockid = CLOCK_MONOTONIC;
+    file_ = call(wanted, thread);
+    has_stack_ = file_ >= 0;
+    if (file_ < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+      wanted.sample_type = sample_type;
+      wanted.sample_stack_user = 0;
+      file_ = call(wanted, thread);
+    }
+    if (file_ < 0) return errno;
+    auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    int failure = 0;
+    for (bytes_ = bytes < page ? page : bytes; bytes_ >= page; bytes_ /= 2) {
+      void* const memory = ::mmap(nullptr, page + bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+      if (memory != MAP_FAILED) {
+        memory_ = static_cast<unsigned char*>(memory);
+        return 0;
+      }
+      failure = errno;
+      if (failure != EPERM && failure != ENOMEM) break;
+    }
+    close();
+    return failure;
+  }
+
+  [[nodiscard]] bool is_open() const noexcept { return memory_ != nullptr; }
+
+  /// Sets the time between the next samples. The time since the last sample is forgotten.
+  void set_period(std::uint64_t period_ns) const noexcept { ::ioctl(file_, PERF_EVENT_IOC_PERIOD, &period_ns); }
+
+  /// Reads and removes the samples so far.
+  /// @param into receives the samples, oldest first.
+  void read(std::vector<code_sample>& into) {
+    auto& head = *reinterpret_cast<perf_event_mmap_page*>(memory_);
+    std::uint64_t const end = __atomic_load_n(&head.data_head, __ATOMIC_ACQUIRE);
+    std::uint64_t at = head.data_tail;
+    while (end - at >= sizeof(perf_event_header)) {
+      perf_event_header record{};
+      copy(at, &record, sizeof record);
+      if (record.size < sizeof record || record.size > end - at) break;
+      if (record.type == PERF_RECORD_SAMPLE) read_sample(at + sizeof record, at + record.size, into);
+      if (record.type == PERF_RECORD_LOST && record.size >= sizeof record + 2 * sizeof(std::uint64_t)) {
+        lost_ += number_at(at + sizeof record + sizeof(std::uint64_t));
+      }
+      at += record.size;
+    }
+    __atomic_store_n(&head.data_tail, end, __ATOMIC_RELEASE);
+  }
+
+  /// Number of samples that did not fit into the ring, as far as read.
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
+
+  /// Stops sampling.
+  void close() noexcept {
+    if (memory_ != nullptr) ::munmap(memory_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes_);
+    memory_ = nullptr;
+    if (file_ < 0) return;
+    ::ioctl(file_, PERF_EVENT_IOC_DISABLE, 0);  // a child process may hold a copy of the file
+    ::close(file_);
+    file_ = -1;
+  }
+
+ private:
+  static constexpr std::uint64_t sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+  static constexpr std::uint16_t max_frames = 16;
+
+  static int call(perf_event_attr& wanted, std::uint64_t thread) noexcept {
+    return static_cast<int>(::syscall(SYS_perf_event_open, &wanted, static_cast<::pid_t>(thread), -1, -1, PERF_FLAG_FD_CLOEXEC));
+  }
+
+  /// Copies bytes of the ring, which may continue at its beginning.
+  void copy(std::uint64_t from, void* to, std::size_t count) const noexcept {
+    unsigned char const* const data = memory_ + ::sysconf(_SC_PAGESIZE);
+    std::size_t const begin = static_cast<std::size_t>(from) & (bytes_ - 1);
+    std::size_t const first = count < bytes_ - begin ? count : bytes_ - begin;
+    std::memcpy(to, data + begin, first);
+    std::memcpy(static_cast<unsigned char*>(to) + first, data, count - first);
+  }
+
+  [[nodiscard]] std::uint64_t number_at(std::uint64_t at) const noexcept {
+    std::uint64_t result = 0;
+    copy(at, &result, sizeof result);
+    return result;
+  }
+
+  /// The members of a sample, in the order of `perf_event_open(2)`: address, process and thread, time, call chain, stack.
+  void read_sample(std::uint64_t at, std::uint64_t end, std::vector<code_sample>& into) const {
+    constexpr std::uint64_t word = sizeof(std::uint64_t);
+    if (end - at < 4 * word) return;
+    code_sample next;
+    next.leaf = number_at(at);
+    auto const process = static_cast<std::uint32_t>(number_at(at + word));
+    if (process != static_cast<std::uint32_t>(::getpid())) return;  // the number of the thread has a new owner
+    next.monotonic_ns = static_cast<std::int64_t>(number_at(at + 2 * word));
+    std::uint64_t const frames = number_at(at + 3 * word);
+    at += 4 * word;
+    if (frames > (end - at) / word) return;
+    for (std::uint64_t i = 0; i < frames; ++i, at += word) {
+      std::uint64_t const address = number_at(at);
+      bool const is_mark = address >= static_cast<std::uint64_t>(-4095);  // such as PERF_CONTEXT_USER
+      if (!is_mark && address != 0 && (address != next.leaf || !next.callers.empty())) next.callers.push_back(address - 1);
+    }
+    // The word at the stack pointer is the return address of a function without a frame, whose caller the chain misses.
+    if (has_stack_ && end - at >= 2 * word && number_at(at) == word) next.callers.insert(next.callers.begin(), number_at(at + word) - 1);
+    into.push_back(std::move(next));
+  }
+
+  int file_ = -1;
+  unsigned char* memory_ = nullptr;  ///< a page with the positions, and the ring
+  std::size_t bytes_ = 0;            ///< of the ring
+  bool has_stack_ = false;           ///< samples have the word at the stack pointer
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace profkit::detail

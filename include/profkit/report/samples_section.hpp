@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../analyze/summary.hpp"
+#include "cells.hpp"
+#include "document.hpp"
+#include "report_view.hpp"
+#include "sentence_numbers.hpp"
+#include "short_names.hpp"
+
+// The section "Host samples": which functions used the self time of scopes.
+
+namespace profkit::detail {
+
+inline constexpr char const* waiting_words = "waiting or in the kernel";
+
+/// "exp_loop", "memmove (libc.so.6)", "libc.so.6, called by load_batch".
+inline std::string function_words(sampled_function_summary const& function) {
+  bool const is_of_library = function.module.find(".so") != std::string::npos;
+  if (!function.name.empty()) return is_of_library ? function.name + " (" + function.module + ")" : function.name;
+  std::string const place = function.module.empty() ? "code outside any module" : function.module;
+  return function.caller.empty() ? place : place + ", called by " + function.caller;
+}
+
+/// "62 % (±3)".
+inline std::string sampled_words(sampled_share const& of) {
+  double const half = 50.0 * (of.ci95_high - of.ci95_low);
+  return share_words(of.share) + fmt::format(" ({}{:.{}f})", plus_minus, half, half < 0.95 ? 1 : 0);
+}
+
+/// "softmax: 62 % (±3) exp_loop, 21 % memcpy, 17 % waiting or in the kernel" for the scope with the longest self time.
+inline std::string samples_answer(host_samples_summary const& samples) {
+  if (samples.samples == 0) {
+    return samples.threads_without > 0 ? "No samples: " + one_line(samples.why_without) + "."
+                                       : "No thread used processor time that was sampled.";
+  }
+  sampled_scope_summary const& first = samples.scopes.front();
+  std::vector<std::pair<double, std::string>> parts;
+  for (sampled_function_summary const& each : first.functions) parts.emplace_back(each.of.share, name_words(function_words(each)));
+  if (first.waiting) parts.emplace_back(first.waiting->share, waiting_words);
+  std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+  constexpr std::size_t max_parts = 3;
+  if (parts.size() > max_parts) parts.resize(max_parts);
+  std::string text;
+  for (auto const& [share, what] : parts) {
+    bool const is_first = text.empty();
+    sampled_function_summary const* const function = first.functions.empty() ? nullptr : &first.functions.front();
+    bool const is_function = is_first && function != nullptr && what == name_words(function_words(*function));
+    text += is_first ? "" : ", ";
+    text += is_function ? sampled_words(function->of) : is_first && first.waiting ? sampled_words(*first.waiting) : share_words(share);
+    text += " " + what;
+  }
+  return (first.path.empty() ? std::string{"outside any scope"} : name_words(last_component(first.path))) + ": " + text + ".";
+}
+
+/// A row for each scope, and inside it a row for each function.
+inline data_table samples_table(host_samples_summary const& samples) {
+  constexpr std::size_t max_scopes = 24;
+  constexpr std::size_t max_functions = 6;
+  data_table result;
+  result.name = "host_samples";
+  result.columns = {
+      {"scope and function", column_kind::code},
+      {"time", column_kind::milliseconds, column_use::always, "Self time of the scope; processor time of the samples of a function"},
+      {"of self time", column_kind::share},
+      {"\xc2\xb1 95%", column_kind::share, column_use::always, "Half of the 95 % interval, from the number of samples"},
+      {"samples", column_kind::count},
+      {"", column_kind::bar, column_use::page}};
+  auto const add = [&](std::string what, double ms, std::optional<sampled_share> const& of, std::optional<std::uint64_t> count,
+                       colour meaning) {
+    result.rows.push_back(row_at(1, {text_cell(std::move(what)), number_cell(ms), of ? number_cell(of->share) : empty_cell(),
+                                     of ? number_cell((of->ci95_high - of->ci95_low) / 2.0) : empty_cell(),
+                                     count ? count_cell(*count) : empty_cell(), bar({{meaning, 0, ms}})}));
+  };
+  for (std::size_t i = 0; i < samples.scopes.size() && i < max_scopes; ++i) {
+    sampled_scope_summary const& scope = samples.scopes[i];
+    milliseconds const time = scope.self.value_or(scope.sampled);
+    result.rows.push_back(row_at(0, {text_cell(scope.path.empty() ? "outside any scope" : scope.path), number_cell(time.count()),
+                                     empty_cell(), empty_cell(), count_cell(scope.samples), bar({{colour::host, 0, time.count()}})}));
+    std::size_t const shown = std::min(scope.functions.size(), max_functions);
+    milliseconds rest = scope.other_time;
+    std::size_t others = static_cast<std::size_t>(scope.other_functions) + scope.functions.size() - shown;
+    for (std::size_t k = 0; k < scope.functions.size(); ++k) {
+      sampled_function_summary const& function = scope.functions[k];
+      if (k < shown) {
+        add(function_words(function), function.time.count(), function.of, function.samples, colour::host);
+      } else {
+        rest += function.time;
+      }
+    }
+    if (others > 0) add(counted(others, "more function", "more functions"), rest.count(), std::nullopt, std::nullopt, colour::host);
+    if (scope.waiting) add(waiting_words, scope.waiting->share * time.count(), scope.waiting, std::nullopt, colour::neutral);
+  }
+  if (samples.scopes.size() > max_scopes) {
+    result.caption = fmt::format("The {} scopes with the longest self time; report.json has all {}.", max_scopes, samples.scopes.size());
+  }
+  return result;
+}
+
+/// @return n/a without host samples.
+inline std::optional<section> samples_section(report_view const& view) {
+  if (!view.all.host_samples) return std::nullopt;
+  host_samples_summary const& samples = *view.all.host_samples;
+  section result;
+  result.id = "samples";
+  result.title = "Host samples";
+  result.answer = samples_answer(samples);
+  if (samples.samples > 0) result.blocks.emplace_back(samples_table(samples));
+  std::string text = fmt::format("{} of {} ({}), one per {} of processor time.", counted(samples.samples, "sample", "samples"),
+                                 counted(samples.threads, "thread", "threads"), one_line(samples.mechanism), time_words(samples.interval));
+  if (samples.lost > 0)
+    text += fmt::format(" {} were lost, because the session's thread could not read them in time.", count_words(samples.lost));
+  if (samples.threads_without > 0) {
+    text +=
+        fmt::format(" {} could not be sampled: {}.", counted(samples.threads_without, "thread", "threads"), one_line(samples.why_without));
+  }
+  result.blocks.emplace_back(note{std::move(text), false});
+  result.how_to_read =
+      "Samples see processor time outside the kernel. The rest of a scope's self time is waiting, waiting for a processor, or system "
+      "calls; "
+      "for threads that live only some ten milliseconds also the time before sampling starts. Inlined functions count as their callers.";
+  return result;
+}
+
+}  // namespace profkit::detail

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/collect/function_names.hpp>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <profkit/profile/profile_builder.hpp>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace named {
+
+__attribute__((noinline)) int some_function(int value) {
+  asm volatile("" : "+r"(value));
+  return value + 1;
+}
+
+template <class T>
+__attribute__((noinline)) T some_template(T value) {
+  asm volatile("" : "+r"(value));
+  return value + 2;
+}
+
+}  // namespace named
+
+namespace {
+
+template <class Function>
+std::uint64_t inside(Function* function) {
+  return reinterpret_cast<std::uintptr_t>(function) + 1;
+}
+
+struct named_functions {
+  profkit::profile_builder into{};
+  profkit::detail::function_names names{};
+};
+
+profkit::function_record function_at(named_functions& of, std::uint64_t address, std::vector<std::uint64_t> const& callers = {}) {
+  std::vector<std::uint64_t> all = callers;
+  all.push_back(address);
+  of.names.learn(all);
+  return of.into.so_far().functions.at(of.names.function_of(address, callers, of.into));
+}
+
+}  // namespace
+
+TEST_CASE("functions have qualified names without results, parameters and template arguments", "[function_names]") {
+  using profkit::detail::function_label;
+  CHECK(function_label("_ZN5layer8exp_loopEPfi") == "layer::exp_loop");
+  CHECK(function_label("_ZNK5layer8exp_loopEv") == "layer::exp_loop");
+  CHECK(function_label("_ZN5layer5thirdIiEEvT_") == "layer::third");
+  CHECK(function_label("_ZN12_GLOBAL__N_13runEv") == "(anonymous namespace)::run");
+  CHECK(function_label("_ZN12_GLOBAL__N_13runEv.constprop.0") == "(anonymous namespace)::run");
+  CHECK(function_label("_ZZ4mainENKUlvE_clEv") == "main::{lambda()#1}::operator()() const");
+  CHECK(function_label("_Znwm") == "operator new(unsigned long)");
+  CHECK(function_label("memcpy") == "memcpy");
+  CHECK(function_label("loop.cold") == "loop");
+  CHECK(function_label("_ZTV") == "_ZTV");
+  CHECK(function_label("") == "");
+}
+
+TEST_CASE("addresses of the program and of its libraries have names", "[function_names]") {
+  named_functions names;
+  profkit::function_record const own = function_at(names, inside(&named::some_function));
+  CHECK(own.name == "named::some_function");
+  CHECK(own.module == std::filesystem::read_symlink("/proc/self/exe").filename());
+  CHECK(own.caller.empty());
+  CHECK(function_at(names, inside(&named::some_template<int>)).name == "named::some_template");
+  profkit::function_record const of_library = function_at(names, reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, "getenv")) + 1);
+  CHECK(of_library.name.find("getenv") != std::string::npos);
+}
+
+TEST_CASE("code without a name has its module and the nearest named caller", "[function_names]") {
+  named_functions names;
+  static int const no_code = 0;
+  std::uint64_t const nowhere = reinterpret_cast<std::uintptr_t>(&no_code);
+  std::uint64_t const on_stack = reinterpret_cast<std::uintptr_t>(&names);
+  profkit::function_record const unknown = function_at(names, on_stack, {nowhere, 1, inside(&named::some_function), inside(&std::abort)});
+  CHECK(unknown.name.empty());
+  CHECK(unknown.module.empty());
+  CHECK(unknown.caller == "named::some_function");
+}
+
+TEST_CASE("functions of a library keep their names when it is unloaded", "[function_names]") {
+  void* const library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  std::uint64_t const first = reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_first")) + 1;
+  std::uint64_t const second = reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_second")) + 1;
+  named_functions names;
+  CHECK(function_at(names, first).name == "sampled_first");
+  ::dlclose(library);
+  CHECK(function_at(names, first).name == "sampled_first");
+  CHECK(function_at(names, second).name == "sampled_second");
+  CHECK(function_at(names, second).module == std::filesystem::path{SAMPLED_LIBRARY}.filename());
+}
+
+TEST_CASE("a damaged symbol table gives names or none, and a file that was replaced gives none", "[function_names]") {
+  void* const library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  Dl_info where{};
+  REQUIRE(::dladdr(::dlsym(library, "sampled_first"), &where) != 0);
+  std::uint64_t const address = reinterpret_cast<std::uintptr_t>(where.dli_saddr) - reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+  std::ifstream from{where.dli_fname, std::ios::binary};
+  std::string const bytes{std::istreambuf_iterator<char>{from}, {}};
+  ::dlclose(library);
+  std::string const file = std::filesystem::temp_directory_path() / ("profkit_damaged_" + std::to_string(::getpid()));
+  auto const find = [&](std::string const& content) {
+    std::ofstream{file, std::ios::binary} << content;
+    profkit::detail::elf_symbols const symbols{file};
+    CHECK_FALSE(symbols.has_headers({Elf64_Phdr{}}));
+    return symbols.find({address}).at(0);
+  };
+  CHECK(find(bytes) == "sampled_first");
+  CHECK(find("").empty());
+  CHECK(find(bytes.substr(0, 70)).empty());
+  std::minstd_rand random{1};
+  std::size_t const tail = bytes.size() - 64 * 40;  // the section headers
+  for (int i = 0; i < 300; ++i) {
+    std::string damaged = bytes;
+    for (int k = 0; k < 4; ++k) damaged[i % 2 == 0 ? random() % 64 : tail + random() % (64 * 40)] = static_cast<char>(random());
+    static_cast<void>(find(damaged));
+  }
+  std::filesystem::remove(file);
+}

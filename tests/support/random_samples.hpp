@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <profkit/profile/profile.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+
+/// Adds host samples at random times of the session, in and between the steps, with and without a scope.
+/// @param seed equal seeds add equal samples.
+inline profkit::profile with_random_samples(profkit::profile to, std::uint64_t seed) {
+  std::minstd_rand random{static_cast<std::uint32_t>(seed) + 1U};
+  to.functions = {{"exp_loop", "program", ""}, {"", "libc.so.6", "load_batch"}, {"exp_loop", "libplugin.so", ""}, {"", "", ""}};
+  to.sampling = profkit::sampling_record{"random", std::chrono::nanoseconds{7}, 2, 3, 1, "a reason"};
+  profkit::interval span{profkit::timestamp::max(), profkit::timestamp::min()};
+  for (profkit::scope_record const& each : to.scopes) {
+    span = {std::min(span.begin, each.time.begin), std::max(span.end, each.time.end)};
+  }
+  if (span.begin >= span.end) return to;
+  for (int i = 0; i < 100; ++i) {
+    profkit::sample_record each;
+    each.time = span.begin + std::chrono::nanoseconds{random() % static_cast<std::uint64_t>(span.duration().count())};
+    auto const path = static_cast<std::uint32_t>(random() % (to.paths.size() + 1));
+    each.path = path == to.paths.size() ? profkit::path_record::no_parent : path;
+    each.function = static_cast<std::uint32_t>(random() % to.functions.size());
+    each.thread = static_cast<std::uint32_t>(random() % to.threads.size());
+    each.weight = static_cast<std::uint32_t>(random() % 100);
+    to.samples.push_back(each);
+  }
+  return to;
+}
