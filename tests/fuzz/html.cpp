@@ -58,7 +58,9 @@ class document_maker {
         return figure{text(),
                       lines_figure{text(), text(), from_.ConsumeBool(), {{text(), numbers(), numbers(), numbers(), numbers()}}, kind()}};
       case 5:
-        return figure{text(), roofline_figure{{{text(), number(), number()}}, {{text(), number(), number(), number()}}}};
+        return figure{text(), roofline_figure{{{text(), number(), number()}},
+                                              {{text(), number(), number(), number()}},
+                                              roofline_figure::band{number(), number(), number()}}};
       case 6:
         return figure{text(),
                       heat_figure{text(), {text(), text()}, {text()}, {{number()}, {}}, {from_.ConsumeBool()}, number(), colour::busy}};

@@ -135,7 +135,10 @@ TEST_CASE("figures of no number, of zero and of one value give a well-formed pag
         if (auto* const bars = std::get_if<bars_figure>(&picture->content)) bars->bars.front().parts.front().inside.front().value = value;
         if (auto* const icicle = std::get_if<icicle_figure>(&picture->content)) icicle->total = icicle->boxes.front().time = value;
         if (auto* const lines = std::get_if<lines_figure>(&picture->content)) lines->lines[0].y.assign(36, value);
-        if (auto* const roofline = std::get_if<roofline_figure>(&picture->content)) roofline->points[0] = {"a", value, value, value};
+        if (auto* const roofline = std::get_if<roofline_figure>(&picture->content)) {
+          roofline->points[0] = {"a", value, value, value};
+          roofline->memory = roofline_figure::band{value, value, value};
+        }
         if (auto* const heat = std::get_if<heat_figure>(&picture->content)) heat->high = *heat->values[0][0] = value;
         if (auto* const lanes = std::get_if<lanes_figure>(&picture->content)) {
           if (value > 0.0) lanes->total = value;
