@@ -20,6 +20,7 @@
 #include "../record/calendar_clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
+#include "../record/ticks.hpp"
 #include "code_sample.hpp"
 #include "collector.hpp"
 #include "cpu_timer_ring.hpp"
@@ -45,6 +46,7 @@ struct host_sample_options {
 /// per second; the report says so. Threads with stacks of a few KiB then need an alternate signal stack.
 class host_samples final : public collector, private detail::sample_source {
  public:
+  /// @brief Samples at a rate.
   /// @param wanted the rate.
   /// @throws profkit::error if the rate is not from 1 to 10,000.
   explicit host_samples(host_sample_options wanted = {}) {
@@ -59,6 +61,7 @@ class host_samples final : public collector, private detail::sample_source {
   /// @brief "host samples".
   [[nodiscard]] std::string_view name() const noexcept override { return "host samples"; }
 
+  /// @brief Converts the times of samples.
   void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
 
   /// @brief Starts to sample the calling thread and all other threads with logs.
@@ -67,6 +70,7 @@ class host_samples final : public collector, private detail::sample_source {
     read(into);
   }
 
+  /// @brief Itself.
   [[nodiscard]] detail::sample_source* samples() noexcept override { return this; }
 
   /// @brief Stops sampling.
@@ -209,7 +213,7 @@ class host_samples final : public collector, private detail::sample_source {
   }
 
   static std::string reason_of(int failure) {
-    std::string const what = "perf_event_open: " + std::generic_category().message(failure);
+    std::string what = "perf_event_open: " + std::generic_category().message(failure);
     switch (failure) {
       case EACCES:
       case EPERM:
@@ -232,7 +236,7 @@ class host_samples final : public collector, private detail::sample_source {
   bool is_running_ = false;
   bool uses_timers_ = false;  ///< otherwise rings of `perf_event_open`
   sampling_record how_;
-  std::minstd_rand random_{std::random_device{}()};
+  std::minstd_rand random_{static_cast<std::uint32_t>(detail::monotonic_ns())};
   detail::function_names names_;
   std::unordered_map<detail::thread_log const*, std::unique_ptr<sampled_thread>> threads_;
   /// Samples of a round, until their functions are known.
