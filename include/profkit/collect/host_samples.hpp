@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -199,7 +198,8 @@ class host_samples final : public collector, private detail::sample_source {
   /// Random, so that no loop of the program stays in step with the samples.
   [[nodiscard]] std::uint64_t next_period() {
     auto const mean = static_cast<std::uint64_t>(how_.interval.count());
-    return std::uniform_int_distribution<std::uint64_t>{mean - mean / 4, mean + mean / 4}(random_);
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX
+    return mean - mean / 4 + (random_ >> 33U) % (mean / 2 + 1);
   }
 
   /// For 150 ms, because the session's thread reads at least every 100 ms.
@@ -236,7 +236,7 @@ class host_samples final : public collector, private detail::sample_source {
   bool is_running_ = false;
   bool uses_timers_ = false;  ///< otherwise rings of `perf_event_open`
   sampling_record how_;
-  std::minstd_rand random_{static_cast<std::uint32_t>(detail::monotonic_ns())};
+  std::uint64_t random_ = static_cast<std::uint64_t>(detail::monotonic_ns());  ///< for the periods, not for secrets
   detail::function_names names_;
   std::unordered_map<detail::thread_log const*, std::unique_ptr<sampled_thread>> threads_;
   /// Samples of a round, until their functions are known.
