@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <profkit/collect/host_samples.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -554,4 +555,42 @@ TEST_CASE("a collector that breaks on the session's thread says why, and the log
   CHECK(count_scopes(profile, "before") + count_scopes(profile, "after") == 2);
   CHECK(profile.collectors.at(0).status == "not collected");
   CHECK(profile.collectors.at(1).status == "collected");
+}
+
+TEST_CASE("a session samples the host if its options say so, and once", "[session]") {
+  profkit::options options = plain_options();
+  options.samples_per_second = 2e6;
+  CHECK_THROWS_AS(profkit::session{options}, profkit::error);
+  options.samples_per_second = 1000.0;
+  options.warmup_steps = 1;
+  profkit::session session{options};  // the refused one has left nothing behind
+  auto const& second = session.collect(profkit::host_samples{});
+  CHECK(second.status().reason == "another collector takes samples already");
+  for (int i = 0; i < 2; ++i) {
+    profkit::step const step{session};
+    PROF_SCOPE("busy");
+    auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds{50};
+    while (std::chrono::steady_clock::now() < until) continue;
+  }
+  profkit::report const report = session.report();
+  CHECK(report.profile().collectors.at(0).name == "host samples");
+  CHECK(report.profile().collectors.at(1).status == "not collected");
+  REQUIRE(report.summary().host_samples);
+  profkit::host_samples_summary const& samples = *report.summary().host_samples;
+  CHECK(samples.samples <= report.profile().samples.size());
+  if (samples.samples == 0) SKIP("this machine took no samples: " + samples.mechanism);
+  CHECK(samples.samples < report.profile().samples.size());  // not those of the warm-up step
+  CHECK(samples.scopes.at(0).path == "step/busy");
+  CHECK(report.text().find("SAMPLES") != std::string::npos);
+  CHECK(report.full_text().find("Host samples") != std::string::npos);
+}
+
+TEST_CASE("without host samples a report has no word about them", "[session]") {
+  profkit::session session{plain_options()};
+  { profkit::step const step{session}; }
+  profkit::report const report = session.report();
+  CHECK_FALSE(report.profile().sampling);
+  CHECK_FALSE(report.summary().host_samples);
+  CHECK(report.text().find("SAMPLES") == std::string::npos);
+  CHECK(report.full_text().find("Host samples") == std::string::npos);
 }

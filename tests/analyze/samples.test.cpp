@@ -14,28 +14,30 @@ using Catch::Approx;
 
 namespace {
 
-profkit::timestamp at(std::int64_t ms) { return profkit::timestamp{std::chrono::seconds{1'790'000'000} + std::chrono::milliseconds{ms}}; }
+profkit::timestamp moment_at(std::int64_t ms) {
+  return profkit::timestamp{std::chrono::seconds{1'790'000'000} + std::chrono::milliseconds{ms}};
+}
 
 /// A warm-up step and a measured one of 100 ms; in the second, "softmax" has 60 ms and inside it "inner" 20 ms, and "wait" has 20 ms.
-profkit::profile made() {
+profkit::profile profile_with_samples() {
   profkit::profile result;
-  result.time = {at(0), at(200)};
+  result.time = {moment_at(0), moment_at(200)};
   result.threads = {{1, "main"}};
   std::uint32_t const step = made_path(result, profkit::path_record::no_parent, "step");
   result.paths[step].is_step = true;
   std::uint32_t const softmax = made_path(result, step, "softmax");
   std::uint32_t const inner = made_path(result, softmax, "inner");
   std::uint32_t const wait = made_path(result, step, "wait");
-  result.steps = {{{at(0), at(100)}, 0, true, 0}, {{at(100), at(200)}, 1, false, 0}};
-  result.scopes = {{{at(0), at(100)}, step, 0},
-                   {{at(120), at(140)}, inner, 0},
-                   {{at(110), at(170)}, softmax, 0},
-                   {{at(175), at(195)}, wait, 0},
-                   {{at(100), at(200)}, step, 0}};
+  result.steps = {{{moment_at(0), moment_at(100)}, 0, true, 0}, {{moment_at(100), moment_at(200)}, 1, false, 0}};
+  result.scopes = {{{moment_at(0), moment_at(100)}, step, 0},
+                   {{moment_at(120), moment_at(140)}, inner, 0},
+                   {{moment_at(110), moment_at(170)}, softmax, 0},
+                   {{moment_at(175), moment_at(195)}, wait, 0},
+                   {{moment_at(100), moment_at(200)}, step, 0}};
   result.functions = {{"exp_loop", "program", ""}, {"", "libc.so.6", "load"}, {"exp_loop", "program", "unused"}};
   result.sampling = profkit::sampling_record{"made", std::chrono::milliseconds{1}, 5, 1, 0, ""};
   auto const sample = [&](std::int64_t ms, std::uint32_t path, std::uint32_t function) {
-    result.samples.push_back({at(ms), path, function, 0, 1'000'000});
+    result.samples.push_back({moment_at(ms), path, function, 0, 1'000'000});
   };
   sample(50, softmax, 0);  // in warm-up
   for (std::int64_t ms = 140; ms < 160; ++ms) sample(ms, softmax, 0);
@@ -48,7 +50,7 @@ profkit::profile made() {
 }  // namespace
 
 TEST_CASE("the self time of a scope is split into the functions of its samples, and the rest", "[samples]") {
-  profkit::summary const summary = profkit::analyze(made());
+  profkit::summary const summary = profkit::analyze(profile_with_samples());
   REQUIRE(summary.host_samples);
   profkit::host_samples_summary const& all = *summary.host_samples;
   CHECK(all.samples == 49);
@@ -74,7 +76,7 @@ TEST_CASE("the self time of a scope is split into the functions of its samples, 
 }
 
 TEST_CASE("scopes that only waited have a row, and code outside any scope has one", "[samples]") {
-  profkit::host_samples_summary const all = *profkit::analyze(made()).host_samples;
+  profkit::host_samples_summary const all = *profkit::analyze(profile_with_samples()).host_samples;
   CHECK(all.scopes[1].path == "step");  // 20 ms of its own, without samples
   CHECK(all.scopes[1].waiting->share == 1.0);
   CHECK(all.scopes[1].waiting->ci95_low < 0.9);
@@ -94,7 +96,7 @@ TEST_CASE("scopes that only waited have a row, and code outside any scope has on
 }
 
 TEST_CASE("without host samples there are none, and threads that were not sampled do not count as waiting", "[samples]") {
-  profkit::profile profile = made();
+  profkit::profile profile = profile_with_samples();
   profile.sampling->threads_without = 1;
   for (profkit::sampled_scope_summary const& each : profkit::analyze(profile).host_samples->scopes) CHECK(each.samples > 0);
   profile.sampling.reset();

@@ -120,6 +120,12 @@ class sampled_program {
   std::thread thread_;
 };
 
+#ifdef RUNS_IN_EMULATOR
+#define SKIP_IN_EMULATOR() SKIP("the emulator has no timers for the processor time of other threads")
+#else
+#define SKIP_IN_EMULATOR() static_cast<void>(0)
+#endif
+
 #define SKIP_IF_REFUSED(program) \
   if (!(program).reason().empty()) SKIP((program).reason())
 
@@ -184,6 +190,7 @@ TEST_CASE("sampled shares of 50, 30 and 20 % are right within 3 points on 1, 2 a
 }
 
 TEST_CASE("without perf_event_open, timers of processor time sample too, less often and less precisely", "[host_samples]") {
+  SKIP_IN_EMULATOR();
   sampled_program program{false};
   std::thread thread{[] {
     { PROF_SCOPE("first"); }
@@ -207,6 +214,7 @@ TEST_CASE("without perf_event_open, timers of processor time sample too, less of
 }
 
 TEST_CASE("a timer's signal does not end a sleep, a wait or a read early, and keeps errno", "[host_samples]") {
+  SKIP_IN_EMULATOR();
   sampled_program program{false};
   std::array<int, 2> pipe_ends{};
   REQUIRE(::pipe(pipe_ends.data()) == 0);

@@ -102,7 +102,7 @@ class sampled_recording {
   given_samples samples_;
 };
 
-using names = std::vector<std::string>;
+using scope_names = std::vector<std::string>;
 
 }  // namespace
 
@@ -121,7 +121,7 @@ TEST_CASE("a sample is charged to the innermost scope that was open on its threa
   }
   here.sample();
   here.drain();
-  CHECK(here.scopes() == names{"", "outer", "inner", "inner", "outer", ""});
+  CHECK(here.scopes() == scope_names{"", "outer", "inner", "inner", "outer", ""});
   for (profkit::sample_record const& each : here.made().samples) CHECK(each.thread == here.made().samples.front().thread);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("a scope that is open over many drains gets the samples of each, and n
   }
   here.sample();
   here.drain(true);
-  CHECK(here.scopes() == names{"long", "long", "long", ""});
+  CHECK(here.scopes() == scope_names{"long", "long", "long", ""});
 }
 
 TEST_CASE("a sample from after the clock anchor waits for the next drain", "[samples]") {
@@ -154,7 +154,7 @@ TEST_CASE("a sample from after the clock anchor waits for the next drain", "[sam
   PROF_SCOPE("second");
   while (profkit::detail::monotonic_ns() < soon + 200'000) continue;
   here.drain();
-  CHECK(here.scopes() == names{"second"});
+  CHECK(here.scopes() == scope_names{"second"});
 }
 
 TEST_CASE("the samples of a thread that has ended are charged to its scopes, and not to the next thread with its log", "[samples]") {
@@ -169,7 +169,7 @@ TEST_CASE("the samples of a thread that has ended are charged to its scopes, and
     here.sample();
   }}.join();
   here.drain();
-  CHECK(here.scopes() == names{"of the first", "of the second"});
+  CHECK(here.scopes() == scope_names{"of the first", "of the second"});
   REQUIRE(here.made().samples.size() == 2);
   CHECK(here.made().samples[0].thread != here.made().samples[1].thread);
 }

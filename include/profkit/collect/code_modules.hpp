@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,7 +82,7 @@ class code_modules {
       result.end = std::max(result.end, begin + each.p_memsz);
     }
     if (result.begin == result.end) return;
-    if constexpr (sizeof(ElfW(Phdr)) == sizeof(Elf64_Phdr)) {
+    if constexpr (std::is_same_v<ElfW(Phdr), Elf64_Phdr>) {
       auto const* const first = reinterpret_cast<Elf64_Phdr const*>(info.dlpi_phdr);
       result.headers.assign(first, first + info.dlpi_phnum);
     }

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,6 +19,7 @@
 #include "../record/calendar_clock.hpp"
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
+#include "../record/ticks.hpp"
 #include "code_sample.hpp"
 #include "collector.hpp"
 #include "cpu_timer_ring.hpp"
@@ -45,6 +45,7 @@ struct host_sample_options {
 /// per second; the report says so. Threads with stacks of a few KiB then need an alternate signal stack.
 class host_samples final : public collector, private detail::sample_source {
  public:
+  /// @brief Samples at a rate.
   /// @param wanted the rate.
   /// @throws profkit::error if the rate is not from 1 to 10,000.
   explicit host_samples(host_sample_options wanted = {}) {
@@ -59,6 +60,7 @@ class host_samples final : public collector, private detail::sample_source {
   /// @brief "host samples".
   [[nodiscard]] std::string_view name() const noexcept override { return "host samples"; }
 
+  /// @brief Converts the times of samples.
   void use_clock(detail::calendar_clock& clock) override { clock_ = &clock; }
 
   /// @brief Starts to sample the calling thread and all other threads with logs.
@@ -67,6 +69,7 @@ class host_samples final : public collector, private detail::sample_source {
     read(into);
   }
 
+  /// @brief Itself.
   [[nodiscard]] detail::sample_source* samples() noexcept override { return this; }
 
   /// @brief Stops sampling.
@@ -195,7 +198,8 @@ class host_samples final : public collector, private detail::sample_source {
   /// Random, so that no loop of the program stays in step with the samples.
   [[nodiscard]] std::uint64_t next_period() {
     auto const mean = static_cast<std::uint64_t>(how_.interval.count());
-    return std::uniform_int_distribution<std::uint64_t>{mean - mean / 4, mean + mean / 4}(random_);
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX
+    return mean - mean / 4 + (random_ >> 33U) % (mean / 2 + 1);
   }
 
   /// For 150 ms, because the session's thread reads at least every 100 ms.
@@ -209,7 +213,7 @@ class host_samples final : public collector, private detail::sample_source {
   }
 
   static std::string reason_of(int failure) {
-    std::string const what = "perf_event_open: " + std::generic_category().message(failure);
+    std::string what = "perf_event_open: " + std::generic_category().message(failure);
     switch (failure) {
       case EACCES:
       case EPERM:
@@ -232,7 +236,7 @@ class host_samples final : public collector, private detail::sample_source {
   bool is_running_ = false;
   bool uses_timers_ = false;  ///< otherwise rings of `perf_event_open`
   sampling_record how_;
-  std::minstd_rand random_{std::random_device{}()};
+  std::uint64_t random_ = static_cast<std::uint64_t>(detail::monotonic_ns());  ///< for the periods, not for secrets
   detail::function_names names_;
   std::unordered_map<detail::thread_log const*, std::unique_ptr<sampled_thread>> threads_;
   /// Samples of a round, until their functions are known.
