@@ -290,13 +290,13 @@ constexpr auto describe(described_type<summary>) {
                     field{"memory", &s::memory},
                     field{"allocators", &s::allocators},
                     field{"counters", &s::counters},
-                    field{"host_samples", &s::host_samples},
                     field{"trend", &s::trend},
                     field{"quality", &s::quality},
                     field{"/quality/overhead/scopes", &s::scopes_recorded},
                     field{"/quality/collectors", &s::collectors},
                     field{"step_kinds", &s::kinds},
                     field{"step_list", &s::listed_steps},
+                    field{"host_samples", &s::host_samples},
                     field{"-timeline", &s::timeline}};
 }
 
