@@ -133,7 +133,7 @@ class perf_ring {
   /// Copies bytes of the ring, which may continue at its beginning.
   void copy(std::uint64_t from, void* to, std::size_t count) const noexcept {
     unsigned char const* const data = memory_ + ::sysconf(_SC_PAGESIZE);
-    std::size_t const begin = static_cast<std::size_t>(from) & (bytes_ - 1);
+    std::size_t const begin = from & (bytes_ - 1);
     std::size_t const first = count < bytes_ - begin ? count : bytes_ - begin;
     std::memcpy(to, data + begin, first);
     std::memcpy(static_cast<unsigned char*>(to) + first, data, count - first);

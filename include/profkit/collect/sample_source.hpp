@@ -32,7 +32,10 @@ class waiting_samples {
   /// Returns the oldest sample and removes it. There must be one.
   raw_sample take() noexcept {
     raw_sample const result = list_[next_++];
-    if (empty()) next_ = 0, list_.clear();
+    if (empty()) {
+      next_ = 0;
+      list_.clear();
+    }
     return result;
   }
 

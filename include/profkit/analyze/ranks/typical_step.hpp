@@ -68,6 +68,7 @@ class typical_step {
       }
     }
     std::vector<double> lengths;
+    lengths.reserve(sums.size());
     for (auto const& [index, each] : sums) lengths.push_back(each.first / each.second);
     double const median = median_in(lengths);
     std::optional<std::uint64_t> result;
