@@ -154,6 +154,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/work/work_sums.hpp
     profkit/analyze/work_fields.hpp
     profkit/collect/collector.hpp
+    profkit/collect/collector_code.hpp
     profkit/collect/collector_list.hpp
     profkit/collect/device_windows.hpp
     profkit/collect/devices_in_use.hpp
@@ -168,9 +169,13 @@ set(PROFKIT_HEADERS
     profkit/collect/elf_symbols.hpp
     profkit/collect/function_label.hpp
     profkit/collect/function_names.hpp
+    profkit/collect/host_sample_options.hpp
     profkit/collect/host_samples.hpp
+    profkit/collect/host_sampling.hpp
     profkit/collect/perf_ring.hpp
     profkit/collect/sample_source.hpp
+    profkit/collect/made_collector.hpp
+    profkit/collect/make_collectors.hpp
     profkit/collect/measured_roof.hpp
     profkit/collect/memory_source.hpp
     profkit/collect/nvml_gpm.hpp
@@ -179,6 +184,8 @@ set(PROFKIT_HEADERS
     profkit/collect/nvtx.hpp
     profkit/collect/own_mutex.hpp
     profkit/collect/scope_node_paths.hpp
+    profkit/collect/utilization_measurement.hpp
+    profkit/collect/utilization_times.hpp
     profkit/drain/arrival.hpp
     profkit/drain/drain_pace.hpp
     profkit/drain/event_records.hpp

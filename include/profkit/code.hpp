@@ -7,6 +7,8 @@
 
 #include "analyze/analyze_code.hpp"
 #include "analyze/make_summary.hpp"
+#include "collect/collector_code.hpp"
+#include "collect/make_collectors.hpp"
 #include "profile/make_profile.hpp"
 #include "profile/profile_file_code.hpp"
 #include "report/html_printer.hpp"
@@ -18,6 +20,7 @@
 #include "session/session_factory.hpp"
 
 template struct profkit::detail::analyze_code<void>;
+template struct profkit::detail::collector_code<void>;
 template struct profkit::detail::page_code<void>;
 template struct profkit::detail::profile_file_code<void>;
 template struct profkit::detail::report_code<void>;

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../profile/device_utilization_record.hpp"
+#include "../profile/error.hpp"
+#include "../profile/profile_builder.hpp"
+#include "../profile/time.hpp"
+#include "../record/calendar_clock.hpp"
+#include "collector.hpp"
+#include "device_windows.hpp"
+#include "devices_in_use.hpp"
+#include "nvml_utilization.hpp"
+#include "own_mutex.hpp"
+#include "utilization_times.hpp"
+
+namespace profkit::detail {
+
+/// What `gpu_utilization` does. A template, so that units that do not use it do not compile it.
+template <class Unused>
+class utilization_measurement final : public collector {
+ public:
+  explicit utilization_measurement(utilization_times const& times) : times_{times} {}
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "gpu utilization"; }
+  [[nodiscard]] collector_kind kind() const noexcept override { return collector_kind::gpu_utilization; }
+
+  void use_clock(calendar_clock& clock) override { clock_ = &clock; }
+
+  /// @throws profkit::error if there is no NVML, or it is too old.
+  void start(profile_builder& into) override {
+    static_cast<void>(into);
+    nvml_ = std::make_unique<nvml_utilization>();
+  }
+
+  void before_step(step_record const& step) override {
+    auto const now = std::chrono::steady_clock::now();
+    std::lock_guard<own_mutex> const lock{mutex_};
+    // A step that is still open was abandoned.
+    bool const goes_on = run_.is_measured && !run_.is_step_open && now - run_.last_end <= times_.max_pause;
+    if (step.warmup || !goes_on) {
+      ++run_.number;
+      run_.begin = now;
+    }
+    run_.is_measured = run_.is_step_open = !step.warmup;
+    run_.had_step = run_.had_step || !step.warmup;
+    run_.step = step.index;
+    run_.thread = ::pthread_self();
+  }
+
+  void after_step(step_record const& step) override {
+    auto const now = std::chrono::steady_clock::now();
+    std::lock_guard<own_mutex> const lock{mutex_};
+    run_.is_step_open = false;
+    run_.is_measured = run_.is_measured && !step.is_excluded;
+    run_.last_end = now;
+  }
+
+  /// Reads the devices if a window begins or ends, and adds the window to the profile.
+  /// @throws profkit::error if a device stopped reporting.
+  void drain(profile_builder& into, bool last) override {
+    if (last) return check_result();
+    measured_run const run = current_run();
+    if (run.number != window_run_) devices_.clear();
+    window_run_ = run.number;
+    if (run.had_step && ::pthread_equal(run.thread, ::pthread_self()) != 0) {
+      throw error{"the session has no thread of its own, and the counters are not read on the thread of the steps"};
+    }
+    // The step of a window must not have ended: its figures may be complete already.
+    if (!run.is_step_open) return;
+    auto const now = std::chrono::steady_clock::now();
+    if (devices_.empty()) {
+      if (now - run.begin >= times_.before_first && now >= next_search_) {
+        find_devices();
+        set_begin();
+      }
+    } else if (now - begin_ >= times_.window) {
+      end_windows(into, run.step);
+    } else if (now >= next_reading_) {
+      for (auto& [number, device] : devices_) device->read();
+      next_reading_ = now + times_.between_readings;
+    }
+  }
+
+  void stop() override {
+    devices_.clear();
+    nvml_.reset();
+  }
+
+ private:
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Measured steps without a longer pause between them.
+  struct measured_run {
+    std::uint64_t number = 0;
+    std::uint64_t step = 0;  ///< the last one that began
+    bool is_measured = false;
+    bool is_step_open = false;
+    bool had_step = false;  ///< any measured step, also of earlier runs
+    time_point begin{};
+    time_point last_end{};  ///< end of its last step
+    ::pthread_t thread{};   ///< the thread of the steps
+  };
+
+  [[nodiscard]] measured_run current_run() const {
+    std::lock_guard<own_mutex> const lock{mutex_};
+    return run_;
+  }
+
+  /// Begins a window on each device in use that has none, and drops devices that are no longer in use.
+  void find_devices() {
+    std::map<std::int32_t, std::unique_ptr<device_windows>> before = std::move(devices_);
+    devices_.clear();
+    for (auto const& [number, bus_id] : in_use_.find()) {
+      if (auto const known = before.find(number); known != before.end()) {
+        devices_.insert(before.extract(known));
+        continue;
+      }
+      try {
+        auto device = std::make_unique<device_windows>(*nvml_, number, bus_id);
+        device->begin();
+        devices_.emplace(number, std::move(device));
+      } catch (error const& failure) {
+        unusable_ = failure.what();
+      }
+    }
+    had_device_ = had_device_ || !devices_.empty();
+    next_search_ = std::chrono::steady_clock::now() + times_.between_readings;
+  }
+
+  void set_begin() {
+    begin_ = std::chrono::steady_clock::now();
+    begin_time_ = clock_->now();
+    next_reading_ = begin_ + times_.between_readings;
+  }
+
+  /// Ends all windows; the next ones begin at the same time.
+  void end_windows(profile_builder& into, std::uint64_t step) {
+    std::vector<device_utilization_record> ended;
+    for (auto& [number, device] : devices_) ended.push_back({{begin_time_, {}}, step, number, device->end()});
+    set_begin();
+    for (device_utilization_record& each : ended) {
+      each.time.end = begin_time_;
+      into.add(each);
+    }
+    ++windows_;
+    find_devices();
+  }
+
+  /// @throws profkit::error that says why nothing was measured.
+  void check_result() const {
+    if (windows_ > 0) return;
+    if (!unusable_.empty()) throw error{unusable_};
+    measured_run const run = current_run();
+    if (!run.had_step) throw error{"there was no measured step"};
+    if (!had_device_ && was_long(run)) throw error{"this process used no CUDA device"};
+    throw error{"the measured steps were too short: a window takes " + seconds(times_.before_first + times_.window) +
+                " of steps without a pause of more than " + seconds(times_.max_pause) + " between two"};
+  }
+
+  [[nodiscard]] bool was_long(measured_run const& run) const { return run.last_end - run.begin >= times_.before_first + times_.window; }
+
+  /// 1200 ms -> "1.2 s"
+  static std::string seconds(std::chrono::nanoseconds time) {
+    auto const tenths = std::chrono::duration_cast<std::chrono::milliseconds>(time).count() / 100;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+  }
+
+  utilization_times times_;
+  calendar_clock const* clock_ = nullptr;
+  own_mutex mutable mutex_;
+  measured_run run_;  ///< under `mutex_`
+
+  // Of the session's thread.
+
+  std::unique_ptr<nvml_utilization> nvml_;
+  devices_in_use in_use_;
+  std::map<std::int32_t, std::unique_ptr<device_windows>> devices_;  ///< with open windows
+  std::uint64_t window_run_ = 0;                                     ///< `measured_run::number` of the open windows
+  time_point begin_{};                                               ///< of the open windows
+  timestamp begin_time_{};                                           ///< the same in the session's time
+  time_point next_reading_{};
+  time_point next_search_{};
+  std::uint64_t windows_ = 0;
+  bool had_device_ = false;
+  std::string unusable_;  ///< why a device cannot be measured
+};
+
+}  // namespace profkit::detail
