@@ -98,7 +98,9 @@ TEST_CASE("scopes that only waited have a row, and code outside any scope has on
 TEST_CASE("without host samples there are none, and threads that were not sampled do not count as waiting", "[samples]") {
   profkit::profile profile = profile_with_samples();
   profile.sampling->threads_without = 1;
-  for (profkit::sampled_scope_summary const& each : profkit::analyze(profile).host_samples->scopes) CHECK(each.samples > 0);
+  profkit::summary const summary = profkit::analyze(profile);
+  REQUIRE(summary.host_samples);
+  for (profkit::sampled_scope_summary const& each : summary.host_samples->scopes) CHECK(each.samples > 0);
   profile.sampling.reset();
   CHECK_FALSE(profkit::analyze(profile).host_samples);
 }
