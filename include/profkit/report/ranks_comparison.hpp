@@ -76,8 +76,7 @@ inline section job_step_section(job_summary const& of) {
   result.answer = fmt::format("Step {}, the one nearest to the median, has {}; computing runs beside {} of their time.", step.step,
                               counted(most, "collective", "collectives"), share_words(all > 0.0 ? std::min(1.0, hidden / all) : 0.0));
   result.blocks.emplace_back(figure{result.answer, std::move(lanes)});
-  constexpr std::size_t shown = 0;
-  table.shown_rows = shown;
+  table.shown_rows = 0;
   table.folded_label = counted(table.rows.size(), "collective of a rank", "collectives of the ranks");
   result.blocks.emplace_back(std::move(table));
   if (step.ranks.size() < of.ranks.size())

@@ -52,14 +52,14 @@ struct collective_waits {
       left = std::min(left, collective_of(ranks, what.on[i]).time.end);
     }
     is_awaited = !clocks.summary().is_one_clock || latest <= left;
-    if (!is_awaited) latest = timestamp::min();
     lead = second == timestamp::min() || !is_awaited ? std::chrono::nanoseconds{} : latest - second;
     of.reserve(what.on.size());
     std::chrono::nanoseconds waiting{};
     std::chrono::nanoseconds exposed{};
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timeline_collective const& each = collective_of(ranks, what.on[i]);
-      timestamp const arrived = std::clamp(is_awaited ? latest + clocks.shift(what.on[i]) : latest, each.time.begin, each.time.end);
+      timestamp const arrived =
+          is_awaited ? std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end) : each.time.begin;
       rank_wait next;
       next.waiting = arrived - each.time.begin;
       next.transfer = each.time.end - arrived;
