@@ -10,7 +10,7 @@ add_library(profkit_sampled MODULE collect/sampled_library.cpp)
 # It is unloaded: what counts its lines would leak.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(profkit_sampled PRIVATE -fno-profile-instr-generate -fno-coverage-mapping)
-  target_link_options(profkit_sampled PRIVATE -fno-profile-instr-generate)
+  target_link_options(profkit_sampled PRIVATE -noprofilelib)
 endif()
 target_compile_features(profkit_sampled PRIVATE cxx_std_17)
 target_link_libraries(profkit_sampled PRIVATE profkit_warnings)
