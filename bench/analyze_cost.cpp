@@ -137,14 +137,14 @@ drain_costs measure_drain(std::size_t size, std::uint64_t max_records) {
   return result;
 }
 
-constexpr std::size_t least = 20'000;  // enough for some measured steps
+constexpr std::size_t min_kernels = 20'000;  // enough for some measured steps
 
 void run(std::size_t largest, std::filesystem::path const& folder) {
   fmt::print("{:>10}  {:>10}  {:>8}  {:>9}  {:>8}  {:>6}  {:>14}  {:>11}  {:>12}  {:>12}\n", "kernels", "attribute", "ns each", "analyze",
              "ns each", "growth", "profile, bytes", "peak, bytes", "saved, M/s", "loaded, M/s");
   costs last;
   for (std::size_t const part : {8U, 4U, 2U, 1U}) {
-    if (largest / part < least) continue;
+    if (largest / part < min_kernels) continue;
     costs const now = measure(largest / part, folder);
     std::string const growth = last.analyze_s > 0.0 ? fmt::format("{:.2f}", now.analyze_s / last.analyze_s) : "-";
     fmt::print("{:10.0f}  {:8.3f} s  {:8.1f}  {:7.3f} s  {:8.1f}  {:>6}  {:14.0f}  {:11.0f}  {:12.1f}  {:12.1f}\n", now.kernels,
@@ -154,20 +154,20 @@ void run(std::size_t largest, std::filesystem::path const& folder) {
     last = now;
   }
   constexpr std::uint64_t no_bound = ~std::uint64_t{0};
-  drain_costs const unkept = measure_drain(largest, 1);
+  drain_costs const discarded = measure_drain(largest, 1);
   drain_costs const drained = measure_drain(largest, no_bound);
   double const drain_s = drained.seconds / drained.scopes * last.kernels;
-  double const drain_unkept_s = unkept.seconds / unkept.scopes * last.kernels;
+  double const drain_discarded_s = discarded.seconds / discarded.scopes * last.kernels;
   fmt::print(
       "draining: {:.1f} ns for a scope with a launch, {:.1f} if they are not kept, {} dropped; as many as kernels: {:.3f} s, with "
       "analyze() {:.3f} s\n",
-      1e9 * drained.seconds / drained.scopes, 1e9 * unkept.seconds / unkept.scopes, drained.dropped + unkept.dropped, drain_s,
+      1e9 * drained.seconds / drained.scopes, 1e9 * discarded.seconds / discarded.scopes, drained.dropped + discarded.dropped, drain_s,
       drain_s + last.analyze_s);
   fmt::print(R"({{"kernels": {:.0f}, "analyze_s": {:.4f}, "attribute_s": {:.4f}, "drain_s": {:.4f}, "drain_unkept_s": {:.4f}, )"
              R"("peak_bytes_per_kernel": {:.1f}, )"
              R"("saved_records_per_s": {:.0f}, "loaded_records_per_s": {:.0f}}})"
              "\n",
-             last.kernels, last.analyze_s, last.attribute_s, drain_s, drain_unkept_s, last.peak_bytes / last.kernels,
+             last.kernels, last.analyze_s, last.attribute_s, drain_s, drain_discarded_s, last.peak_bytes / last.kernels,
              last.records / last.save_s, last.records / last.load_s);
 }
 
@@ -176,7 +176,7 @@ void run(std::size_t largest, std::filesystem::path const& folder) {
 int main(int argc, char** argv) {
   try {
     std::size_t const largest = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000'000;
-    run(std::max(largest, least), argc > 2 ? std::filesystem::path{argv[2]} : std::filesystem::temp_directory_path());
+    run(std::max(largest, min_kernels), argc > 2 ? std::filesystem::path{argv[2]} : std::filesystem::temp_directory_path());
   } catch (std::exception const& failure) {
     fmt::print(stderr, "{}\n", failure.what());
     return 1;

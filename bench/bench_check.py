@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares results with bench/recorded.json, with an allowance for each quantity."""
+"""Compares results with bench/recorded.json. It has a value and an allowance of each quantity and, where the value is a median of rounds, the
+quartiles."""
 import bench_instructions
 import bench_quantities
 
@@ -13,7 +14,7 @@ DEFAULT_ALLOWANCES = {"four_new_sites": 5, "new_thread": 2000}
 def failures_of(results, recorded):
     """The quantities that are worse than recorded plus allowance. Quantities of unmeasured sections are skipped."""
     failures = []
-    for name, (value, allowance) in recorded["quantities"].items():
+    for name, (value, allowance, *_) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
         if measured is not None and measured > value + allowance:
             failures.append(f"{name}: {measured:.3f}, recorded is {value} (+ {allowance})")
@@ -25,14 +26,19 @@ def failures_of(results, recorded):
     return failures
 
 
+def words(interval):
+    return f" [{interval[0]:.3g} to {interval[1]:.3g}]" if interval else ""
+
+
 def report(results, recorded):
     """Prints what was found. @return the exit code: 1 if something is worse, or if nothing was compared."""
     compared = 0
-    for name, (value, allowance) in recorded["quantities"].items():
+    for name, (value, allowance, *interval) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
         if measured is not None:
             compared += 1
-            print(f"{name:42} {measured:10.3f}   recorded {value} (+ {allowance})")
+            found = bench_quantities.interval_of(name, results)
+            print(f"{name:42} {measured:10.3f}{words(found)}   recorded {value}{words(interval)} (+ {allowance})")
     for name, instructions in results.get("instructions", {"found": {"counts": {}}})["found"]["counts"].items():
         compared += 1
         print(f"{name + ', instructions':42} {instructions:10.2f}")
@@ -47,9 +53,11 @@ def report(results, recorded):
 def renewed(results, recorded):
     """The recorded values, updated with the new measurements. Allowances stay."""
     quantities = {}
-    for name, (value, allowance) in recorded["quantities"].items():
+    for name, (value, allowance, *interval) in recorded["quantities"].items():
         measured = bench_quantities.value_of(name, results)
-        quantities[name] = [value if measured is None else round(measured, 2), allowance]
+        if measured is not None:
+            value, interval = round(measured, 2), bench_quantities.interval_of(name, results) or ()
+        quantities[name] = [value, allowance, *(round(each, 2) for each in interval)]
     instructions = dict(recorded["instructions"])
     if "instructions" in results:
         found = results["instructions"]["found"]

@@ -56,6 +56,24 @@ class Check(unittest.TestCase):
     def test_a_check_of_nothing_fails(self):
         self.assertEqual(1, bench_check.report({}, RECORDED))
 
+    def test_intervals_are_recorded_with_the_medians_of_rounds(self):
+        results = made_results()
+        results["scopes"]["found"]["ns"].update(floor=[10.0] * 5, on=[10.0, 11.0, 12.0, 13.0, 14.0])
+        quantities = bench_check.renewed(results, RECORDED)["quantities"]
+        allowance = RECORDED["quantities"]["scope / floor"][1]
+        self.assertEqual([1.2, allowance, 1.05, 1.35], quantities["scope / floor"])
+        self.assertEqual(2, len(quantities["dropped while drained"]))
+
+    def test_an_interval_that_was_not_measured_again_stays(self):
+        self.assertEqual(RECORDED["quantities"], bench_check.renewed({}, RECORDED)["quantities"])
+        self.assertEqual(4, len(RECORDED["quantities"]["scope / floor"]))
+
+    def test_a_peer_that_was_not_run_is_not_compared(self):
+        results = {"peers": {"found": {"rounds": {"profkit": {"one": [3.0, 3.0]}, "floor": {"one": [1.0, 1.0]}}}}}
+        failures = bench_check.failures_of(results, RECORDED)
+        self.assertEqual(1, len(failures))
+        self.assertTrue(failures[0].startswith("peers: profkit / floor"))
+
     def test_recorded_quantities_are_known(self):
         self.assertLessEqual(set(RECORDED["quantities"]), set(bench_quantities.QUANTITIES))
 

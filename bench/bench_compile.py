@@ -30,8 +30,13 @@ def processor_ms(command):
 def measure(compiler, include, nvtx_include, rounds, say):
     """{name: {"ms": [...], "object_bytes": n}}"""
     files = {name: text for name, text in FILES.items() if "nvtx" not in name or nvtx_include}
+    return measure_files(files, ["-DFMT_HEADER_ONLY"], compiler, include, nvtx_include, rounds, say)
+
+
+def measure_files(files, options, compiler, include, nvtx_include, rounds, say):
+    """The same of these files."""
     found = {name: {"ms": []} for name in files}
-    flags = ["-std=c++17", "-O2", "-DFMT_HEADER_ONLY", "-I", str(include)]
+    flags = ["-std=c++17", "-O2", *options, "-I", str(include)]
     if nvtx_include:
         flags += ["-isystem", str(nvtx_include)]
     with tempfile.TemporaryDirectory() as name:

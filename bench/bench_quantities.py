@@ -12,8 +12,27 @@ def differences(found, name, less):
     return [a - b for a, b in zip(found["ns"][name], found["ns"][less])]
 
 
+class Median:
+    """The median of what `values` reads from the results of a section."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __call__(self, found):
+        return statistics.median(self.values(found))
+
+
 def median_ratio(name, of):
-    return lambda found: statistics.median(ratios(found, name, of))
+    return Median(lambda found: ratios(found, name, of))
+
+
+def peer_ratios(found, name, of, figure):
+    """The ratio of two recorders in each round of bench_peers."""
+    return [a / b for a, b in zip(found["rounds"][name][figure], found["rounds"][of][figure])]
+
+
+def median_peer_ratio(name, of, figure):
+    return Median(lambda found: peer_ratios(found, name, of, figure))
 
 
 def compile_differences(found, name):
@@ -36,13 +55,21 @@ QUANTITIES = {
     "nested scope / floor": ("scopes", median_ratio("on_nested", "floor")),
     "scope on 2 threads / on 1": ("scopes", median_ratio("on_two_threads", "on")),
     "off, ns": ("scopes", lambda found: statistics.median(found["ns"]["off"])),
-    "off - empty loop, ns": ("scopes", lambda found: statistics.median(differences(found, "off", "empty"))),
+    "off - empty loop, ns": ("scopes", Median(lambda found: differences(found, "off", "empty"))),
     "scope under nsys / NVTX range": ("nsys", median_ratio("scope", "nvtx")),
     "scope under nsys, recorded / NVTX range": ("nsys", median_ratio("scope_in_session", "nvtx_in_session")),
     "log bytes of a scope": ("memory", lambda found: found["log_bytes"]),
     "dropped while drained": ("memory", lambda found: found["with_pauses"]["dropped"]),
     "dropped of 8 million": ("memory", lambda found: found["many_scopes"]["dropped"]),
     "peak memory with 8 million scopes, MB": ("memory", lambda found: found["many_scopes"]["peak_bytes"] / 1e6),
+    "peers: profkit / floor": ("peers", median_peer_ratio("profkit", "floor", "one")),
+    "peers: profkit / LTTng-UST": ("peers", median_peer_ratio("profkit", "lttng", "one")),
+    "peers: profkit / LTTng-UST, 2 threads": ("peers", median_peer_ratio("profkit", "lttng", "two")),
+    "peers: profkit / LTTng-UST, off": ("peers", median_peer_ratio("profkit, off", "lttng, off", "one")),
+    "peers: profkit / LTTng-UST, first scope": ("peers", median_peer_ratio("profkit", "lttng", "first")),
+    "peers: profkit / NVTX under nsys": ("peers", median_peer_ratio("profkit", "nsys", "one")),
+    "peers: profkit / NVTX without a tool, off": ("peers", median_peer_ratio("profkit, off", "nvtx, off", "one")),
+    "peers: profkit's lost scopes": ("peers", lambda found: found["rounds"]["profkit"]["lost"]),
     "new thread, us": ("first_use", lambda found: less_clock(found, "new_thread") / 1000),
     "thread with a used log, us": ("first_use", lambda found: less_clock(found, "reused_log") / 1000),
     "new site, us": ("first_use", lambda found: less_clock(found, "new_site") / 1000),
@@ -62,6 +89,21 @@ def value_of(name, results):
         return read(results[section]["found"])
     except KeyError:
         return None
+
+
+def interval_of(name, results):
+    """Quartiles of the rounds. None if it was not measured, in one round only, or is not a median of rounds."""
+    section, read = QUANTITIES[name]
+    if section not in results or not isinstance(read, Median):
+        return None
+    try:
+        values = read.values(results[section]["found"])
+    except KeyError:
+        return None
+    if len(values) < 2:
+        return None
+    low, _, high = statistics.quantiles(values, n=4)
+    return low, high
 
 
 # Description, quantity, maximum and format.

@@ -17,6 +17,7 @@ import time
 import bench_check
 import bench_compile
 import bench_instructions
+import bench_peers
 import bench_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -102,13 +103,21 @@ def nsys(place):
             if not measured.pop("tool_attached"):
                 raise RuntimeError("Nsight Systems did not listen to NVTX")
             for name, ns in measured.items():
-                found.setdefault(name, []).extend(ns)
+                found.setdefault(name, []).extend(round(each) for each in ns)
     return {"version": output_of(place.nsys, "--version").strip(), "ns": found}
 
 
 def memory(place):
     say("memory of scopes")
     return json.loads(output_of(place.program("profkit_log_memory")))
+
+
+def order_statistics(values, count=101):
+    """Evenly spaced values of the sorted list, its ends included: what the tables need of a list whose order means nothing."""
+    ordered = sorted(values)
+    if len(ordered) <= count:
+        return ordered
+    return [ordered[round(i * (len(ordered) - 1) / (count - 1))] for i in range(count)]
 
 
 def first_use(place):
@@ -118,7 +127,7 @@ def first_use(place):
     for _ in range(place.rounds(5, 2)):
         for name, ns in json.loads(output_of(program)).items():
             found.setdefault(name, []).extend(ns)
-    return {"ns": found, "system_calls": system_calls(program)}
+    return {"ns": {name: order_statistics(ns) for name, ns in found.items()}, "system_calls": system_calls(program)}
 
 
 def system_calls(program):
@@ -155,8 +164,12 @@ def trace(place):
     return last_json_line(output_of(place.program("profkit_trace_cost"), *([100_000] if place.quick else [])))
 
 
+def peers(place):
+    return bench_peers.measure(place, ROOT, place.rounds(21, 3), say)
+
+
 SECTIONS = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "memory": memory, "first_use": first_use,
-            "compile": compile_time, "analysis": analysis, "trace": trace}
+            "compile": compile_time, "analysis": analysis, "trace": trace, "peers": peers}
 
 
 def main():

@@ -23,7 +23,7 @@ class recording {
   struct result {
     std::uint64_t scopes;   ///< scopes in the profile, without steps
     std::uint64_t dropped;  ///< dropped events
-    std::uint64_t unkept;   ///< records beyond the record budget
+    std::uint64_t discarded;  ///< records beyond the record budget
   };
   /// Stops and drains. To be called once.
   [[nodiscard]] result end();

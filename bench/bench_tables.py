@@ -5,7 +5,7 @@ import re
 import statistics
 import textwrap
 
-from bench_quantities import TARGETS, compile_differences, differences, ratios, value_of
+from bench_quantities import TARGETS, compile_differences, differences, peer_ratios, ratios, value_of
 
 SCOPES = [("empty", "empty loop"), ("off", "`PROF_SCOPE`, no session"), ("off_indexed", "`PROF_SCOPE_INDEXED`, no session"),
           ("nvtx_no_tool", "`NVTX3_FUNC_RANGE_IN`, no tool"), ("two_readings", "two `rdtsc`"), ("floor", "**floor**"),
@@ -26,13 +26,12 @@ FIRST = [("new_thread", "first scope of a thread, new log"), ("new_thread_second
          ("reused_log_second", "second scope"), ("new_site", "first scope of a site"), ("new_site_second", "second scope"), ("clock", "clock reading (included in all rows)")]
 
 
-# Other tools, all in one run of 8 interleaved repeats on another machine of the same kind (see docs/results/bench/host.md): name, ns of a zone while it
-# records on 1 thread and on 2, ns while it does not (None: it was not measured), and bytes of a zone in memory.
-FLOOR_OF_OTHERS = 19.5
-OTHERS = [("spall.h, into a file", 36.6, 35.1, None, "24"), ("Tracy 0.14, captured", 46.4, 114, 2.15, "64"),
-          ("easy_profiler 2.1", 140, 154, 80.0, "23"), ("LTTng-UST 2.13, two tracepoints", 389, 363, 0.84, "per-CPU buffers; 20 on disk"),
-          ("Perfetto SDK 53", 448, 581, 1.45, "40"), ("Caliper 2.15, event trace", 479, 620, 136, "30"),
-          ("NVTX under Nsight Systems 2023.4", 765, 1357, 2.67, "390")]
+# Rows of the comparison with other recorders: recording, off, and words.
+PEERS = [("floor", None, "floor"), ("profkit", "profkit, off", "**profkit**, `PROF_SCOPE`"), ("spall", None, "spall, into a file"),
+         ("tracy", "tracy, off", "Tracy, no server"), ("perfetto", "perfetto, off", "Perfetto SDK, in process"),
+         ("caliper", "caliper, off", "Caliper, event trace"), ("lttng", "lttng, off", "LTTng-UST, two tracepoints"),
+         ("nsys", "nvtx, off", "NVTX under nsys; off: no tool")]
+HEADER_OF = {"nsys": "nvtx"}
 
 # From docs/results/h200/gpu_bench_quieter_host.md and gpu_bench.md: what, target, and the medians of these two runs.
 GPU = [("`PROF_GPU_SCOPE`: host time / two bare `cudaEventRecord`", "at most 1.1", "1.11 and 1.09", "met in one run"),
@@ -139,16 +138,42 @@ def targets(results):
     return table(["what", "target", "measured", ""], rows + [list(row) for row in GPU])
 
 
-def others(results):
-    """Ratios to the floor of their own run."""
-    rows = [[name, f"{one:.4g}", f"{one / FLOOR_OF_OTHERS:.2f}", f"{two / one:.2f}", "n/a" if off is None else f"{off:.4g}", size]
-            for name, one, two, off, size in OTHERS]
-    if "scopes" in results:
-        ns = {name: statistics.median(values) for name, values in results["scopes"]["found"]["ns"].items()}
-        size = value_of("log bytes of a scope", results)
-        rows.insert(0, ["**profkit** (this run)", f"{ns['on']:.1f}", f"{value_of('scope / floor', results):.2f}",
-                        f"{value_of('scope on 2 threads / on 1', results):.2f}", f"{ns['off']:.2f}", "n/a" if size is None else f"{size:.0f}"])
-    return table(["one zone", "recording, ns", "ratio to the floor of its run", "2 threads / 1 thread", "off, ns", "bytes"], rows)
+def over(found, name, figure, of):
+    """Median and quartiles of the ratio in each round; empty for the row itself and for what was not measured."""
+    rounds = found["rounds"]
+    if name == of or name not in rounds or of not in rounds:
+        return ["", ""]
+    return spread(peer_ratios(found, name, of, figure))
+
+
+def peers(found):
+    """Rows of the recorders that ran; the page says in a sentence which ones did not."""
+    rows = []
+    rounds = found["rounds"]
+    for name, off, words in PEERS:
+        if name in rounds:
+            off_ns = spread(rounds[off]["one"])[0] if off in rounds else ""
+            rows.append([words, spread(rounds[name]["one"], "{:.1f}")[0], *over(found, name, "one", "floor"), over(found, name, "one", "profkit")[0],
+                         spread(rounds[name]["two"], "{:.1f}")[0], over(found, name, "two", "floor")[0], off_ns])
+    return table(["one scope, ns", "recording", "/ floor", "quartiles", "/ profkit", "2 threads, each", "/ floor", "off"], rows)
+
+
+def peers_more(found):
+    rows = []
+    for name, _, words in PEERS:
+        each = found["rounds"].get(name)
+        if each is None:
+            continue
+        header = found["include"].get(HEADER_OF.get(name, name))
+        cost = ["", "", ""]
+        if header is not None:
+            ms = compile_differences(found["include"], HEADER_OF.get(name, name))
+            cost = [*spread(ms, "{:.0f}"), f"{header['object_bytes'] - found['include']['empty']['object_bytes']:,}"]
+        written = f"{each['log_bytes']:.1f}" if "log_bytes" in each else f"{each['disk']:.1f} on disk" if "disk" in each else ""
+        lost = f"{each['lost']:,} of {each['of'] / 1e6:.1f} million" if "lost" in each else ""
+        rows.append([words, written, spread(each["grown"], "{:.1f}")[0], lost, *spread([ns / 1000 for ns in each["first"]], "{:.1f}"), *cost])
+    head = ["bytes of a scope", "growth of the process", "lost", "first scope of a thread, us", "quartiles", "include, ms", "quartiles", "object, bytes"]
+    return table(["", *head], rows)
 
 
 def machines(results):
@@ -166,13 +191,14 @@ def machines(results):
 
 
 OF_SECTION = {"scopes": scopes, "instructions": instructions, "nsys": nsys, "memory": memory, "first_use": first_use,
-              "compile": compile_time, "analysis": plain, "trace": trace}
+              "compile": compile_time, "analysis": plain, "trace": trace, "peers": peers}
 
 
 def tables_of(results):
     made = {name: make(results[name]["found"]) for name, make in OF_SECTION.items() if name in results}
     made["targets"] = targets(results)
-    made["others"] = others(results)
+    if "peers" in results:
+        made["peers_more"] = peers_more(results["peers"]["found"])
     made["machines"] = machines(results)
     return made
 

@@ -24,23 +24,25 @@ constexpr double limit = 0.03;
 
 bool has_changed(comparison_row const& row) { return row.says == verdict::faster || row.says == verdict::slower; }
 
-bool step_has_changed(comparison const& of) { return has_changed(of.rows.front()); }
+bool step_has_changed(comparison const& comparison) { return has_changed(comparison.rows.front()); }
 
-bool other_has_changed(comparison const& of) { return std::any_of(of.rows.begin() + 1, of.rows.end(), has_changed); }
+bool other_has_changed(comparison const& comparison) {
+  return std::any_of(comparison.rows.begin() + 1, comparison.rows.end(), has_changed);
+}
 
-bool step_is_slower(comparison const& of) { return of.rows.front().says == verdict::slower; }
+bool step_is_slower(comparison const& comparison) { return comparison.rows.front().says == verdict::slower; }
 
-bool slow_scope_is_found(comparison const& of) {
-  return std::any_of(of.rows.begin(), of.rows.end(), [](comparison_row const& row) {
+bool slow_scope_is_found(comparison const& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(), [](comparison_row const& row) {
     return row.kind == row_kind::scope && row.says == verdict::slower && row.name == "step/group_2/part_27";
   });
 }
 
-decision::outcome outcome_of(comparison const& of) { return decide(of, "", limit).says(); }
+decision::outcome outcome_of(comparison const& comparison) { return decide(comparison, "", limit).says(); }
 
-bool fails(comparison const& of) { return outcome_of(of) == decision::outcome::fails; }
+bool fails(comparison const& comparison) { return outcome_of(comparison) == decision::outcome::fails; }
 
-bool passes(comparison const& of) { return outcome_of(of) == decision::outcome::passes; }
+bool passes(comparison const& comparison) { return outcome_of(comparison) == decision::outcome::passes; }
 
 /// A column: the properties of B, and the counted result of its comparison with A.
 struct column {
@@ -150,16 +152,18 @@ void print_stepless(int trials) {
   };
   auto const all_slower = [](double factor) { return [factor](made_program& program) { program.host_factor = factor; }; };
   auto const itself = [](made_program&) {};
-  auto const any_has_changed = [](comparison const& of) { return std::any_of(of.rows.begin(), of.rows.end(), has_changed); };
+  auto const any_has_changed = [](comparison const& comparison) {
+    return std::any_of(comparison.rows.begin(), comparison.rows.end(), has_changed);
+  };
   auto const slow_is_found = [](char const* figure) {
-    return [figure](comparison const& of) {
-      return std::any_of(of.rows.begin(), of.rows.end(), [figure](comparison_row const& row) {
+    return [figure](comparison const& comparison) {
+      return std::any_of(comparison.rows.begin(), comparison.rows.end(), [figure](comparison_row const& row) {
         return row.name == "step/group_1/part_5" && row.figure == figure && row.says == verdict::slower;
       });
     };
   };
   auto const outcome = [](decision::outcome which) {
-    return [which](comparison const& of) { return decide(of, "", 0.2).says() == which; };
+    return [which](comparison const& comparison) { return decide(comparison, "", 0.2).says() == which; };
   };
   std::vector<column> const columns = {
       {"itself: a scope called changed", itself, any_has_changed},         {"itself fails", itself, outcome(decision::outcome::fails)},

@@ -30,9 +30,9 @@ struct figures {
   double bytes = 0.0;          ///< bytes of the journal per scope
 };
 
-double median(std::vector<double> of) {
-  std::nth_element(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2), of.end());
-  return of[of.size() / 2];
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
 }
 
 figures measure(std::string const& journal) {
@@ -66,9 +66,9 @@ figures measure(std::string const& journal) {
   return {median(scope), median(between), (end - begin) / all, bytes / all};
 }
 
-void print(char const* what, figures const& of) {
-  std::printf("%-16s %8.1f ns a scope, %6.1f ns between steps, %7.1f ns of the process in all, %5.1f bytes\n", what, of.scope,
-              of.between_steps, of.process, of.bytes);
+void print(char const* what, figures const& figures) {
+  std::printf("%-16s %8.1f ns a scope, %6.1f ns between steps, %7.1f ns of the process in all, %5.1f bytes\n", what, figures.scope,
+              figures.between_steps, figures.process, figures.bytes);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ whole_run of_many_scopes() {
   bench::recording::result const found = session.end();
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  return {1024.0 * static_cast<double>(usage.ru_maxrss), found.dropped, found.scopes + found.unkept + found.dropped == many_scopes};
+  return {1024.0 * static_cast<double>(usage.ru_maxrss), found.dropped, found.scopes + found.discarded + found.dropped == many_scopes};
 }
 
 struct memory {
@@ -125,12 +125,12 @@ drained of_drained_scopes(std::chrono::microseconds pause) {
   return result;
 }
 
-void print(char const* name, drained const& of) {
+void print(char const* name, drained const& drained) {
   std::printf(
       ", \"%s\": {\"opened\": %llu, \"in_profile\": %llu, \"dropped\": %llu, \"writer_ns\": %.2f, \"reader_ns\": %.2f, \"scopes_per_s\": "
       "%.0f}",
-      name, static_cast<unsigned long long>(drained_scopes), static_cast<unsigned long long>(of.scopes),
-      static_cast<unsigned long long>(of.dropped), of.writer_ns, of.reader_ns, of.scopes_per_s);
+      name, static_cast<unsigned long long>(drained_scopes), static_cast<unsigned long long>(drained.scopes),
+      static_cast<unsigned long long>(drained.dropped), drained.writer_ns, drained.reader_ns, drained.scopes_per_s);
 }
 
 }  // namespace

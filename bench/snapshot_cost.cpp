@@ -35,12 +35,12 @@ struct times {
   std::vector<double> preempted;  ///< steps in which it was preempted; they include the effect of the scheduler
 };
 
-void print(char const* what, std::vector<double> of) {
-  if (of.empty()) return;
-  std::sort(of.begin(), of.end());
-  auto const at = [&](double share) { return of[static_cast<std::size_t>(share * static_cast<double>(of.size() - 1))]; };
-  std::printf("%-36s %6zu steps; a step's end takes %8.1f us at the median, p99 %8.1f, worst %8.1f\n", what, of.size(), at(0.5), at(0.99),
-              of.back());
+void print(char const* what, std::vector<double> values) {
+  if (values.empty()) return;
+  std::sort(values.begin(), values.end());
+  auto const at = [&](double share) { return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))]; };
+  std::printf("%-36s %6zu steps; a step's end takes %8.1f us at the median, p99 %8.1f, worst %8.1f\n", what, values.size(), at(0.5),
+              at(0.99), values.back());
 }
 
 long context_switches() {

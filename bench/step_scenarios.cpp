@@ -30,7 +30,9 @@ profkit::verdict_summary judged(std::vector<double> const& ms, std::size_t warmu
   return profkit::judge_steps(steps);
 }
 
-double percent(std::size_t part, std::size_t of) { return of == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(of); }
+double percent(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
 
 /// The results of the series of one row.
 struct tally {

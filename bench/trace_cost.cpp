@@ -135,17 +135,17 @@ struct result {
     std::sort(sorted.begin(), sorted.end());
     return sorted[sorted.size() / 2];
   }
-  [[nodiscard]] double least() const { return *std::min_element(seconds.begin(), seconds.end()); }
+  [[nodiscard]] double min() const { return *std::min_element(seconds.begin(), seconds.end()); }
 
   void print() const {
     fmt::print("{:>8}  {:>18}  {:10.2f} M  {:10.2f} M  {:10.0f}  {:16.1f}  {:16.1f}\n", profile, format, events / median() / 1e6,
-               events / least() / 1e6, 1e9 * median() / events, bytes / events, bytes / scopes);
+               events / min() / 1e6, 1e9 * median() / events, bytes / events, bytes / scopes);
   }
 
   [[nodiscard]] std::string json() const {
     return fmt::format(R"({{"profile":"{}","format":"{}","scopes":{:.0f},"events":{:.0f},"bytes":{:.0f},"median_s":{:.6f},"min_s":{:.6f},)"
                        R"("events_per_second":{:.0f},"bytes_per_scope":{:.2f},"bytes_per_event":{:.2f}}})",
-                       profile, format, scopes, events, bytes, median(), least(), events / median(), bytes / scopes, bytes / events);
+                       profile, format, scopes, events, bytes, median(), min(), events / median(), bytes / scopes, bytes / events);
   }
 };
 
@@ -164,10 +164,11 @@ void gzip(std::filesystem::path const& from, std::filesystem::path const& to) {
 }
 #endif
 
-void measure(std::string const& name, profkit::profile const& of, std::filesystem::path const& directory, std::vector<result>& results) {
-  profkit::attribution const launched = profkit::attribute(of);
-  auto const scopes = static_cast<double>(of.scopes.size());
-  double const events = scopes + static_cast<double>(of.api_calls.size() + 2 * of.gpu_operations.size());
+void measure(std::string const& name, profkit::profile const& profile, std::filesystem::path const& directory,
+             std::vector<result>& results) {
+  profkit::attribution const launched = profkit::attribute(profile);
+  auto const scopes = static_cast<double>(profile.scopes.size());
+  double const events = scopes + static_cast<double>(profile.api_calls.size() + 2 * profile.gpu_operations.size());
   std::filesystem::path const json = directory / "trace.json";
   std::vector<std::pair<std::filesystem::path, std::function<void()>>> work;
   std::vector<result> measured;
@@ -175,7 +176,7 @@ void measure(std::string const& name, profkit::profile const& of, std::filesyste
     measured.push_back({name, format, events, scopes});
     work.emplace_back(path, std::move(write));
   };
-  add("trace.json", json, [&] { profkit::write_trace_json(of, launched, all_steps, json); });
+  add("trace.json", json, [&] { profkit::write_trace_json(profile, launched, all_steps, json); });
 #ifdef PROFKIT_WITH_ZLIB
   std::filesystem::path const zipped = directory / "trace.json.gz";
   add("trace.json.gz", zipped, [&] { gzip(json, zipped); });  // compresses the previous file; the time is that of gzip alone
@@ -183,8 +184,8 @@ void measure(std::string const& name, profkit::profile const& of, std::filesyste
 #ifdef PROFKIT_WITH_PERFETTO
   std::filesystem::path const compact = directory / "trace.pftrace";
   std::filesystem::path const plain = directory / "plain.pftrace";
-  add("trace.pftrace", compact, [&] { profkit::write_pftrace(of, launched, all_steps, compact); });
-  add("not compressed", plain, [&] { profkit::write_pftrace(of, launched, all_steps, plain, profkit::pftrace_packing::plain); });
+  add("trace.pftrace", compact, [&] { profkit::write_pftrace(profile, launched, all_steps, compact); });
+  add("not compressed", plain, [&] { profkit::write_pftrace(profile, launched, all_steps, plain, profkit::pftrace_packing::plain); });
 #endif
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < work.size(); ++i) measured[i].seconds.push_back(seconds_of(work[i].second));

@@ -89,6 +89,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/ranks/job_checks.hpp
     profkit/analyze/ranks/job_collectives.hpp
     profkit/analyze/ranks/job_fields.hpp
+    profkit/analyze/ranks/job_functions.hpp
     profkit/analyze/ranks/job_rank.hpp
     profkit/analyze/ranks/job_summary.hpp
     profkit/analyze/ranks/make_job.hpp
@@ -143,6 +144,7 @@ set(PROFKIT_HEADERS
     profkit/analyze/verdict/trend.hpp
     profkit/analyze/verdict/verdict_summary.hpp
     profkit/analyze/verdict/warmup_finding.hpp
+    profkit/analyze/samples/device_waits.hpp
     profkit/analyze/samples/sample_rows.hpp
     profkit/analyze/samples/sample_sums.hpp
     profkit/analyze/samples/samples_summary.hpp
@@ -164,8 +166,10 @@ set(PROFKIT_HEADERS
     profkit/collect/host_memory.hpp
     profkit/collect/host_probe.hpp
     profkit/collect/code_modules.hpp
+    profkit/collect/blocked_signals.hpp
     profkit/collect/code_sample.hpp
     profkit/collect/cpu_timer_ring.hpp
+    profkit/collect/dwarf_library.hpp
     profkit/collect/elf_symbols.hpp
     profkit/collect/function_label.hpp
     profkit/collect/function_names.hpp
@@ -174,6 +178,9 @@ set(PROFKIT_HEADERS
     profkit/collect/host_sampling.hpp
     profkit/collect/perf_ring.hpp
     profkit/collect/sample_source.hpp
+    profkit/collect/sampled_thread.hpp
+    profkit/collect/source_lines.hpp
+    profkit/collect/signal_stack.hpp
     profkit/collect/made_collector.hpp
     profkit/collect/make_collectors.hpp
     profkit/collect/measured_roof.hpp
@@ -273,9 +280,11 @@ set(PROFKIT_HEADERS
     profkit/record/wrong_end.hpp
     profkit/report/budget_section.hpp
     profkit/report/cells.hpp
+    profkit/report/change_words.hpp
     profkit/report/column_numbers.hpp
     profkit/report/compact_trace_hook.hpp
     profkit/report/counters_section.hpp
+    profkit/report/sampled_boxes.hpp
     profkit/report/samples_section.hpp
     profkit/report/coverage_text.hpp
     profkit/report/csv_printer.hpp
@@ -309,6 +318,7 @@ set(PROFKIT_HEADERS
     profkit/report/html_text.hpp
     profkit/report/idle_cause_names.hpp
     profkit/report/json_names.hpp
+    profkit/report/json_printer.hpp
     profkit/report/json_text.hpp
     profkit/report/kernel_tables.hpp
     profkit/report/kernel_words.hpp

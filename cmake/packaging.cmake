@@ -1,4 +1,4 @@
-# For users of the library: the target profkit::code, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
+# For users of the library: the target profkit::profkit, the CMake packages of the build folder and of the installed library, profkit.pc, and packages.
 
 # A package's files lie beside each other, in the build folder as where they are installed.
 set(
@@ -19,7 +19,7 @@ if(NOT PROFKIT_INSTALL)
 endif()
 
 set(profkit_component COMPONENT dev)
-install(TARGETS profkit EXPORT profkit-targets FILE_SET HEADERS ${profkit_component})
+install(TARGETS profkit_headers EXPORT profkit-targets FILE_SET HEADERS ${profkit_component})
 foreach(layer IN ITEMS perfetto nccl cuda cupti)
   install(TARGETS profkit_${layer} EXPORT profkit-${layer}-targets FILE_SET HEADERS ${profkit_component})
 endforeach()

@@ -1,9 +1,26 @@
-# profkit::code, a static library with the code of sessions and reports, compiled once in the build of whoever links it, with the flags of
-# that. Who links it has PROFKIT_CODE_ELSEWHERE, and the units that include profkit.hpp or session.hpp compile several times as fast.
-if(NOT TARGET profkit::code)
+# profkit::profkit: profkit::headers and the code of sessions and reports, which this build compiles once, into a static library, when a target
+# first links it. PROFKIT_CODE_ELSEWHERE tells the files of that target not to compile the code themselves.
+if(TARGET profkit::profkit)
+  return()
+endif()
+
+# Imported, so that a project can install and export a library that links it. It is global, as the library is.
+add_library(profkit::profkit INTERFACE IMPORTED GLOBAL)
+set_target_properties(profkit::profkit PROPERTIES IMPORTED_NO_SYSTEM ON)
+
+get_property(profkit_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if("CXX" IN_LIST profkit_languages)
   add_library(profkit_code STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/profkit-code.cpp")
-  add_library(profkit::code ALIAS profkit_code)
-  target_link_libraries(profkit_code PUBLIC profkit::profkit)
+  target_link_libraries(profkit_code PUBLIC profkit::headers)
   target_compile_definitions(profkit_code INTERFACE PROFKIT_CODE_ELSEWHERE)
   set_target_properties(profkit_code PROPERTIES POSITION_INDEPENDENT_CODE ON) # for shared libraries, too
+  target_link_libraries(profkit::profkit INTERFACE profkit_code)
+else()
+  message(STATUS "profkit: the language CXX is not enabled, so each file with a session compiles the code of sessions itself")
+  target_link_libraries(profkit::profkit INTERFACE profkit::headers)
 endif()
+
+# The name of earlier versions, in which profkit::profkit was headers alone.
+add_library(profkit::code INTERFACE IMPORTED GLOBAL)
+set_target_properties(profkit::code PROPERTIES IMPORTED_NO_SYSTEM ON)
+target_link_libraries(profkit::code INTERFACE profkit::profkit)

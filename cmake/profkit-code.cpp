@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target profkit::code: the code of sessions and reports, compiled once for a program of many units.
+// The code of sessions and reports, compiled once for all targets that link profkit::profkit.
 #include <profkit/code.hpp>

@@ -2,10 +2,12 @@
 # Measures the cost of profkit on this machine. Writes docs/results/bench/host.json and the tables of docs/overhead.md and
 # docs/results/bench/host.md. Installs missing packages. Takes 5 to 10 minutes on two idle cores.
 #   usage: scripts/bench.sh [--check] [--quick] [SECTION]...
-#   sections: scopes instructions nsys memory first_use compile analysis trace (default: all)
+#   sections: scopes instructions nsys memory first_use compile analysis trace peers (default: all)
+#   peers: the same loop with LTTng-UST, NVTX, and with Tracy, Perfetto, Caliper and spall if their sources can be fetched
 #   --check                compare with bench/recorded.json instead, and exit with 1 if something is worse
 #   --quick                fewer rounds
 #   CXX=g++                the compiler
+#   PEER_SOURCES=FOLDER    sources of peers that are not fetched, in FOLDER/tracy and so on
 #   NSYS=FILE              Nsight Systems; without it and without nsys on PATH, its section is skipped
 set -euo pipefail
 # shellcheck source=scripts/lib/common.sh
@@ -16,14 +18,21 @@ source "$root/scripts/lib/install.sh"
 compiler=${CXX:-g++}
 build=$root/build/bench
 need_packages "$compiler=g++" cmake=cmake ninja=ninja-build python3=python3 valgrind=valgrind strace=strace libfmt-dev libbenchmark-dev zlib1g-dev
+if [[ " $* " == *" peers "* || (" $* " != *" "[a-z]* && " $* " != *" --check "*) ]]; then # peers is named, or all are measured
+  (need_packages lttng=lttng-tools liblttng-ust-dev) || say "no LTTng: it is left out of the peers"
+fi
 need_cmake
 need_nvtx
 say "NVTX headers in ${nvtx:-no folder: sections that need them are skipped}"
 
 configure=(cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" -DPROFKIT_BUILD_TESTS=OFF
-  -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_PROGRAM=OFF -DCMAKE_CUDA_COMPILER= "-DPROFKIT_NVTX_INCLUDE=$nvtx")
+  -DPROFKIT_BUILD_EXAMPLES=OFF -DPROFKIT_BUILD_PROGRAM=OFF -DPROFKIT_BUILD_PEERS=ON -DCMAKE_CUDA_COMPILER= "-DPROFKIT_NVTX_INCLUDE=$nvtx")
 ! have ccache || configure+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 must_log "configure" "$logs/bench-configure.log" "${configure[@]}"
-must_log "build" "$logs/bench-build.log" cmake --build "$build" -j "$jobs"
+build_command=(cmake --build "$build" -j "$jobs")
+sections=()
+for each in "$@"; do [[ $each == -* ]] || sections+=("$each"); done
+[ "${sections[*]:-}" != peers ] || build_command+=(--target profkit_peers)
+must_log "build" "$logs/bench-build.log" "${build_command[@]}"
 
 exec python3 -B "$root/bench/bench_run.py" --build "$build" --compiler "$compiler" --nsys "${NSYS:-nsys}" ${nvtx:+--nvtx "$nvtx"} "$@"

@@ -104,6 +104,7 @@ prefixes=$catch2
 if [[ " ${wanted[*]} " == *" release "* ]]; then
   need_torch
   need_perfetto
+  want_packages mpirun=openmpi-bin
   need_nvcc
   need_conan
   prefixes="$catch2;$libtorch"

@@ -225,10 +225,10 @@ class thread_check {
     require(known->second == wanted, "the scope " + known->second + " stands where " + wanted + " should");
   }
 
-  static std::string path_name(profkit::profile const& of, std::uint32_t path) {
-    profkit::path_record const& record = of.paths.at(path);
+  static std::string path_name(profkit::profile const& profile, std::uint32_t path) {
+    profkit::path_record const& record = profile.paths.at(path);
     std::string const name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;
-    return record.parent == profkit::path_record::no_parent ? name : path_name(of, record.parent) + "/" + name;
+    return record.parent == profkit::path_record::no_parent ? name : path_name(profile, record.parent) + "/" + name;
   }
 
   std::string root_;

@@ -76,7 +76,7 @@ TEST_CASE("keep=last:N and keep=slowest:K say of which steps records are kept, a
   CHECK_THROWS_WITH(profkit::options::parse(bad), ContainsSubstring("all, last:N or slowest:K"));
 }
 
-TEST_CASE("steps=auto takes as many steps as it needs, to 1 % or what is given", "[options]") {
+TEST_CASE("steps=auto takes as many steps as it needs for 1 %, or for the given share", "[options]") {
   CHECK_FALSE(profkit::options{}.wanted_interval);
   CHECK(profkit::options::parse("steps=auto").wanted_interval == 0.01);
   CHECK(profkit::options::parse("steps=auto:0.5%").wanted_interval == 0.005);
@@ -158,7 +158,7 @@ TEST_CASE("an unknown key is named, and the valid ones are listed", "[options]")
                                       ContainsSubstring("nvtx=on|off")));
 }
 
-TEST_CASE("a bad value is named, with what it takes", "[options]") {
+TEST_CASE("a bad value is named, with the valid ones", "[options]") {
   std::string const bad = GENERATE("warmup=", "warmup", "warmup=-1", "steps=3x", "steps=99999999999999999999999", "out=", "nvtx=0",
                                    "kernels", "records=", "records=0", "log=", "log=0MiB", "log=64", "log=64MB", "log=1025GiB", "log=-1MiB",
                                    "log=MiB", "trace=", "trace=0", "trace=on");
@@ -173,7 +173,7 @@ TEST_CASE("the environment is read at the call", "[options]") {
   CHECK(profkit::options::from_env().warmup_steps == profkit::options{}.warmup_steps);
 }
 
-TEST_CASE("a misspelt key is answered with the one that was meant, if one is near", "[options]") {
+TEST_CASE("a misspelt key is answered with the closest valid key, if one is close", "[options]") {
   auto const answers = [](char const* misspelt, char const* answer) {
     CHECK_THROWS_MATCHES(profkit::options::parse(misspelt), profkit::error, MessageMatches(ContainsSubstring(answer)));
   };
@@ -187,7 +187,7 @@ TEST_CASE("a misspelt key is answered with the one that was meant, if one is nea
   answers("=1", "\"=1\". Valid keys: off");
 }
 
-TEST_CASE("a bad PROFKIT throws nothing: nothing is recorded then", "[options]") {
+TEST_CASE("a bad PROFKIT does not throw, and nothing is recorded", "[options]") {
   ::setenv("PROFKIT", "report,steps=many", 1);
   profkit::options const options = profkit::options::from_env();
   ::unsetenv("PROFKIT");

@@ -60,7 +60,7 @@ profkit::journal_content wait_for(fs::path const& journal, Condition&& is_there)
   return content;
 }
 
-profkit::collector_record journal_in(profkit::profile const& of) { return of.collectors.back(); }
+profkit::collector_record journal_in(profkit::profile const& profile) { return profile.collectors.back(); }
 
 /// Counts how often it is drained and flushed in steps.
 class restless final : public profkit::collector {
@@ -178,7 +178,7 @@ TEST_CASE("a journal that cannot be made is named, and another session can be", 
   CHECK_THROWS_MATCHES(profkit::session{folder.options("missing/journal")}, profkit::error,
                        MessageMatches(ContainsSubstring("missing/journal: No such file or directory")));
   CHECK_THROWS_MATCHES(profkit::session{folder.options("")}, profkit::error,
-                       MessageMatches(ContainsSubstring("it is there and is not a regular file")));
+                       MessageMatches(ContainsSubstring("it exists and is not a regular file")));
   CHECK_NOTHROW(profkit::session{folder.options()});
 }
 
@@ -187,12 +187,12 @@ TEST_CASE("a journal that is no regular file is refused: a device, or a pipe, wh
   profkit::options options = folder.options("pipe");
   REQUIRE(::mkfifo(options.journal.c_str(), 0600) == 0);
   CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error,
-                       MessageMatches(ContainsSubstring("pipe: it is there and is not a regular file")));
+                       MessageMatches(ContainsSubstring("pipe: it exists and is not a regular file")));
   options.journal = "/dev/full";
-  CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error, MessageMatches(ContainsSubstring("/dev/full: it is there")));
+  CHECK_THROWS_MATCHES(profkit::session{options}, profkit::error, MessageMatches(ContainsSubstring("/dev/full: it exists")));
 }
 
-TEST_CASE("where PROFKIT asks for a journal that cannot be made, the session goes on without and the report says why", "[journal]") {
+TEST_CASE("if the journal of PROFKIT cannot be created, the session continues without it and the report states why", "[journal]") {
   journal_folder const folder;
   profkit::options const options = folder.options("missing/journal");
   ::setenv("PROFKIT", ("journal=" + options.journal).c_str(), 1);
@@ -387,7 +387,7 @@ TEST_CASE("a journal whose next file cannot be made ends, and says why", "[journ
   profkit::report const report = session.report();
   CHECK(find_row(report.summary(), "step/many")->host.count == 16 * scopes_of_a_step);
   CHECK(journal_in(report.profile()).status == "not written");
-  CHECK_THAT(journal_in(report.profile()).reason, ContainsSubstring("journal.next: it is there and is not a regular file"));
+  CHECK_THAT(journal_in(report.profile()).reason, ContainsSubstring("journal.next: it exists and is not a regular file"));
   CHECK(find_row(profkit::load_report(folder.journal()).summary(), "step/many")->host.count > 0);
 }
 

@@ -15,7 +15,7 @@
 #include "support/random_memory_profile.hpp"
 #include "support/state_bytes.hpp"
 
-TEST_CASE("what allocators have given goes on after it was written and read", "[live_memory]") {
+TEST_CASE("the allocations of a window continue after they are written and read", "[live_memory]") {
   std::size_t pieces = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     profkit::profile const whole = make_random_memory_profile(seed);

@@ -120,19 +120,19 @@ TEST_CASE("a session ends with report() or its destructor while a report is due 
 }
 
 TEST_CASE("the line of a running session has its time, its steps and what they take", "[report][live]") {
-  profkit::summary of;
-  of.covers_steps = false;
-  of.scopes_recorded = 12;
-  CHECK(profkit::status_line(of, std::chrono::seconds{59}) == "00:00:59: 12 scopes recorded, no step made");
-  of.covers_steps = true;
-  of.steps.warmup = 5;
-  CHECK(profkit::status_line(of, std::chrono::minutes{1}) == "00:01:00: 0 steps measured, 5 warm-up steps made");
-  of.steps.host.count = 1234;
-  of.steps.host.mean = profkit::milliseconds{1.31};
-  of.steps.host.p95 = profkit::milliseconds{1.4};
-  CHECK(profkit::status_line(of, std::chrono::hours{100}) == "100:00:00: 1234 steps measured; host step time 1.310 ms, p95 1.400 ms");
-  of.budget = profkit::budget_summary{};
-  of.budget->wall = profkit::milliseconds{200};
-  of.budget->busy = profkit::milliseconds{186};
-  CHECK_THAT(profkit::status_line(of, {}), ContainsSubstring("; GPU busy 93.0 %"));
+  profkit::summary summary;
+  summary.covers_steps = false;
+  summary.scopes_recorded = 12;
+  CHECK(profkit::status_line(summary, std::chrono::seconds{59}) == "00:00:59: 12 scopes recorded, no step made");
+  summary.covers_steps = true;
+  summary.steps.warmup = 5;
+  CHECK(profkit::status_line(summary, std::chrono::minutes{1}) == "00:01:00: 0 steps measured, 5 warm-up steps made");
+  summary.steps.host.count = 1234;
+  summary.steps.host.mean = profkit::milliseconds{1.31};
+  summary.steps.host.p95 = profkit::milliseconds{1.4};
+  CHECK(profkit::status_line(summary, std::chrono::hours{100}) == "100:00:00: 1234 steps measured; host step time 1.310 ms, p95 1.400 ms");
+  summary.budget = profkit::budget_summary{};
+  summary.budget->wall = profkit::milliseconds{200};
+  summary.budget->busy = profkit::milliseconds{186};
+  CHECK_THAT(profkit::status_line(summary, {}), ContainsSubstring("; GPU busy 93.0 %"));
 }

@@ -39,23 +39,23 @@ void some_work(std::uint64_t scopes) {
 }
 
 /// All scopes of a name, wherever they are in the tree.
-std::size_t count_named(profkit::profile const& of, std::string_view name) {
-  return static_cast<std::size_t>(std::count_if(of.scopes.begin(), of.scopes.end(),
-                                                [&](profkit::scope_record const& each) { return of.paths[each.path].name == name; }));
+std::size_t count_named(profkit::profile const& profile, std::string_view name) {
+  return static_cast<std::size_t>(std::count_if(profile.scopes.begin(), profile.scopes.end(),
+                                                [&](profkit::scope_record const& each) { return profile.paths[each.path].name == name; }));
 }
 
 /// The figures of the first steps of a profile, as JSON; without what is of the session as a whole.
-std::string figures_of(profkit::profile of, std::size_t steps) {
-  REQUIRE(of.steps.size() >= steps);
-  of.steps.resize(steps);
-  of.quality = {};
-  of.environment = {};
-  return profkit::report_json(profkit::analyze(of));
+std::string figures_of(profkit::profile profile, std::size_t steps) {
+  REQUIRE(profile.steps.size() >= steps);
+  profile.steps.resize(steps);
+  profile.quality = {};
+  profile.environment = {};
+  return profkit::report_json(profkit::analyze(profile));
 }
 
 }  // namespace
 
-TEST_CASE("a snapshot inside a step has the steps before it, and the session goes on", "[session][snapshot]") {
+TEST_CASE("a snapshot inside a step has the steps before it, and the session continues", "[session][snapshot]") {
   profkit::session session{plain_options(1, 5)};
   for (profkit::step step : session) {
     some_work(10);
@@ -159,7 +159,7 @@ TEST_CASE("snapshots on other threads do not disturb the steps, and end with the
   CHECK_FALSE(session.snapshot().profile().quality.snapshot);  // it is the report
 }
 
-TEST_CASE("a snapshot says what the collectors say of themselves", "[session][snapshot]") {
+TEST_CASE("a snapshot has the status of each collector", "[session][snapshot]") {
   class silent final : public profkit::collector {
    public:
     [[nodiscard]] std::string_view name() const noexcept override { return "silent"; }
@@ -173,7 +173,7 @@ TEST_CASE("a snapshot says what the collectors say of themselves", "[session][sn
   CHECK(reason() == "nothing to hear");
 }
 
-TEST_CASE("a snapshot counts the steps whose GPU time has not arrived", "[session][snapshot]") {
+TEST_CASE("a snapshot counts the steps without a GPU time so far", "[session][snapshot]") {
   class late final : public profkit::collector {
    public:
     [[nodiscard]] std::string_view name() const noexcept override { return "late"; }
@@ -194,12 +194,13 @@ TEST_CASE("a snapshot counts the steps whose GPU time has not arrived", "[sessio
 TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "[session][snapshot]") {
   class curious final : public profkit::collector {
    public:
-    curious(profkit::session& of, std::string& answer, std::atomic<bool>& is_done) : of_{&of}, answer_{&answer}, is_done_{&is_done} {}
+    curious(profkit::session& session, std::string& answer, std::atomic<bool>& is_done)
+        : session_{&session}, answer_{&answer}, is_done_{&is_done} {}
     [[nodiscard]] std::string_view name() const noexcept override { return "curious"; }
     void drain(profkit::profile_builder&, bool) override {
       if (*is_done_) return;
       try {
-        static_cast<void>(of_->snapshot());
+        static_cast<void>(session_->snapshot());
       } catch (profkit::error const& failure) {
         *answer_ = failure.what();
       }
@@ -207,7 +208,7 @@ TEST_CASE("a collector cannot ask for a snapshot on the session's own thread", "
     }
 
    private:
-    profkit::session* of_;
+    profkit::session* session_;
     std::string* answer_;
     std::atomic<bool>* is_done_;
   };

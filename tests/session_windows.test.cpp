@@ -36,36 +36,36 @@ namespace {
 /// The records of a profile, as they arrive while a session runs.
 class arriving_profile {
  public:
-  arriving_profile(profkit::profile const& of, std::uint64_t seed) : of_{of}, random_{seed} {
-    for (profkit::scope_record const& each : of.scopes) see(each.time);
-    for (profkit::gpu_operation_record const& each : of.gpu_operations) see(each.time);
-    for (profkit::step_record const& each : of.steps) see(each.time);
-    for (profkit::api_call_record const& each : of.api_calls) see(each.time);
+  arriving_profile(profkit::profile const& profile, std::uint64_t seed) : profile_{profile}, random_{seed} {
+    for (profkit::scope_record const& each : profile.scopes) see(each.time);
+    for (profkit::gpu_operation_record const& each : profile.gpu_operations) see(each.time);
+    for (profkit::step_record const& each : profile.steps) see(each.time);
+    for (profkit::api_call_record const& each : profile.api_calls) see(each.time);
     if (last_ < first_) first_ = last_ = {};  // nothing was recorded
     max_delay_ = std::max<std::int64_t>(1, (last_ - first_).count() / (2 + static_cast<std::int64_t>(up_to(20))));
-    for (profkit::gpu_operation_record const& each : of.gpu_operations) operations_.push_back(each.time.end + delay());
-    for (profkit::gpu_scope_record const& each : of.gpu_scopes) gpu_scopes_.push_back(each.begin + delay());
+    for (profkit::gpu_operation_record const& each : profile.gpu_operations) operations_.push_back(each.time.end + delay());
+    for (profkit::gpu_scope_record const& each : profile.gpu_scopes) gpu_scopes_.push_back(each.begin + delay());
     std::map<std::uint64_t, profkit::timestamp> ends;
-    for (profkit::step_record const& each : of.steps) ends[each.index] = each.time.end;
+    for (profkit::step_record const& each : profile.steps) ends[each.index] = each.time.end;
     profkit::timestamp latest = first_;
-    for (profkit::step_record const& each : of.steps) {
+    for (profkit::step_record const& each : profile.steps) {
       latest = std::max(latest, each.time.end + delay());
       steps_.push_back(latest);
     }
     latest = first_;
-    for (profkit::gpu_step_record const& each : of.gpu_steps) {
+    for (profkit::gpu_step_record const& each : profile.gpu_steps) {
       latest = std::max(latest, ends[each.step] + delay());
       gpu_steps_.push_back(latest);
     }
-    for (profkit::memory_record const& each : of.memory) memory_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
-    for (profkit::device_clock_record const& each : of.device_clocks)
+    for (profkit::memory_record const& each : profile.memory) memory_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
+    for (profkit::device_clock_record const& each : profile.device_clocks)
       clocks_.push_back(ends.count(each.step) != 0 ? ends[each.step] : first_);
-    for (profkit::device_utilization_record const& each : of.device_utilization) uses_.push_back(each.time.end);
+    for (profkit::device_utilization_record const& each : profile.device_utilization) uses_.push_back(each.time.end);
   }
 
   /// All but the records.
   [[nodiscard]] profkit::profile head() const {
-    profkit::profile result = of_;
+    profkit::profile result = profile_;
     result.scopes.clear(), result.steps.clear(), result.gpu_scopes.clear(), result.gpu_steps.clear(), result.gpu_operations.clear();
     result.api_calls.clear(), result.counters.clear(), result.memory.clear(), result.allocations.clear(), result.work.clear();
     result.device_clocks.clear(), result.device_utilization.clear(), result.collectives.clear(), result.samples.clear();
@@ -80,20 +80,20 @@ class arriving_profile {
         if (now_ < time && time <= to) list.push_back(from[i]);
       }
     };
-    arrive(of_.scopes, into.scopes, [&](std::size_t i) { return of_.scopes[i].time.end; });
-    arrive(of_.steps, into.steps, [&](std::size_t i) { return steps_[i]; });
-    arrive(of_.api_calls, into.api_calls, [&](std::size_t i) { return of_.api_calls[i].time.end; });
-    arrive(of_.counters, into.counters, [&](std::size_t i) { return of_.counters[i].time; });
-    arrive(of_.samples, into.samples, [&](std::size_t i) { return of_.samples[i].time; });
-    arrive(of_.allocations, into.allocations, [&](std::size_t i) { return of_.allocations[i].time; });
-    arrive(of_.collectives, into.collectives, [&](std::size_t i) { return of_.collectives[i].time.end; });
-    arrive(of_.work, into.work, [&](std::size_t i) { return of_.work[i].begin; });
-    arrive(of_.gpu_operations, into.gpu_operations, [&](std::size_t i) { return operations_[i]; });
-    arrive(of_.gpu_scopes, into.gpu_scopes, [&](std::size_t i) { return gpu_scopes_[i]; });
-    arrive(of_.gpu_steps, into.gpu_steps, [&](std::size_t i) { return gpu_steps_[i]; });
-    arrive(of_.memory, into.memory, [&](std::size_t i) { return memory_[i]; });
-    arrive(of_.device_clocks, into.device_clocks, [&](std::size_t i) { return clocks_[i]; });
-    arrive(of_.device_utilization, into.device_utilization, [&](std::size_t i) { return uses_[i]; });
+    arrive(profile_.scopes, into.scopes, [&](std::size_t i) { return profile_.scopes[i].time.end; });
+    arrive(profile_.steps, into.steps, [&](std::size_t i) { return steps_[i]; });
+    arrive(profile_.api_calls, into.api_calls, [&](std::size_t i) { return profile_.api_calls[i].time.end; });
+    arrive(profile_.counters, into.counters, [&](std::size_t i) { return profile_.counters[i].time; });
+    arrive(profile_.samples, into.samples, [&](std::size_t i) { return profile_.samples[i].time; });
+    arrive(profile_.allocations, into.allocations, [&](std::size_t i) { return profile_.allocations[i].time; });
+    arrive(profile_.collectives, into.collectives, [&](std::size_t i) { return profile_.collectives[i].time.end; });
+    arrive(profile_.work, into.work, [&](std::size_t i) { return profile_.work[i].begin; });
+    arrive(profile_.gpu_operations, into.gpu_operations, [&](std::size_t i) { return operations_[i]; });
+    arrive(profile_.gpu_scopes, into.gpu_scopes, [&](std::size_t i) { return gpu_scopes_[i]; });
+    arrive(profile_.gpu_steps, into.gpu_steps, [&](std::size_t i) { return gpu_steps_[i]; });
+    arrive(profile_.memory, into.memory, [&](std::size_t i) { return memory_[i]; });
+    arrive(profile_.device_clocks, into.device_clocks, [&](std::size_t i) { return clocks_[i]; });
+    arrive(profile_.device_utilization, into.device_utilization, [&](std::size_t i) { return uses_[i]; });
     now_ = to;
     return what_is_open();
   }
@@ -103,7 +103,8 @@ class arriving_profile {
   /// Between the beginning of an operation and its arrival.
   [[nodiscard]] std::chrono::nanoseconds max_operation() const {
     std::chrono::nanoseconds result{1};
-    for (std::size_t i = 0; i < operations_.size(); ++i) result = std::max(result, operations_[i] - of_.gpu_operations[i].time.begin + 1ns);
+    for (std::size_t i = 0; i < operations_.size(); ++i)
+      result = std::max(result, operations_[i] - profile_.gpu_operations[i].time.begin + 1ns);
     return result;
   }
 
@@ -123,28 +124,28 @@ class arriving_profile {
   profkit::detail::arrival what_is_open() const {
     profkit::detail::arrival result;
     result.logs_until = now_;
-    result.times_steps = !of_.gpu_steps.empty();
-    result.has_steps = profkit::detail::measured_time::had_steps(of_);
-    if (!of_.steps.empty() && of_.allocators.empty()) result.has_steps = of_.steps.front().time.begin <= now_;
-    for (std::size_t i = 0; i < of_.gpu_scopes.size(); ++i) {
-      if (of_.gpu_scopes[i].begin > now_ || gpu_scopes_[i] <= now_) continue;
-      result.unread_gpu_scope = std::min(result.unread_gpu_scope.value_or(of_.gpu_scopes[i].begin), of_.gpu_scopes[i].begin);
+    result.times_steps = !profile_.gpu_steps.empty();
+    result.has_steps = profkit::detail::measured_time::had_steps(profile_);
+    if (!profile_.steps.empty() && profile_.allocators.empty()) result.has_steps = profile_.steps.front().time.begin <= now_;
+    for (std::size_t i = 0; i < profile_.gpu_scopes.size(); ++i) {
+      if (profile_.gpu_scopes[i].begin > now_ || gpu_scopes_[i] <= now_) continue;
+      result.unread_gpu_scope = std::min(result.unread_gpu_scope.value_or(profile_.gpu_scopes[i].begin), profile_.gpu_scopes[i].begin);
     }
-    for (profkit::scope_record each : of_.scopes) {
+    for (profkit::scope_record each : profile_.scopes) {
       if (each.time.begin > now_ || each.time.end <= now_) continue;
       each.time.end = profkit::timestamp::max();
       result.open_scopes.push_back(each);
     }
     std::stable_sort(result.open_scopes.begin(), result.open_scopes.end(),
                      [](auto const& a, auto const& b) { return a.time.begin > b.time.begin; });
-    for (profkit::api_call_record const& each : of_.api_calls) {
+    for (profkit::api_call_record const& each : profile_.api_calls) {
       if (each.time.begin <= now_ && now_ < each.time.end)
         result.open_call = std::min(result.open_call.value_or(each.time.begin), each.time.begin);
     }
     return result;
   }
 
-  profkit::profile const& of_;
+  profkit::profile const& profile_;
   std::mt19937_64 random_;
   profkit::timestamp first_ = profkit::timestamp::max();
   profkit::timestamp last_ = profkit::timestamp::min();
@@ -163,10 +164,10 @@ void append(profkit::profile const& from, profkit::profile& to) {
 }
 
 /// @return how many windows were added.
-std::uint64_t check_stream(profkit::profile const& of, std::uint64_t seed) {
+std::uint64_t check_stream(profkit::profile const& profile, std::uint64_t seed) {
   std::mt19937_64 random{seed};
-  arriving_profile from{of, seed};
-  profkit::detail::window_waits const waits{0ns, of.steps.empty() ? from.max_operation() : 0ns, 1000h, 1000h};
+  arriving_profile from{profile, seed};
+  profkit::detail::window_waits const waits{0ns, profile.steps.empty() ? from.max_operation() : 0ns, 1000h, 1000h};
   profkit::detail::window_stream stream{{}, waits};
   stream.waiting() = from.head();
   profkit::profile whole = from.head();

@@ -4,18 +4,25 @@ profkit_add_unit_tests(top SOURCES options.test.cpp session.test.cpp session_jou
 profkit_add_unit_tests(record SOURCES record/calendar_clock.test.cpp record/clock.test.cpp record/collective.test.cpp record/exceptions.test.cpp record/fork.test.cpp record/memory_events.test.cpp record/scope.test.cpp record/scope_listener.test.cpp
                                       record/scope_token.test.cpp record/step.test.cpp record/thread_log.test.cpp record/work.test.cpp)
 profkit_add_unit_tests(drain SOURCES drain/drain_pace.test.cpp drain/event_records.test.cpp drain/log_drain.test.cpp drain/samples.test.cpp drain/scope_paths.test.cpp LIBRARIES ${CMAKE_DL_LIBS})
-profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
-# A library that tests open and close.
-add_library(profkit_sampled MODULE collect/sampled_library.cpp)
-# It is unloaded: what counts its lines would leak.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(profkit_sampled PRIVATE -fno-profile-instr-generate -fno-coverage-mapping)
-  target_link_options(profkit_sampled PRIVATE -noprofilelib)
-endif()
-target_compile_features(profkit_sampled PRIVATE cxx_std_17)
-target_link_libraries(profkit_sampled PRIVATE profkit_warnings)
-target_compile_definitions(profkit_collect_tests PRIVATE SAMPLED_LIBRARY="$<TARGET_FILE:profkit_sampled>")
-add_dependencies(profkit_collect_tests profkit_sampled)
+profkit_add_unit_tests(collect SOURCES collect/run_ahead_limiter.test.cpp collect/function_names.test.cpp collect/host_probe.test.cpp collect/host_samples.test.cpp collect/host_samples_safe.test.cpp collect/signal_stack.test.cpp collect/memory_source.test.cpp collect/nccl_collectives.test.cpp LIBRARIES profkit::nccl ${CMAKE_DL_LIBS})
+# Two libraries that tests open and close. Their functions have the same addresses and other names.
+foreach(library IN ITEMS profkit_sampled profkit_sampled_other)
+  add_library(${library} MODULE collect/sampled_library.cpp)
+  # It is unloaded: what counts its lines would leak.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${library} PRIVATE -fno-profile-instr-generate -fno-coverage-mapping)
+    target_link_options(${library} PRIVATE -noprofilelib)
+  endif()
+  target_compile_features(${library} PRIVATE cxx_std_17)
+  target_link_libraries(${library} PRIVATE profkit_warnings)
+  add_dependencies(profkit_collect_tests ${library})
+endforeach()
+target_compile_definitions(profkit_sampled_other PRIVATE OTHER_NAMES)
+target_compile_options(profkit_sampled PRIVATE -g1) # a test finds its source lines
+target_compile_definitions(
+  profkit_collect_tests
+  PRIVATE SAMPLED_LIBRARY="$<TARGET_FILE:profkit_sampled>" SAMPLED_OTHER_LIBRARY="$<TARGET_FILE:profkit_sampled_other>"
+)
 if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(profkit_collect_tests PRIVATE RUNS_IN_EMULATOR)
 endif()
@@ -33,10 +40,10 @@ foreach(room IN ITEMS top analyze)
 endforeach()
 if(nlohmann_json_FOUND)
   profkit_add_unit_tests(report ONE_THREAD SOURCES report/adopted_table.test.cpp report/budget_table.test.cpp report/column_numbers.test.cpp report/findings.test.cpp report/first_screen.test.cpp report/gpu_report.test.cpp report/html_page.test.cpp
-                                        report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/summary_file.test.cpp report/printers.test.cpp
+                                        report/memory_table.test.cpp report/names.test.cpp report/nsys_csv.test.cpp report/recorded.test.cpp report/report.test.cpp report/run_ahead.test.cpp report/sampled_picture.test.cpp report/samples_section.test.cpp report/summary_file.test.cpp report/printers.test.cpp
                                         report/trace_json.test.cpp report/verdict_text.test.cpp report/utilization.test.cpp report/work_table.test.cpp LIBRARIES nlohmann_json::nlohmann_json)
-  # It shares the names of parts of documents, such as section, with functions of other tests.
-  set_source_files_properties(report/html_page.test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # They share names of parts of documents, such as section, and of random profiles, such as made, with other tests.
+  set_source_files_properties(report/html_page.test.cpp report/sampled_picture.test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_compile_definitions(profkit_report_tests PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" PROJECT_DOCS="${PROJECT_SOURCE_DIR}/docs")
 else()
   message(STATUS "profkit: no nlohmann_json, report.json is not tested")
@@ -52,19 +59,24 @@ if(TARGET protozero::protozero AND NOT profkit_races_only)
                                           "$<TARGET_FILE:profkit_write_traces>" made ${recorded_profiles})
     set_tests_properties(pftrace_${what} PROPERTIES LABELS cpu SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
   endforeach()
+  set(four_ranks "${profkit_recorded_ranks}/four/rank")
+  add_test(NAME pftrace_ranks COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/report/compare_traces.py" ranks "$<TARGET_FILE:profkit_write_traces>"
+                                      ${four_ranks}0.profile ${four_ranks}1.profile ${four_ranks}2.profile ${four_ranks}3.profile)
+  set_tests_properties(pftrace_ranks PROPERTIES LABELS cpu SKIP_RETURN_CODE 4 TIMEOUT ${profkit_test_timeout})
 endif()
 
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize" AND NOT CMAKE_CROSSCOMPILING)
   # What a browser makes of report.html; the pages are the same in all stages.
   profkit_add_test_program(NAME write_pages SOURCES browser/write_pages.cpp NO_CATCH NO_TEST)
-  target_compile_definitions(profkit_write_pages PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+  target_include_directories(profkit_write_pages PRIVATE "${PROJECT_SOURCE_DIR}/tools/profkit")
+  target_compile_definitions(profkit_write_pages PRIVATE TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data" TEST_RANKS="${profkit_recorded_ranks}")
   add_test(NAME browser.pages COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/browser/check_pages.py" "$<TARGET_FILE:profkit_write_pages>")
   set_tests_properties(browser.pages PROPERTIES LABELS browser SKIP_RETURN_CODE 4 TIMEOUT 240)
 endif()
 
 if(TARGET profkit_program)
   # The program profkit: what it computes, and the program itself on reports that the test makes.
-  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/comparison_document.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
+  set(tools_tests tools/compare.test.cpp tools/compare_command.test.cpp tools/compare_functions.test.cpp tools/comparison_document.test.cpp tools/ranks_report.test.cpp tools/report_command.test.cpp tools/summary_json.test.cpp tools/watch_screen.test.cpp tools/watched_journal.test.cpp)
   if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     # Error rates, from some thousands of simulated comparisons: the other tests run the same code with a sanitizer.
     list(APPEND tools_tests tools/compare_rates.test.cpp)
@@ -104,13 +116,13 @@ endif()
 foreach(plugin IN ITEMS linked_a linked_b opened_a opened_b closed)
   add_library(profkit_${plugin} SHARED shared_library/plugin.cpp)
   target_compile_definitions(profkit_${plugin} PRIVATE PLUGIN_FUNCTION=${plugin})
-  target_link_libraries(profkit_${plugin} PRIVATE profkit::profkit profkit_warnings)
+  target_link_libraries(profkit_${plugin} PRIVATE profkit::headers profkit_warnings)
   set_target_properties(profkit_${plugin} PROPERTIES CXX_VISIBILITY_PRESET hidden)
 endforeach()
 # One more hides all symbols but its own.
 add_library(profkit_hidden SHARED shared_library/plugin.cpp)
 target_compile_definitions(profkit_hidden PRIVATE PLUGIN_FUNCTION=hidden)
-target_link_libraries(profkit_hidden PRIVATE profkit::profkit profkit_warnings)
+target_link_libraries(profkit_hidden PRIVATE profkit::headers profkit_warnings)
 target_link_options(profkit_hidden PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/shared_library/hidden.map")
 # Nothing else is to keep it in the process.
 target_compile_options(profkit_closed PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
@@ -235,7 +247,7 @@ add_subdirectory(gpu)
 profkit_add_test_program(NAME quick_start SOURCES "${PROJECT_SOURCE_DIR}/examples/quick_start/main.cpp" NO_CATCH)
 if(TARGET CUDA::cudart)
   add_library(profkit_snippets OBJECT EXCLUDE_FROM_ALL docs/snippets.cpp)
-  target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit::nccl profkit::code profkit_warnings profkit_test_options)
+  target_link_libraries(profkit_snippets PRIVATE profkit::cupti profkit::nccl profkit_warnings profkit_test_options)
   target_compile_options(profkit_snippets PRIVATE -fsyntax-only)
   add_test(NAME docs.snippets_compile COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --target profkit_snippets)
   set_tests_properties(docs.snippets_compile PROPERTIES LABELS docs TIMEOUT 300 RESOURCE_LOCK build_folder)
@@ -261,7 +273,7 @@ profkit_add_example_test(cuda_streams gpu "\nscale +[a-z]")
 profkit_add_example_test(cuda_graph gpu "\nadd_one +[a-z]")
 add_test(NAME docs.snippets COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_snippets.py" "${PROJECT_SOURCE_DIR}")
 set_tests_properties(docs.snippets PROPERTIES LABELS docs)
-foreach(check IN ITEMS reference messages links line_length)
+foreach(check IN ITEMS reference messages links line_length results_size)
   add_test(NAME docs.${check} COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/docs/check_${check}.py" "${PROJECT_SOURCE_DIR}")
   set_tests_properties(docs.${check} PROPERTIES LABELS docs)
 endforeach()

@@ -139,13 +139,14 @@ struct run_config {
   sdpa_backend backend = sdpa_backend::automatic;
   optimizer_kind optimizer = optimizer_kind::fused_adamw;
   double learning_rate = 1e-3;
-  double largest_gradient_norm = 0.0;  ///< 0: gradients are not clipped
+  double max_gradient_norm = 0.0;  ///< 0: gradients are not clipped
   device_kind device = device_kind::automatic;
   std::string data_file;  ///< empty: random tokens
   std::uint64_t seed = 0;
   bool bridge = true;        ///< charge the backward pass to the scopes of the forward pass
   bool scope_memory = true;  ///< charge what LibTorch allocates to the scopes
   bool measure_roof = false;
+  bool fused = false;  ///< joined products and one kernel where the plain model has several; implies attention_kind::sdpa
   bool graph = false;  ///< capture one step as a CUDA graph and replay it
   bool synchronise_phases = false;
   std::uint32_t head_start_ms = 0;  ///< duration for which the GPU waits before each forward pass

@@ -109,7 +109,7 @@ double compute_device::cycles_per_millisecond() const {
     spin(cycles);
     end.record();
     auto const time = between(begin, end);
-    if (!time) throw std::runtime_error{"CUDA does not say how long a kernel took"};
+    if (!time) throw std::runtime_error{"CUDA returned no time for the kernel that measures the clock rate"};
     return static_cast<double>(cycles) / time->count();
   }
 #endif

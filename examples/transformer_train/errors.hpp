@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdexcept>
+#include <string>
 
 namespace trainer {
 
@@ -19,5 +20,8 @@ class out_of_memory : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// The first line of what LibTorch says, which adds backtraces.
+[[nodiscard]] inline std::string first_line(std::string const& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace trainer

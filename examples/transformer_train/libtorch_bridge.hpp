@@ -112,8 +112,8 @@ class libtorch_bridge {
 
   /// The nodes that ran since the construction of the bridge. To be called when no backward pass runs.
   [[nodiscard]] node_counts counts() const noexcept {
-    auto const of = [](std::atomic<std::uint64_t> const& count) { return count.load(std::memory_order_relaxed); };
-    return {of(matched_), of(higher_order_), of(accumulation_), of(unknown_)};
+    auto const load = [](std::atomic<std::uint64_t> const& count) { return count.load(std::memory_order_relaxed); };
+    return {load(matched_), load(higher_order_), load(accumulation_), load(unknown_)};
   }
 
  private:
@@ -176,12 +176,12 @@ class libtorch_bridge {
   /// The name of the scope of a node, and the scope that it adopts.
   struct charge {
     profkit::site* role = nullptr;  ///< null: no scope
-    profkit::scope_token of;
+    profkit::scope_token adopts;
   };
 
   /// A node that runs.
   struct level {
-    charge of;
+    charge charged;
     std::optional<profkit::adopting_scope> scope;
   };
 
@@ -241,23 +241,23 @@ class libtorch_bridge {
 
   static std::unique_ptr<at::ObserverContext> begin_node(at::RecordFunction const& node) {
     thread_state& thread = state();
-    charge const of = charge_of(node);
+    charge const own = charge_of(node);
     std::size_t const depth = thread.depth;
     level_stack* const levels = levels_of(thread);
     if (levels != nullptr && depth < levels->size()) {
       profkit::scope_token const under = around_nodes_.load(std::memory_order_relaxed);
       if (depth == 0) charge_rest(thread, under);
       level& in = (*levels)[depth];
-      in.of = of;
+      in.charged = own;
       // The function of a copy into a view calls the function of the previous writer: one scope for both.
-      bool const is_part = depth > 0 && is_same((*levels)[depth - 1].of, of);
-      if (of.role != nullptr && !is_part) in.scope.emplace(*of.role, of.of, under);
+      bool const is_part = depth > 0 && is_same((*levels)[depth - 1].charged, own);
+      if (own.role != nullptr && !is_part) in.scope.emplace(*own.role, own.adopts, under);
     }
     ++thread.depth;
     return nullptr;
   }
 
-  static bool is_same(charge const& a, charge const& b) noexcept { return a.role == b.role && a.of.node() == b.of.node(); }
+  static bool is_same(charge const& a, charge const& b) noexcept { return a.role == b.role && a.adopts.node() == b.adopts.node(); }
 
   static void end_node(at::RecordFunction const& /*node*/, at::ObserverContext* /*none*/) {
     thread_state& thread = state();
@@ -285,9 +285,9 @@ class libtorch_bridge {
     return counted(unknown_, unknown_role_);
   }
 
-  static charge counted(std::atomic<std::uint64_t>& count, profkit::site& role, profkit::scope_token of = {}) noexcept {
+  static charge counted(std::atomic<std::uint64_t>& count, profkit::site& role, profkit::scope_token token = {}) noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
-    return {&role, of};
+    return {&role, token};
   }
 
   static inline profkit::site backward_role_{"backward", __FILE__, __LINE__};

@@ -50,7 +50,7 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   add_choice(app, "--sdpa-backend", config.backend, sdpa_backends, "Which kernels the fused one may take");
   add_choice(app, "--optimizer", config.optimizer, optimizers, "LibTorch's AdamW, or its fused kernels");
   app.add_option("--lr", config.learning_rate, "Learning rate")->check(CLI::Validator{positive, "ABOVE 0"})->capture_default_str();
-  app.add_option("--clip-grad", config.largest_gradient_norm, "Largest 2-norm of all gradients together; 0 does not clip")
+  app.add_option("--clip-grad", config.max_gradient_norm, "Largest 2-norm of all gradients together; 0 does not clip")
       ->check(CLI::Validator{not_negative, "FROM 0"})
       ->capture_default_str();
   app.add_option("--warmup", options.warmup_steps, "Steps before measuring")->check(count_range())->capture_default_str();
@@ -67,6 +67,9 @@ void add_options(CLI::App& app, run_config& config, profkit::options& options) {
   app.add_flag("--measure-roof", config.measure_roof,
                "First see what the GPU reaches in a large matrix product and a large copy; needs a GPU, 3 GiB of it and some seconds");
   app.add_flag("--graph", config.graph, "Capture the third step as a CUDA graph and replay it from then on; needs a GPU");
+  app.add_flag("--fused", config.fused,
+               "Join products of the same input and fuse what is between them into one kernel each; attention is sdpa")
+      ->excludes("--attention");
   app.add_flag("--phase-times", config.times_phases, "Time each phase of the measured steps without profkit too");
   app.add_flag("--sync", config.synchronise_phases, "Wait for the GPU at the end of each phase");
   app.add_option("--head-start", config.head_start_ms,
@@ -124,6 +127,7 @@ exit_code run_command_line(int argc, char** argv) {
   app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
+    if (config.fused) config.attention = attention_kind::sdpa;
   } catch (CLI::CallForHelp const& help) {
     app.exit(help);
     return exit_code::success;

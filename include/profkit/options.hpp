@@ -22,8 +22,8 @@ struct kept_steps {
   /// @brief Which steps: all (within the record budget), the last `count`, or the `count` slowest measured steps.
   enum choice_of_steps : std::uint8_t { all = 0, last = 1, slowest = 2 };
 
-  choice_of_steps choice = all;
-  std::uint64_t count = 0;  ///< number of steps; unused with `all`
+  choice_of_steps choice = all;  ///< which steps
+  std::uint64_t count = 0;       ///< number of steps; unused with `all`
 };
 
 /// @brief The options of a session. The environment variable `PROFKIT`, a comma-separated list of the keys below, sets them through

@@ -61,21 +61,21 @@ struct builder {
   std::uint64_t correlation_ = 0;
 };
 
-profkit::adopted_summary const& row_of(profkit::summary const& of, std::string const& path, std::string const& role = "backward") {
-  auto const row =
-      std::find_if(of.adopted.begin(), of.adopted.end(), [&](auto const& each) { return each.path == path && each.role == role; });
-  if (row == of.adopted.end()) FAIL("there is no row " << path << ", " << role);
+profkit::adopted_summary const& row_of(profkit::summary const& summary, std::string const& path, std::string const& role = "backward") {
+  auto const row = std::find_if(summary.adopted.begin(), summary.adopted.end(),
+                                [&](auto const& each) { return each.path == path && each.role == role; });
+  if (row == summary.adopted.end()) FAIL("there is no row " << path << ", " << role);
   return *row;
 }
 
-std::vector<std::string> rows_of(profkit::summary const& of) {
+std::vector<std::string> rows_of(profkit::summary const& summary) {
   std::vector<std::string> result;
-  for (profkit::adopted_summary const& row : of.adopted) result.push_back(row.path + ": " + row.role);
+  for (profkit::adopted_summary const& row : summary.adopted) result.push_back(row.path + ": " + row.role);
   return result;
 }
 
-double kernel_ms(profkit::adopted_summary const& of) { return of.kernel_time.value().count(); }
-double own_kernel_ms(profkit::adopted_summary const& of) { return of.own_kernel_time.value().count(); }
+double kernel_ms(profkit::adopted_summary const& adopted) { return adopted.kernel_time.value().count(); }
+double own_kernel_ms(profkit::adopted_summary const& adopted) { return adopted.own_kernel_time.value().count(); }
 
 /// In a step: forward [0, 10] with layer [1, 9] and attention [2, 6] in it, and backward [20, 30]. On another thread, under backward, an
 /// adopting scope of layer [21, 24] and one of attention [24, 29].
@@ -143,7 +143,7 @@ TEST_CASE("each adopted scope has a row with what was done for it and for the sc
   CHECK(row_of(summary, "step/forward").own_host_total->count() == Approx(10.0));
 }
 
-TEST_CASE("what a scope did itself and what was done for it are never the same kernels", "[adopted]") {
+TEST_CASE("own kernels of a scope and kernels of adopted work are disjoint", "[adopted]") {
   // `backward` and the adopting scopes inside it also lie in the step.
   profkit::summary const summary = profkit::analyze(forward_and_backward{}.profile);
   profkit::adopted_summary const& step = row_of(summary, "step");
@@ -152,7 +152,7 @@ TEST_CASE("what a scope did itself and what was done for it are never the same k
   CHECK(own_kernel_ms(step) + kernel_ms(step) == Approx(summary.gpu->all.kernel_time.count()));
 }
 
-TEST_CASE("a role of its own is a row of its own", "[adopted]") {
+TEST_CASE("each role has its own row", "[adopted]") {
   forward_and_backward make;
   std::uint32_t const other = make.adopting(no_parent, make.attention, "prefetch");
   make.scope(other, 1, 31, 32);
@@ -203,7 +203,7 @@ TEST_CASE("an adopting scope inside another has its time and its kernels to itse
   CHECK(kernel_ms(row_of(summary, "other", "elsewhere")) == Approx(8.0));
 }
 
-TEST_CASE("work for what was itself done for a scope is beside it, never in it", "[adopted]") {
+TEST_CASE("work for adopted work is shown beside it, never inside it", "[adopted]") {
   forward_and_backward make;
   // The second derivative: its scopes adopt the adopting scope. The recomputed forward of a checkpoint: scopes inside it are adopted.
   std::uint32_t const twice = make.path(make.step_path, "twice");
@@ -262,7 +262,7 @@ TEST_CASE("a scope that launched nothing has no ratio", "[adopted]") {
   CHECK_FALSE(row.kernel_ratio);
 }
 
-TEST_CASE("warm-up does not count, and what did nothing in the measured time has no row", "[adopted]") {
+TEST_CASE("warm-up does not count, and scopes without work in the measured time have no row", "[adopted]") {
   forward_and_backward make;
   make.profile.steps[0].warmup = true;
   make.step(50, 60);
@@ -279,7 +279,7 @@ TEST_CASE("warm-up does not count, and what did nothing in the measured time has
   CHECK(profkit::analyze(make.profile).adopted.empty());
 }
 
-TEST_CASE("what a graph runs counts where its nodes were captured", "[adopted]") {
+TEST_CASE("operations of a graph count in the scopes of their capture", "[adopted]") {
   forward_and_backward make;
   make.step(50, 60);
   make.kernel(0, 51, 52, 57);
@@ -314,9 +314,9 @@ TEST_CASE("over random nests, own work and work for scopes are each kernel once"
       while (path != no_parent && !adopts(path)) path = profile.paths[path].parent;
       return path;
     };
-    auto const is_inside = [&](std::uint32_t path, std::uint32_t of) {
-      while (path != no_parent && path != of) path = profile.paths[path].parent;
-      return path == of;
+    auto const is_inside = [&](std::uint32_t path, std::uint32_t ancestor) {
+      while (path != no_parent && path != ancestor) path = profile.paths[path].parent;
+      return path == ancestor;
     };
     auto const end_of_chain = [&](std::uint32_t adopting) {
       std::uint32_t path = adopting;
@@ -335,8 +335,8 @@ TEST_CASE("over random nests, own work and work for scopes are each kernel once"
         std::string const role =
             first == adopting ? profile.paths[adopting].role : profile.paths[adopting].role + " of work in " + profile.paths[first].role;
         bool counts = false;
-        for (std::uint32_t of = 0; of < profile.paths.size(); ++of) {
-          counts = counts || (path_name(profile, of) == row.path && is_inside(profile.paths[first].adopted_from, of));
+        for (std::uint32_t outer = 0; outer < profile.paths.size(); ++outer) {
+          counts = counts || (path_name(profile, outer) == row.path && is_inside(profile.paths[first].adopted_from, outer));
         }
         if (!counts || role != row.role) continue;
         ++operations;

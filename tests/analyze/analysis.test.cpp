@@ -17,6 +17,7 @@
 #include "../support/made_profile.hpp"
 #include "../support/random_cut.hpp"
 #include "../support/random_profiles.hpp"
+#include "../support/repetitions.hpp"
 #include "../support/summary_bytes.hpp"
 
 namespace {
@@ -40,7 +41,7 @@ void check_cuts(profkit::profile const& whole, std::uint64_t seed) {
   std::mt19937_64 random{seed};
   profkit::profile const complete = with_more(whole, random);
   profkit::summary const expected = profkit::analyze(complete);
-  for (int round = 0; round < 4; ++round) {
+  for (std::uint64_t round = 0; round < repetitions(4); ++round) {
     std::vector<profkit::window> windows = cut_windows(complete, random_borders(complete, random));
     CHECK((bytes_of(merged_at_random(std::move(windows), random)) == bytes_of(expected)));
   }

@@ -39,7 +39,7 @@ TEST_CASE("items per second are counted over the slower of host and GPU", "[anal
   CHECK_FALSE(steps.gpu);
 }
 
-TEST_CASE("rows are in the order in which scopes first ran, whatever was recorded first", "[analyze]") {
+TEST_CASE("rows are in the order in which scopes first ran, independent of the recording order", "[analyze]") {
   profkit::profile profile = made_profile();
   // The log of a thread can be read before that of the thread that it worked for.
   profile.paths.push_back({0, "second", {}, "a.cpp", 1});
@@ -71,7 +71,7 @@ TEST_CASE("a mean over zero measured steps is n/a, and so is everything else", "
   CHECK(summary.memory.empty());
 }
 
-TEST_CASE("scopes count in the step in which they began, on any thread, and nowhere else", "[analyze]") {
+TEST_CASE("scopes count only in the step in which they began, on any thread", "[analyze]") {
   profkit::summary const summary = profkit::analyze(made_profile());
   REQUIRE(find_row(summary, "load") != nullptr);
   CHECK(find_row(summary, "load")->host.count == 2);  // without the one in the warm-up and the one between the steps
@@ -143,7 +143,7 @@ TEST_CASE("counters are of the measured steps", "[analyze]") {
   CHECK(summary.counters[0].max == 7.0);
 }
 
-TEST_CASE("without any step everything of the session counts", "[analyze]") {
+TEST_CASE("without steps the whole session counts", "[analyze]") {
   profkit::profile profile = made_profile();
   profile.steps.clear();
   profkit::summary const summary = profkit::analyze(profile);

@@ -98,7 +98,7 @@ TEST_CASE("several threads of the profile may be one of the system", "[attributi
   CHECK(profkit::attribute(make.profile).scope_of == positions{0, 1, 2, none});
 }
 
-TEST_CASE("a step inside an open scope is a root, and what is inside it belongs to it", "[attribution]") {
+TEST_CASE("a step inside an open scope is a root, with its own scopes below it", "[attribution]") {
   launch_builder make;
   make.profile.threads = {{100, "main"}};
   std::uint32_t const outer = make.path(profkit::path_record::no_parent, "epoch");
@@ -115,7 +115,7 @@ TEST_CASE("a step inside an open scope is a root, and what is inside it belongs 
   CHECK(found.parent_of == positions{1, none, none});
 }
 
-TEST_CASE("an operation whose launch was not recorded belongs nowhere", "[attribution]") {
+TEST_CASE("an operation without a recorded launch belongs to no scope", "[attribution]") {
   launch_builder make;
   make.profile.threads = {{100, "main"}};
   make.scope(make.path(profkit::path_record::no_parent, "scope"), 0, 0.0, 5.0);
@@ -255,7 +255,7 @@ TEST_CASE("records are ordered by any numbers, equal ones as they came", "[bucke
   }
 }
 
-TEST_CASE("what is launched outside scopes is charged to the rest of its thread, if that is known", "[attribution]") {
+TEST_CASE("operations launched outside scopes are charged to the default scope of the thread, if it has one", "[attribution]") {
   profkit::profile profile;
   profile.paths = {step_path(), {0, "rest", {}, "", 0}};
   profile.threads = {{100, "engine"}, {100, "engine", 1}, {101, "other"}};

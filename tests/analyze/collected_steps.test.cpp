@@ -31,18 +31,19 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 /// Removes from a profile what a session does not record in steps without kernels.
-void forget_kernels_of(profkit::profile& of, std::size_t step) {
-  of.steps[step].has_kernels = false;
-  profkit::interval const time = of.steps[step].time;
+void forget_kernels_of(profkit::profile& profile, std::size_t step) {
+  profile.steps[step].has_kernels = false;
+  profkit::interval const time = profile.steps[step].time;
   auto const is_inside = [&](auto const& each) { return time.begin <= each.time.begin && each.time.begin < time.end; };
-  of.gpu_operations.erase(std::remove_if(of.gpu_operations.begin(), of.gpu_operations.end(), is_inside), of.gpu_operations.end());
-  of.api_calls.erase(std::remove_if(of.api_calls.begin(), of.api_calls.end(), is_inside), of.api_calls.end());
+  profile.gpu_operations.erase(std::remove_if(profile.gpu_operations.begin(), profile.gpu_operations.end(), is_inside),
+                               profile.gpu_operations.end());
+  profile.api_calls.erase(std::remove_if(profile.api_calls.begin(), profile.api_calls.end(), is_inside), profile.api_calls.end());
 }
 
 /// The same steps; only those with kernels collected are measured.
-profkit::profile only_collected(profkit::profile of) {
-  for (profkit::step_record& step : of.steps) step.warmup = step.warmup || !step.has_kernels;
-  return of;
+profkit::profile only_collected(profkit::profile profile) {
+  for (profkit::step_record& step : profile.steps) step.warmup = step.warmup || !step.has_kernels;
+  return profile;
 }
 
 /// The made profile, whose second measured step has no kernels.
@@ -54,7 +55,7 @@ profkit::profile half_collected() {
 
 }  // namespace
 
-TEST_CASE("what the GPU did is that of the steps in which kernels were collected", "[collected_steps]") {
+TEST_CASE("GPU figures cover only the steps with collected kernels", "[collected_steps]") {
   profkit::summary const some = profkit::analyze(half_collected());
   profkit::summary const those = profkit::analyze(only_collected(half_collected()));
   CHECK(some.steps.host.count == 2);
@@ -77,13 +78,13 @@ TEST_CASE("what the GPU did is that of the steps in which kernels were collected
   }
 }
 
-TEST_CASE("the budget is of the steps in which kernels were collected, and for one of them", "[collected_steps]") {
+TEST_CASE("the step budget covers the steps with collected kernels, per step", "[collected_steps]") {
   profkit::summary const some = profkit::analyze(half_collected());
   profkit::summary const those = profkit::analyze(only_collected(half_collected()));
   CHECK(some.budget->steps == 1);
   CHECK(some.budget->wall == profkit::milliseconds{10.0});
-  auto const csv = [](profkit::summary const& of, char const* name) {
-    return profkit::detail::csv_of(table_of(profkit::detail::budget_section(profkit::detail::report_view{of}), name));
+  auto const csv = [](profkit::summary const& summary, char const* name) {
+    return profkit::detail::csv_of(table_of(profkit::detail::budget_section(profkit::detail::report_view{summary}), name));
   };
   CHECK(csv(some, "budget") == csv(those, "budget"));
   CHECK(csv(some, "starving") == csv(those, "starving"));

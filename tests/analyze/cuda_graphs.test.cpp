@@ -66,9 +66,9 @@ profkit::profile graph_profile() {
   return result;
 }
 
-profkit::scope_summary const& row_of(profkit::summary const& of, char const* path) {
+profkit::scope_summary const& row_of(profkit::summary const& summary, char const* path) {
   INFO(path);
-  profkit::scope_summary const* const row = find_row(of, path);
+  profkit::scope_summary const* const row = find_row(summary, path);
   REQUIRE(row != nullptr);
   REQUIRE(row->gpu);
   return *row;
@@ -76,7 +76,7 @@ profkit::scope_summary const& row_of(profkit::summary const& of, char const* pat
 
 }  // namespace
 
-TEST_CASE("what a graph runs is charged to the scope in which its node was captured", "[cuda_graphs]") {
+TEST_CASE("operations of a graph are charged to the scope in which their node was captured", "[cuda_graphs]") {
   profkit::attribution const found = profkit::attribute(graph_profile());
   std::vector<std::uint32_t> const once{2, 1, 4, 5, 5, 5};
   REQUIRE(found.path_of.size() == 12);
@@ -108,13 +108,13 @@ TEST_CASE("each launch of a graph is one span of the scopes in which it was capt
   CHECK(row_of(summary, "step").gpu->span.total.count() == Approx(2 * 7.7));
 }
 
-TEST_CASE("only what is launched by itself has a latency", "[cuda_graphs]") {
+TEST_CASE("only single launches have a latency", "[cuda_graphs]") {
   profkit::summary const summary = profkit::analyze(graph_profile());
   CHECK_FALSE(row_of(summary, "step/forward").gpu->latency_mean);
   CHECK(row_of(summary, "step/replay").gpu->latency_mean->count() == Approx(8.0));
 }
 
-TEST_CASE("graphs captured before kernels were collected are counted, and charged to who launched them", "[cuda_graphs]") {
+TEST_CASE("graphs captured before kernels were collected are counted, and charged to the launching scope", "[cuda_graphs]") {
   profkit::profile profile = graph_profile();
   profkit::summary const summary = profkit::analyze(profile);
   CHECK(summary.gpu->operations_of_graphs == 10);

@@ -17,10 +17,10 @@ using profkit::precision;
 
 namespace {
 
-double teraflops(device_peaks const& of, precision in) { return of.teraflops[static_cast<std::size_t>(in)]; }
+double teraflops(device_peaks const& peaks, precision in) { return peaks.teraflops[static_cast<std::size_t>(in)]; }
 
 /// The number as docs/roofline.md prints it.
-std::string row_of(device_peaks const& of) {
+std::string row_of(device_peaks const& peaks) {
   std::ostringstream row;
   auto const cell = [&](double value) {
     if (value > 0.0) {
@@ -29,10 +29,11 @@ std::string row_of(device_peaks const& of) {
       row << " | n/a";
     }
   };
-  row << "| " << of.device;
-  for (std::size_t i = 1; i < profkit::precision_count; ++i) cell(of.teraflops[i]);
-  cell(of.gigabytes);
-  row << " | " << of.source << " |\n";
+  row << "| " << peaks.device;
+  for (std::size_t i = 1; i < profkit::precision_count; ++i) cell(peaks.teraflops[i]);
+  cell(peaks.gigabytes);
+  cell(peaks.link_gigabytes);
+  row << " | " << peaks.source << " |\n";
   return row.str();
 }
 
@@ -48,11 +49,12 @@ TEST_CASE("the peaks of an H200 are the dense ones of its data sheet", "[peaks]"
   CHECK(teraflops(*h200, precision::bf16) == 1979.0 / 2.0);
   CHECK(teraflops(*h200, precision::fp8) == 3958.0 / 2.0);
   CHECK(h200->gigabytes == 4800.0);
+  CHECK(h200->link_gigabytes == 900.0 / 2.0);
   CHECK(h200->rates().flops_per_second[static_cast<std::size_t>(precision::bf16)] == 989.5e12);
   CHECK(h200->rates().bytes_per_second == 4.8e12);
 }
 
-TEST_CASE("a device is known by its whole name only", "[peaks]") {
+TEST_CASE("a device is found only by its complete name", "[peaks]") {
   REQUIRE(peaks_of("NVIDIA H200 NVL") != nullptr);
   CHECK(teraflops(*peaks_of("NVIDIA H200 NVL"), precision::bf16) < teraflops(*peaks_of("NVIDIA H200"), precision::bf16));
   CHECK(peaks_of("NVIDIA A100-SXM4-40GB")->gigabytes != peaks_of("NVIDIA A100-SXM4-80GB")->gigabytes);
@@ -64,7 +66,7 @@ TEST_CASE("a device is known by its whole name only", "[peaks]") {
   }
 }
 
-TEST_CASE("a precision for which nothing is printed has no rate", "[peaks]") {
+TEST_CASE("a precision without a published rate has no rate", "[peaks]") {
   profkit::device_rates const a100 = peaks_of("NVIDIA A100-SXM4-80GB")->rates();
   CHECK_FALSE(a100.flops_per_second[static_cast<std::size_t>(precision::fp8)]);
   CHECK_FALSE(peaks_of("Tesla V100-SXM2-16GB")->rates().flops_per_second[static_cast<std::size_t>(precision::bf16)]);

@@ -25,24 +25,24 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-profkit::profile excluding(profkit::profile of, std::size_t step) {
-  of.steps.at(step).is_excluded = true;
-  return of;
+profkit::profile excluding(profkit::profile profile, std::size_t step) {
+  profile.steps.at(step).is_excluded = true;
+  return profile;
 }
 
 /// The profile without a step; its records then lie between steps.
-profkit::profile without(profkit::profile of, std::size_t step) {
-  of.steps.erase(of.steps.begin() + static_cast<std::ptrdiff_t>(step));
-  return of;
+profkit::profile without(profkit::profile profile, std::size_t step) {
+  profile.steps.erase(profile.steps.begin() + static_cast<std::ptrdiff_t>(step));
+  return profile;
 }
 
 /// Without what a summary says about excluded steps themselves: their number and their times.
-std::string json_of(profkit::summary of) {
-  of.steps.excluded = 0;
-  std::vector<profkit::listed_step>& listed = of.listed_steps;
+std::string json_of(profkit::summary summary) {
+  summary.steps.excluded = 0;
+  std::vector<profkit::listed_step>& listed = summary.listed_steps;
   listed.erase(std::remove_if(listed.begin(), listed.end(), [](profkit::listed_step const& each) { return each.is_excluded; }),
                listed.end());
-  return profkit::report_json(of);
+  return profkit::report_json(summary);
 }
 
 /// Five warm-up steps and then measured ones, 1 ms apart, as llm.c makes them: the last iteration validates and leaves the loop.

@@ -27,17 +27,17 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-profkit::detail::gpu_idle idle_of(profkit::profile const& of) {
-  profkit::attribution const launched = profkit::attribute(of);
-  profkit::detail::measured_time const when{of};
-  return profkit::detail::find_gpu_idle(of, launched, profkit::detail::calls_by_lane(of, launched),
-                                        profkit::detail::thread_of_steps(of, when), profkit::detail::counted_operations{of, launched, when},
-                                        when, {})
+profkit::detail::gpu_idle idle_of(profkit::profile const& profile) {
+  profkit::attribution const launched = profkit::attribute(profile);
+  profkit::detail::measured_time const when{profile};
+  return profkit::detail::find_gpu_idle(profile, launched, profkit::detail::calls_by_lane(profile, launched),
+                                        profkit::detail::thread_of_steps(profile, when),
+                                        profkit::detail::counted_operations{profile, launched, when}, when, {})
       .front();
 }
 
-profkit::gpu_idle_summary idle_in(profkit::summary const& of, std::string const& path) {
-  profkit::scope_summary const* const row = find_row(of, path);
+profkit::gpu_idle_summary idle_in(profkit::summary const& summary, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   REQUIRE(row != nullptr);
   REQUIRE(row->gpu_idle);
   return *row->gpu_idle;
@@ -70,27 +70,27 @@ struct plain_idle_model {
   std::vector<nanoseconds> self;
   std::vector<bool> is_on_thread;
 
-  explicit plain_idle_model(profkit::profile const& of) : self(of.paths.size()), is_on_thread(of.paths.size()) {
-    for (profkit::scope_record const& scope : of.scopes) {
-      if (of.threads[scope.thread].system_id == 100) is_on_thread[scope.path] = true;
+  explicit plain_idle_model(profkit::profile const& profile) : self(profile.paths.size()), is_on_thread(profile.paths.size()) {
+    for (profkit::scope_record const& scope : profile.scopes) {
+      if (profile.threads[scope.thread].system_id == 100) is_on_thread[scope.path] = true;
     }
-    for (profkit::step_record const& step : of.steps) {
+    for (profkit::step_record const& step : profile.steps) {
       if (step.warmup) continue;
-      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += nanoseconds{1}) look(of, at);
+      for (profkit::timestamp at = step.time.begin; at < step.time.end; at += nanoseconds{1}) look(profile, at);
     }
   }
 
-  void look(profkit::profile const& of, profkit::timestamp at) {
+  void look(profkit::profile const& profile, profkit::timestamp at) {
     auto const is_in = [&](profkit::interval const& time) { return time.begin <= at && at < time.end; };
     ++wall;
-    if (std::any_of(of.gpu_operations.begin(), of.gpu_operations.end(), [&](auto const& each) { return is_in(each.time); })) {
+    if (std::any_of(profile.gpu_operations.begin(), profile.gpu_operations.end(), [&](auto const& each) { return is_in(each.time); })) {
       ++busy;
       return;
     }
     ++idle;
     profkit::scope_record const* innermost = nullptr;
-    for (profkit::scope_record const& scope : of.scopes) {
-      if (of.threads[scope.thread].system_id != 100 || !is_in(scope.time)) continue;
+    for (profkit::scope_record const& scope : profile.scopes) {
+      if (profile.threads[scope.thread].system_id != 100 || !is_in(scope.time)) continue;
       if (innermost == nullptr || scope.time.duration() < innermost->time.duration()) innermost = &scope;
     }
     ++(innermost == nullptr ? unattributed : self[innermost->path]);
@@ -99,7 +99,7 @@ struct plain_idle_model {
 
 }  // namespace
 
-TEST_CASE("time in which the GPU did nothing is charged to the innermost scope of the steps' thread", "[gpu_idle]") {
+TEST_CASE("idle time of the GPU is charged to the innermost scope of the step thread", "[gpu_idle]") {
   profkit::summary const summary = profkit::analyze(made_gpu_profile());
   // In both steps nothing runs in [0, 1.5], [4.8, 5.8] and [6.8, 10]; in the second a kernel runs in [8.0, 8.5].
   REQUIRE(summary.gpu->idle);

@@ -25,22 +25,22 @@ using profkit::milliseconds;
 
 namespace {
 
-double share_of_all_parts(profkit::budget_summary const& of) {
+double share_of_all_parts(profkit::budget_summary const& budget) {
   milliseconds total{};
-  for (profkit::budget_row const& row : of.rows) total += row.total;
-  return total / of.wall;
+  for (profkit::budget_row const& row : budget.rows) total += row.total;
+  return total / budget.wall;
 }
 
-bool runs_ahead(profkit::summary const& of) { return of.steps.gpu_period && of.steps.gpu_period->is_longer; }
+bool runs_ahead(profkit::summary const& summary) { return summary.steps.gpu_period && summary.steps.gpu_period->is_longer; }
 
 /// A step timer that reports the same time for each step.
 void add_events(profkit::profile& to, double ms) {
   for (profkit::step_record const& step : to.steps) to.gpu_steps.push_back({step.index, 0, ns_of_ms(ms)});
 }
 
-std::vector<double> periods(profkit::summary const& of) {
+std::vector<double> periods(profkit::summary const& summary) {
   std::vector<double> result;
-  for (milliseconds const each : of.steps.gpu_period.value().samples) result.push_back(each.count());
+  for (milliseconds const each : summary.steps.gpu_period.value().samples) result.push_back(each.count());
   return result;
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("the lead is the number of host steps begun after the one whose work c
   CHECK(summary.steps.gpu_period->median_steps_ahead == 14.5);
 }
 
-TEST_CASE("where the host waits for the GPU in each step, nothing is the GPU's", "[gpu_period]") {
+TEST_CASE("if the host waits for the GPU in each step, the GPU period is not longer", "[gpu_period]") {
   profkit::summary const summary = profkit::analyze(loop_that_waits().profile);
   REQUIRE(summary.steps.gpu_period);
   CHECK_FALSE(summary.steps.gpu_period->is_longer);
@@ -172,7 +172,7 @@ TEST_CASE("where CUDA events and kernels agree, the step time is that between th
   CHECK(summary.budget->is_of_gpu);
 }
 
-TEST_CASE("events on a stream that does little do not hide that the GPU takes longer", "[gpu_period]") {
+TEST_CASE("events on a mostly idle stream do not hide a longer GPU period", "[gpu_period]") {
   profkit::profile profile = loop_that_runs_ahead().profile;
   add_events(profile, 3.0);
   profkit::summary const summary = profkit::analyze(profile);
@@ -254,7 +254,7 @@ TEST_CASE("a copy that lasts for several steps delays the period of its own step
   CHECK(total == Approx(200.11));
 }
 
-TEST_CASE("a step that launches nothing takes the GPU no time", "[gpu_period]") {
+TEST_CASE("a step without launches has no GPU time", "[gpu_period]") {
   made_loop made;
   for (int i = 0; i < 12; ++i) {
     if (i % 2 == 0) made.launch(2.0 * i + 0.1, 10.0);

@@ -19,13 +19,14 @@
 #include "../support/made_gpu_profile.hpp"
 #include "../support/profile_of.hpp"
 #include "../support/random_gpu_profile.hpp"
+#include "../support/repetitions.hpp"
 
 using Catch::Approx;
 
 namespace {
 
-profkit::gpu_work_summary work_in(profkit::summary const& of, std::string const& path) {
-  profkit::scope_summary const* const row = find_row(of, path);
+profkit::gpu_work_summary work_in(profkit::summary const& summary, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   REQUIRE(row != nullptr);
   REQUIRE(row->gpu);
   return *row->gpu;
@@ -40,19 +41,19 @@ auto const& row_named(Rows const& rows, std::string const& beginning) {
 
 /// Computes the figures of a set of operations from their definitions.
 struct plain_summary_model {
-  profkit::profile const& of;
+  profkit::profile const& profile;
   random_gpu_profile const& made;
 
   [[nodiscard]] profkit::api_call_record const* call_of(std::size_t operation) const {
-    auto const call = std::find_if(of.api_calls.begin(), of.api_calls.end(),
-                                   [&](auto const& each) { return each.correlation == of.gpu_operations[operation].correlation; });
-    return call == of.api_calls.end() ? nullptr : &*call;
+    auto const call = std::find_if(profile.api_calls.begin(), profile.api_calls.end(),
+                                   [&](auto const& each) { return each.correlation == profile.gpu_operations[operation].correlation; });
+    return call == profile.api_calls.end() ? nullptr : &*call;
   }
 
   [[nodiscard]] bool counts(std::size_t operation) const {
     profkit::interval const call = call_of(operation)->time;
     profkit::timestamp const moment = call.begin + (call.end - call.begin) / 2;
-    return std::any_of(of.steps.begin(), of.steps.end(), [&](profkit::step_record const& step) {
+    return std::any_of(profile.steps.begin(), profile.steps.end(), [&](profkit::step_record const& step) {
       return !step.warmup && step.time.begin <= moment && moment < step.time.end;
     });
   }
@@ -61,8 +62,8 @@ struct plain_summary_model {
   template <class IsWanted>
   [[nodiscard]] bool is_in(std::size_t operation, IsWanted is_wanted) const {
     if (made.scope_of[operation] == profkit::attribution::none) return false;
-    std::uint32_t path = of.scopes[made.scope_of[operation]].path;
-    for (; path != profkit::path_record::no_parent; path = of.paths[path].parent) {
+    std::uint32_t path = profile.scopes[made.scope_of[operation]].path;
+    for (; path != profkit::path_record::no_parent; path = profile.paths[path].parent) {
       if (is_wanted(path)) return true;
     }
     return false;
@@ -71,7 +72,7 @@ struct plain_summary_model {
   template <class IsWanted>
   [[nodiscard]] std::vector<std::size_t> operations_in(IsWanted is_wanted) const {
     std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
       if (counts(i) && is_in(i, is_wanted)) result.push_back(i);
     }
     return result;
@@ -81,14 +82,14 @@ struct plain_summary_model {
     std::vector<std::int64_t> edges;
     auto const ns = [](profkit::timestamp at) { return at.time_since_epoch().count(); };
     for (std::size_t const each : operations) {
-      edges.push_back(ns(of.gpu_operations[each].time.begin));
-      edges.push_back(ns(of.gpu_operations[each].time.end));
+      edges.push_back(ns(profile.gpu_operations[each].time.begin));
+      edges.push_back(ns(profile.gpu_operations[each].time.end));
     }
     std::sort(edges.begin(), edges.end());
     std::int64_t result = 0;
     for (std::size_t i = 1; i < edges.size(); ++i) {
       bool const is_busy = std::any_of(operations.begin(), operations.end(), [&](std::size_t each) {
-        profkit::interval const& time = of.gpu_operations[each].time;
+        profkit::interval const& time = profile.gpu_operations[each].time;
         return ns(time.begin) <= edges[i - 1] && edges[i] <= ns(time.end);
       });
       if (is_busy) result += edges[i] - edges[i - 1];
@@ -101,7 +102,7 @@ struct plain_summary_model {
     std::uint64_t kernels = 0;
     std::vector<double> latencies;
     for (std::size_t const each : operations) {
-      profkit::gpu_operation_record const& operation = of.gpu_operations[each];
+      profkit::gpu_operation_record const& operation = profile.gpu_operations[each];
       total += profkit::milliseconds{operation.time.duration()}.count();
       kernels += operation.kind == profkit::gpu_operation_kind::kernel ? 1U : 0U;
       latencies.push_back(profkit::milliseconds{operation.time.begin - call_of(each)->time.begin}.count());
@@ -121,17 +122,17 @@ struct plain_summary_model {
 
   /// The spans of the scopes with a path: first start to last end of operations launched in the scope or inside it.
   [[nodiscard]] std::vector<double> spans_of(std::uint32_t path) const {
-    std::vector<profkit::interval> spans(of.scopes.size(), {profkit::timestamp::max(), profkit::timestamp::min()});
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+    std::vector<profkit::interval> spans(profile.scopes.size(), {profkit::timestamp::max(), profkit::timestamp::min()});
+    for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
       if (!counts(i)) continue;
       for (std::uint32_t scope = made.scope_of[i]; scope != profkit::attribution::none; scope = made.parent_of[scope]) {
-        spans[scope].begin = std::min(spans[scope].begin, of.gpu_operations[i].time.begin);
-        spans[scope].end = std::max(spans[scope].end, of.gpu_operations[i].time.end);
+        spans[scope].begin = std::min(spans[scope].begin, profile.gpu_operations[i].time.begin);
+        spans[scope].end = std::max(spans[scope].end, profile.gpu_operations[i].time.end);
       }
     }
     std::vector<double> result;
     for (std::size_t i = 0; i < spans.size(); ++i) {
-      if (of.scopes[i].path == path && spans[i].begin <= spans[i].end) {
+      if (profile.scopes[i].path == path && spans[i].begin <= spans[i].end) {
         result.push_back(profkit::milliseconds{spans[i].duration()}.count());
       }
     }
@@ -351,8 +352,8 @@ TEST_CASE("a path that only launched in the measured time, and began before, has
   CHECK(summary.gpu->unattributed_operations == 1);
 }
 
-TEST_CASE("the figures of random nests are those of their definitions", "[gpu_summary]") {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+TEST_CASE("figures of random nests equal their definitions", "[gpu_summary]") {
+  for (std::uint64_t seed = 1; seed <= repetitions(3); ++seed) {
     INFO("seed " << seed);
     random_gpu_profile const made = random_steps(seed);
     profkit::profile const& profile = made.profile;
@@ -397,7 +398,7 @@ TEST_CASE("the order of the operations does not matter to the summary", "[gpu_su
   CHECK(before.latency_p95 == after.latency_p95);
 }
 
-TEST_CASE("operations are gone through in the order in which they began, however they were recorded", "[gpu_summary]") {
+TEST_CASE("operations are processed in the order of their beginnings, independent of the recording order", "[gpu_summary]") {
   std::mt19937_64 random{9};
   for (std::uint64_t const disorder : {0U, 5U, 100'000U}) {
     profkit::profile profile;

@@ -74,7 +74,7 @@ TEST_CASE("an index is part of the name of a scope", "[kernels_of_scope]") {
   CHECK(profkit::kernels_of_scope(profile, "backward").empty());
 }
 
-TEST_CASE("classes are those of the rules that are given", "[kernels_of_scope]") {
+TEST_CASE("kernel classes follow the given rules", "[kernels_of_scope]") {
   profkit::analyze_options options;
   options.kernel_classes.insert(options.kernel_classes.begin(), {"mine", {"cutlass"}});
   check(profkit::kernels_of_scope(made_gpu_profile(), "backward", options), {{"mine", 2, 2.0}});

@@ -40,7 +40,7 @@ std::vector<double> made_levels(normal_numbers& numbers, level_scenario const& l
 
 }  // namespace
 
-TEST_CASE("a level change is found where it is, and none where there is none, whatever the noise", "[level_change]") {
+TEST_CASE("a level change is found at its place, and none is found in noise alone", "[level_change]") {
   if (repeats_less) SKIP("only many numbers");
   // The rates of docs/statistics.md, minus three standard errors.
   for (level_scenario const& like :

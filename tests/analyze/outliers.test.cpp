@@ -32,7 +32,7 @@ TEST_CASE("where more than half of the values are equal, the mean distance stand
   CHECK(profkit::count_outliers(values) == 1);
 }
 
-TEST_CASE("what is less than 1 % from the median is none, however steady the others are", "[statistics]") {
+TEST_CASE("a step within 1 % of the median is no outlier, however steady the others are", "[statistics]") {
   std::vector<double> const values{100.0, 100.001, 99.999, 100.002, 99.998, 100.001, 100.5};
   CHECK(profkit::count_outliers(values) == 0);
 }

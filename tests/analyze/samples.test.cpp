@@ -6,48 +6,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
-#include "../support/made_path.hpp"
-#include "../support/profile_of.hpp"
+#include "../support/profile_with_samples.hpp"
 
 using Catch::Approx;
-
-namespace {
-
-profkit::timestamp moment_at(std::int64_t ms) {
-  return profkit::timestamp{std::chrono::seconds{1'790'000'000} + std::chrono::milliseconds{ms}};
-}
-
-/// A warm-up step and a measured one of 100 ms; in the second, "softmax" has 60 ms and inside it "inner" 20 ms, and "wait" has 20 ms.
-profkit::profile profile_with_samples() {
-  profkit::profile result;
-  result.time = {moment_at(0), moment_at(200)};
-  result.threads = {{1, "main"}};
-  std::uint32_t const step = made_path(result, profkit::path_record::no_parent, "step");
-  result.paths[step].is_step = true;
-  std::uint32_t const softmax = made_path(result, step, "softmax");
-  std::uint32_t const inner = made_path(result, softmax, "inner");
-  std::uint32_t const wait = made_path(result, step, "wait");
-  result.steps = {{{moment_at(0), moment_at(100)}, 0, true, 0}, {{moment_at(100), moment_at(200)}, 1, false, 0}};
-  result.scopes = {{{moment_at(0), moment_at(100)}, step, 0},
-                   {{moment_at(120), moment_at(140)}, inner, 0},
-                   {{moment_at(110), moment_at(170)}, softmax, 0},
-                   {{moment_at(175), moment_at(195)}, wait, 0},
-                   {{moment_at(100), moment_at(200)}, step, 0}};
-  result.functions = {{"exp_loop", "program", ""}, {"", "libc.so.6", "load"}, {"exp_loop", "program", "unused"}};
-  result.sampling = profkit::sampling_record{"made", std::chrono::milliseconds{1}, 5, 1, 0, ""};
-  auto const sample = [&](std::int64_t ms, std::uint32_t path, std::uint32_t function) {
-    result.samples.push_back({moment_at(ms), path, function, 0, 1'000'000});
-  };
-  sample(50, softmax, 0);  // in warm-up
-  for (std::int64_t ms = 140; ms < 160; ++ms) sample(ms, softmax, 0);
-  for (std::int64_t ms = 160; ms < 168; ++ms) sample(ms, softmax, 1);
-  for (std::int64_t ms = 120; ms < 140; ++ms) sample(ms, inner, 0);
-  sample(199, profkit::path_record::no_parent, 1);
-  return result;
-}
-
-}  // namespace
 
 TEST_CASE("the self time of a scope is split into the functions of its samples, and the rest", "[samples]") {
   profkit::summary const summary = profkit::analyze(profile_with_samples());
@@ -66,6 +30,9 @@ TEST_CASE("the self time of a scope is split into the functions of its samples, 
   CHECK(softmax.samples == 28);
   REQUIRE(softmax.functions.size() == 2);
   CHECK(softmax.functions[0].name == "exp_loop");
+  CHECK(softmax.functions[0].file == "src/layer.cpp");
+  CHECK(softmax.functions[0].line == 40);
+  CHECK(softmax.functions[1].file.empty());
   CHECK(softmax.functions[0].of.share == Approx(0.5));
   CHECK(softmax.functions[1].caller == "load");
   CHECK(softmax.functions[1].of.share == Approx(0.2));
@@ -105,14 +72,109 @@ TEST_CASE("without host samples there are none, and threads that were not sample
   CHECK_FALSE(profkit::analyze(profile).host_samples);
 }
 
+namespace {
+
+/// With kernels, so that API calls count: on the thread of the steps, calls of the runtime and, inside the first, one of the driver.
+profkit::profile profile_with_waits() {
+  profkit::profile result = profile_with_samples();
+  result.collectors = {{"kernels", "collected", {}, profkit::collector_kind::kernels}};
+  for (profkit::step_record& each : result.steps) each.has_kernels = true;
+  result.api_names = {"cudaStreamSynchronize_v3020", "cuStreamSynchronize", "cudaMemcpyAsync_v3020", "cudaMemcpy_v3020",
+                      "cudaMalloc_v3020"};
+  auto const call = [&](std::int64_t begin, std::int64_t end, std::uint32_t name) {
+    result.api_calls.push_back({{moment_at(begin), moment_at(end)}, result.api_calls.size() + 1, name, 0});
+  };
+  call(50, 60, 0);                                                                                                   // in warm-up
+  call(176, 184, 0), call(177, 183, 1), call(184, 186, 0), call(186, 190, 2), call(190, 191, 3), call(191, 193, 4);  // in "wait"
+  call(142, 146, 0);  // in "softmax", while it polls the device
+  call(196, 199, 0);  // in the step itself
+  return result;
+}
+
+profkit::sampled_scope_summary row_of(profkit::host_samples_summary const& all, std::string const& path) {
+  for (profkit::sampled_scope_summary const& each : all.scopes) {
+    if (each.path == path) return each;
+  }
+  FAIL("no row " << path);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("waiting in calls that wait for a device has the names of the calls, and the parts add up", "[samples]") {
+  profkit::host_samples_summary const all = *profkit::analyze(profile_with_waits()).host_samples;
+  profkit::sampled_scope_summary const wait = row_of(all, "step/wait");
+  REQUIRE(wait.waits.size() == 2);
+  CHECK(wait.waits[0].name == "cudaStreamSynchronize");
+  CHECK(wait.waits[0].calls == 2);
+  CHECK(wait.waits[0].time.count() == Approx(10.0));
+  CHECK(wait.waits[0].share == Approx(0.5));
+  CHECK(wait.waits[1].name == "cudaMemcpy");
+  CHECK(wait.waits[1].share == Approx(0.05));
+  CHECK(wait.waiting->share == 1.0);
+  CHECK(row_of(all, "step").waits.at(0).time.count() == Approx(3.0));
+  CHECK(row_of(all, "step/softmax/inner").waits.empty());
+}
+
+TEST_CASE("samples in a call that polls the device count as waiting in it", "[samples]") {
+  profkit::sampled_scope_summary const softmax = row_of(*profkit::analyze(profile_with_waits()).host_samples, "step/softmax");
+  CHECK(softmax.samples == 24);  // of 28
+  CHECK(softmax.functions[0].of.share == Approx(0.4));
+  CHECK(softmax.functions[1].of.share == Approx(0.2));
+  CHECK(softmax.waiting->share == Approx(0.4));
+  REQUIRE(softmax.waits.size() == 1);
+  CHECK(softmax.waits[0].time.count() == Approx(4.0));
+  CHECK(softmax.waits[0].share == Approx(0.1));
+}
+
+TEST_CASE("calls that exceed what was not sampled are cut, and without kernels no wait has a name", "[samples]") {
+  profkit::profile profile = profile_with_waits();
+  profile.api_calls[1].time.end = moment_at(250);  // beyond its scope
+  profkit::sampled_scope_summary const wait = row_of(*profkit::analyze(profile).host_samples, "step/wait");
+  double named = 0.0;
+  for (profkit::sampled_wait_summary const& each : wait.waits) named += each.share;
+  CHECK(named <= wait.waiting->share + 1e-12);
+  profile.collectors.clear();
+  profile.api_calls.clear();
+  profkit::summary const without_kernels = profkit::analyze(profile);
+  for (profkit::sampled_scope_summary const& each : without_kernels.host_samples->scopes) CHECK(each.waits.empty());
+}
+
+TEST_CASE("names of calls have no version", "[samples]") {
+  using profkit::detail::name_without_version;
+  CHECK(name_without_version("cudaStreamSynchronize_v3020") == "cudaStreamSynchronize");
+  CHECK(name_without_version("cudaStreamSynchronize_ptsz_v7000") == "cudaStreamSynchronize");
+  CHECK(name_without_version("cuMemcpyDtoH_v2_ptds") == "cuMemcpyDtoH_v2");
+  CHECK(name_without_version("cuCtxSynchronize") == "cuCtxSynchronize");
+  CHECK(name_without_version("x_v") == "x_v");
+  CHECK(name_without_version("_v1") == "");
+  CHECK(name_without_version("12").size() == 2);
+  CHECK(name_without_version("").empty());
+}
+
+TEST_CASE("functions that share a row have the first of their lines, whatever the order of the profiles", "[samples]") {
+  profkit::profile first = profkit::profile{profile_with_samples()};
+  profkit::profile second = first;
+  second.functions[0].line = 30;
+  for (bool const is_first : {true, false}) {
+    profkit::detail::measured_time const when{first};
+    profkit::detail::sample_sums sums{is_first ? first : second, when, nullptr};
+    std::vector<std::uint32_t> same(first.paths.size());
+    for (std::uint32_t i = 0; i < same.size(); ++i) same[i] = i;
+    sums.add(profkit::detail::sample_sums{is_first ? second : first, when, nullptr}, same);
+    CHECK(sums.place_of({"exp_loop", "program", ""}) == profkit::detail::sample_sums::place{"src/layer.cpp", 30});
+    CHECK(sums.place_of({"", "libc.so.6", "load"}).first.empty());
+  }
+}
+
 TEST_CASE("shares lie in their intervals, also without samples", "[samples]") {
   for (double const share : {0.0, 0.01, 0.5, 0.99, 1.0}) {
     for (double const trials : {0.0, 1.0, 10.0, 1e6}) {
-      profkit::sampled_share const of = profkit::detail::share_of_samples(share, trials);
-      CHECK(0.0 <= of.ci95_low);
-      CHECK(of.ci95_low <= share + 1e-12);
-      CHECK(share - 1e-12 <= of.ci95_high);
-      CHECK(of.ci95_high <= 1.0);
+      profkit::sampled_share const sampled = profkit::detail::share_of_samples(share, trials);
+      CHECK(0.0 <= sampled.ci95_low);
+      CHECK(sampled.ci95_low <= share + 1e-12);
+      CHECK(share - 1e-12 <= sampled.ci95_high);
+      CHECK(sampled.ci95_high <= 1.0);
     }
   }
 }

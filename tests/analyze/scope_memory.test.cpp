@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::uint64_t mib = 1U << 20U;
 
-profkit::scope_memory_summary memory_in(profkit::summary const& of, std::string const& path, std::size_t allocator = 0) {
-  profkit::scope_summary const* const row = find_row(of, path);
+profkit::scope_memory_summary memory_in(profkit::summary const& summary, std::string const& path, std::size_t allocator = 0) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   REQUIRE(row != nullptr);
   REQUIRE(row->memory.size() > allocator);
   return row->memory[allocator];
@@ -73,9 +73,9 @@ struct one_step {
 /// Computes the same figures by checking every scope at every moment.
 class plain_memory_model {
  public:
-  explicit plain_memory_model(profkit::profile const& of) : of_{of}, sorted_{of.allocations} {
+  explicit plain_memory_model(profkit::profile const& profile) : profile_{profile}, sorted_{profile.allocations} {
     std::sort(sorted_.begin(), sorted_.end(), [](auto const& a, auto const& b) { return a.time < b.time; });
-    for (std::size_t allocator = 0; allocator < of.allocators.size(); ++allocator) find_changes(allocator);
+    for (std::size_t allocator = 0; allocator < profile.allocators.size(); ++allocator) find_changes(allocator);
   }
 
   struct change {
@@ -89,7 +89,7 @@ class plain_memory_model {
   [[nodiscard]] std::uint64_t reused() const { return reused_; }
 
   [[nodiscard]] bool is_measured(profkit::timestamp moment) const {
-    return std::any_of(of_.steps.begin(), of_.steps.end(),
+    return std::any_of(profile_.steps.begin(), profile_.steps.end(),
                        [&](auto const& step) { return !step.warmup && step.time.begin <= moment && moment < step.time.end; });
   }
 
@@ -97,12 +97,13 @@ class plain_memory_model {
   [[nodiscard]] bool counts_for(change const& each, std::size_t scope, bool own) const {
     if (!each.owner) return false;
     if (*each.owner == scope) return true;
-    profkit::interval const& time = of_.scopes[scope].time;
-    profkit::interval const& inside = of_.scopes[*each.owner].time;
-    if (own || system_of(of_.scopes[scope].thread) != system_of(of_.scopes[*each.owner].thread)) return false;
+    profkit::interval const& time = profile_.scopes[scope].time;
+    profkit::interval const& inside = profile_.scopes[*each.owner].time;
+    if (own || system_of(profile_.scopes[scope].thread) != system_of(profile_.scopes[*each.owner].thread)) return false;
     if (inside.begin < time.begin || time.end < inside.end) return false;
-    for (std::uint32_t path = of_.scopes[*each.owner].path; path != profkit::path_record::no_parent; path = of_.paths[path].parent) {
-      if (path == of_.scopes[scope].path) return true;
+    for (std::uint32_t path = profile_.scopes[*each.owner].path; path != profkit::path_record::no_parent;
+         path = profile_.paths[path].parent) {
+      if (path == profile_.scopes[scope].path) return true;
     }
     return false;
   }
@@ -111,14 +112,14 @@ class plain_memory_model {
   [[nodiscard]] std::vector<std::int64_t> balance(std::size_t allocator, std::size_t scope, bool own) const {
     std::vector<std::int64_t> result{0};
     for (change const& each : changes_[allocator]) {
-      bool const is_during = of_.scopes[scope].time.begin <= each.time && each.time <= of_.scopes[scope].time.end;
+      bool const is_during = profile_.scopes[scope].time.begin <= each.time && each.time <= profile_.scopes[scope].time.end;
       if (is_during && counts_for(each, scope, own)) result.push_back(result.back() + each.bytes);
     }
     return result;
   }
 
   [[nodiscard]] std::int64_t total_at(std::size_t allocator, profkit::timestamp moment) const {
-    auto total = static_cast<std::int64_t>(of_.allocators[allocator].bytes_at_start);
+    auto total = static_cast<std::int64_t>(profile_.allocators[allocator].bytes_at_start);
     for (change const& each : changes_[allocator]) {
       if (each.time <= moment) total += each.bytes;
     }
@@ -137,19 +138,19 @@ class plain_memory_model {
   /// Position in the profile's scopes.
   [[nodiscard]] std::optional<std::size_t> innermost(allocation_record const& at) const {
     std::optional<std::size_t> result;
-    for (std::size_t i = 0; i < of_.scopes.size(); ++i) {
-      profkit::scope_record const& scope = of_.scopes[i];
+    for (std::size_t i = 0; i < profile_.scopes.size(); ++i) {
+      profkit::scope_record const& scope = profile_.scopes[i];
       if (system_of(scope.thread) != system_of(at.thread) || at.time < scope.time.begin || scope.time.end < at.time) continue;
-      if (!result || of_.scopes[*result].time.begin < scope.time.begin) result = i;
+      if (!result || profile_.scopes[*result].time.begin < scope.time.begin) result = i;
     }
     return result;
   }
 
-  [[nodiscard]] std::uint64_t system_of(std::uint32_t thread) const { return of_.threads[thread].system_id; }
+  [[nodiscard]] std::uint64_t system_of(std::uint32_t thread) const { return profile_.threads[thread].system_id; }
 
   void find_changes(std::size_t allocator) {
     std::map<std::uint64_t, std::size_t> live;
-    auto level = static_cast<std::int64_t>(of_.allocators[allocator].bytes_at_start);
+    auto level = static_cast<std::int64_t>(profile_.allocators[allocator].bytes_at_start);
     std::vector<change>& to = changes_.emplace_back();
     for (std::size_t i = 0; i < sorted_.size(); ++i) {
       allocation_record const& each = sorted_[i];
@@ -175,7 +176,7 @@ class plain_memory_model {
     }
   }
 
-  profkit::profile const& of_;
+  profkit::profile const& profile_;
   std::vector<allocation_record> sorted_;
   std::vector<std::vector<change>> changes_;  ///< by allocator
   std::uint64_t unknown_ = 0;
@@ -183,7 +184,7 @@ class plain_memory_model {
 };
 
 /// The summary of one path, from the model's result for each scope.
-profkit::scope_memory_summary modelled(profkit::profile const& of, plain_memory_model const& model, std::size_t allocator,
+profkit::scope_memory_summary modelled(profkit::profile const& profile, plain_memory_model const& model, std::size_t allocator,
                                        std::uint32_t path) {
   profkit::scope_memory_summary result;
   std::uint64_t allocated = 0;
@@ -192,8 +193,8 @@ profkit::scope_memory_summary modelled(profkit::profile const& of, plain_memory_
   auto const highest = [](std::uint64_t before, std::int64_t now) {
     return std::max(before, static_cast<std::uint64_t>(std::max<std::int64_t>(now, 0)));
   };
-  for (std::size_t i = 0; i < of.scopes.size(); ++i) {
-    profkit::scope_record const& scope = of.scopes[i];
+  for (std::size_t i = 0; i < profile.scopes.size(); ++i) {
+    profkit::scope_record const& scope = profile.scopes[i];
     if (scope.path != path || !model.is_measured(scope.time.begin)) continue;
     std::vector<std::int64_t> const all = model.balance(allocator, i, false);
     std::vector<std::int64_t> const own = model.balance(allocator, i, true);
@@ -210,9 +211,9 @@ profkit::scope_memory_summary modelled(profkit::profile const& of, plain_memory_
     }
   }
   for (plain_memory_model::change const& each : model.changes(allocator)) {
-    if (each.owner && of.scopes[*each.owner].path == path && model.is_measured(each.time)) result.own_change_bytes += each.bytes;
+    if (each.owner && profile.scopes[*each.owner].path == path && model.is_measured(each.time)) result.own_change_bytes += each.bytes;
   }
-  if (of.allocators[allocator].is_polled) return result;
+  if (profile.allocators[allocator].is_polled) return result;
   result.allocated_bytes = allocated;
   result.own_allocated_bytes = own_allocated;
   result.allocations = allocations;
@@ -267,7 +268,7 @@ TEST_CASE("the peak of a scope is what it and the scopes inside had at once, ove
   CHECK(memory_in(summary, "load").wide_peak_bytes == 107 * mib);
 }
 
-TEST_CASE("memory that a scope gives back for another is no peak, and no loss, of its own", "[memory]") {
+TEST_CASE("memory released for another scope is neither a peak nor a loss of the releasing scope", "[memory]") {
   profkit::summary const summary = one_step{}.gives(1.5, 1, 8).has_back(2.5, 1).gives(2.6, 2, 5).has_back(5.5, 2).summary();
   CHECK(memory_in(summary, "step/forward/attention").peak_bytes == 5);
   CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 5);
@@ -347,7 +348,7 @@ TEST_CASE("a release of a piece that was not seen lowers the total, charges nobo
   CHECK(summary.allocators[0].outside_change_bytes == -30);
 }
 
-TEST_CASE("an address that is given twice without a release is counted, and its first piece taken for released", "[memory]") {
+TEST_CASE("a reused live address is counted, and its first block counts as released", "[memory]") {
   profkit::summary const summary = one_step{}.gives(2.5, 1, 30).gives(3.5, 1, 10).has_back(5.5, 1).summary();
   CHECK(memory_in(summary, "step/forward/attention").peak_bytes == 30);
   CHECK(memory_in(summary, "step/forward/attention").retained_bytes == 10);
@@ -418,7 +419,7 @@ TEST_CASE("profiles with nothing but allocations, nothing but warm-up and number
   CHECK(profkit::analyze(profile).allocators.empty());
 }
 
-TEST_CASE("peaks and what is retained are those of a look at every moment, for random nests on several threads", "[memory]") {
+TEST_CASE("peaks and retained memory equal those of a check at every moment, for random nests on several threads", "[memory]") {
   std::size_t rows = 0;
   std::size_t peaks = 0;
   for (std::uint64_t seed = 1; seed <= repetitions(40); ++seed) {
@@ -449,7 +450,7 @@ TEST_CASE("peaks and what is retained are those of a look at every moment, for r
 TEST_CASE("what scopes allocated and had released, and what happened outside, adds up to the change of the total", "[memory]") {
   std::size_t ledgers = 0;
   std::size_t changes_outside = 0;
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= repetitions(300); ++seed) {
     CAPTURE(seed);
     profkit::profile const profile = make_random_memory_profile(seed);
     profkit::summary const summary = profkit::analyze(profile);
@@ -472,8 +473,8 @@ TEST_CASE("what scopes allocated and had released, and what happened outside, ad
       if (each.outside_change_bytes != 0) ++changes_outside;
     }
   }
-  CHECK(ledgers > 300);
-  CHECK(changes_outside > 100);
+  CHECK(ledgers > repetitions(300));
+  CHECK(changes_outside > repetitions(100));
 }
 
 TEST_CASE("the highest total in an interval is found wherever the last one was", "[memory]") {

@@ -22,36 +22,36 @@ namespace {
 
 using made_work = made_work_profile;
 
-profkit::work_summary const& work_at(profkit::summary const& of, std::string const& path) {
-  profkit::scope_summary const* const row = find_row(of, path);
+profkit::work_summary const& work_at(profkit::summary const& summary, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   if (row == nullptr || !row->work) FAIL(path << " has no work");
   return *row->work;
 }
 
-bool has_work_at(profkit::summary const& of, std::string const& path) {
-  profkit::scope_summary const* const row = find_row(of, path);
+bool has_work_at(profkit::summary const& summary, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   if (row == nullptr) FAIL("there is no row " << path);
   return row->work.has_value();
 }
 
-profkit::work_summary const& work_named(profkit::summary const& of, std::string const& name) {
-  auto const row = std::find_if(of.names.begin(), of.names.end(), [&](auto const& each) { return each.name == name; });
-  if (row == of.names.end() || !row->work) FAIL(name << " has no work");
+profkit::work_summary const& work_named(profkit::summary const& summary, std::string const& name) {
+  auto const row = std::find_if(summary.names.begin(), summary.names.end(), [&](auto const& each) { return each.name == name; });
+  if (row == summary.names.end() || !row->work) FAIL(name << " has no work");
   return *row->work;
 }
 
-profkit::adopted_summary const& backward_of(profkit::summary const& of, std::string const& path) {
-  auto const row =
-      std::find_if(of.adopted.begin(), of.adopted.end(), [&](auto const& each) { return each.path == path && each.role == "backward"; });
-  if (row == of.adopted.end()) FAIL("nothing was done for " << path);
+profkit::adopted_summary const& backward_of(profkit::summary const& summary, std::string const& path) {
+  auto const row = std::find_if(summary.adopted.begin(), summary.adopted.end(),
+                                [&](auto const& each) { return each.path == path && each.role == "backward"; });
+  if (row == summary.adopted.end()) FAIL("nothing was done for " << path);
   return *row;
 }
 
-double share_of(std::optional<profkit::roof_share> const& of) { return of.value().share; }
+double share_of(std::optional<profkit::roof_share> const& roof) { return roof.value().share; }
 
 }  // namespace
 
-TEST_CASE("a scope has what it said in the measured steps, over the time that the GPU was busy with it", "[work]") {
+TEST_CASE("a scope has its declared work of the measured steps, per GPU busy time", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
   CHECK(scores.flops == Approx(2 * 1.979e12));
@@ -67,7 +67,7 @@ TEST_CASE("a scope has what it said in the measured steps, over the time that th
   CHECK(scores.share_of_time_said.value() == 1.0);
 }
 
-TEST_CASE("the share of the roof is the least time for the work over the time taken, and says what limits it", "[work]") {
+TEST_CASE("the share of the roof is the minimum time for the work over the time taken, with its limit", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
   // 1.979 of 989.5 TFLOP/s are 2 ms of 4; 1 GB at 4.8 TB/s takes less.
   CHECK(share_of(work_at(summary, "step/forward/scores").roof) == Approx(0.5));
@@ -82,19 +82,19 @@ TEST_CASE("with one precision the share is the rate reached over the lower of pe
   std::mt19937_64 random{7};
   std::uniform_real_distribution<double> exponent{8.0, 13.0};
   for (int i = 0; i < 200; ++i) {
-    made_work of;
-    of.profile.work.clear();
+    made_work made;
+    made.profile.work.clear();
     double const flops = std::pow(10.0, exponent(random));
     double const bytes = std::pow(10.0, exponent(random) - 2.0);
-    of.say(made_work::scores, 1, {flops, bytes, precision::tf32, 0.0F});
-    profkit::work_summary const work = work_at(profkit::analyze(of.profile), "step/forward/scores");
+    made.say(made_work::scores, 1, {flops, bytes, precision::tf32, 0.0F});
+    profkit::work_summary const work = work_at(profkit::analyze(made.profile), "step/forward/scores");
     double const roof = std::min(494.5e12, *work.intensity * 4.8e12);
     CHECK(share_of(work.roof) == Approx(*work.flops_per_second / roof));
     CHECK((work.roof->bound == work_bound::compute) == (roof == 494.5e12));
   }
 }
 
-TEST_CASE("a scope has what those inside it said, each precision at its own rate", "[work]") {
+TEST_CASE("a scope includes the declared work of inner scopes, each precision at its own rate", "[work]") {
   profkit::summary const summary = profkit::analyze(made_work{}.profile);
   profkit::work_summary const& forward = work_at(summary, "step/forward");
   CHECK(forward.flops == Approx(2 * (1.979e12 + 1e9)));
@@ -112,10 +112,10 @@ TEST_CASE("a scope has what those inside it said, each precision at its own rate
   CHECK_FALSE(has_work_at(summary, "step/backward"));
 }
 
-TEST_CASE("a scope that says what it does and contains one that says it, too, has both", "[work]") {
-  made_work of;
-  of.say(made_work::forward, 0, {3e9, 0.0, precision::unknown, 0.0F});
-  profkit::summary const summary = profkit::analyze(of.profile);
+TEST_CASE("a scope with declared work adds the declared work of inner scopes", "[work]") {
+  made_work work;
+  work.say(made_work::forward, 0, {3e9, 0.0, precision::unknown, 0.0F});
+  profkit::summary const summary = profkit::analyze(work.profile);
   CHECK(work_at(summary, "step/forward").self_flops == Approx(3e9));
   CHECK(work_at(summary, "step/forward").flops == Approx(2 * (1.979e12 + 1e9) + 3e9));
   CHECK(work_at(summary, "step/forward").share_of_time_said.value() == 1.0);
@@ -123,11 +123,11 @@ TEST_CASE("a scope that says what it does and contains one that says it, too, ha
 }
 
 TEST_CASE("where only bytes or only flops were counted the share is of that side", "[work]") {
-  made_work of;
-  of.profile.work.clear();
-  of.say(made_work::scores, 1, {0.0, 4.8e9, precision::unknown, 0.0F});
-  of.say(made_work::norm, 6, {67e9, 0.0, precision::fp32, 0.0F});
-  profkit::summary const summary = profkit::analyze(of.profile);
+  made_work work;
+  work.profile.work.clear();
+  work.say(made_work::scores, 1, {0.0, 4.8e9, precision::unknown, 0.0F});
+  work.say(made_work::norm, 6, {67e9, 0.0, precision::fp32, 0.0F});
+  profkit::summary const summary = profkit::analyze(work.profile);
   profkit::work_summary const& moved = work_at(summary, "step/forward/scores");  // 1 ms of 8
   CHECK(share_of(moved.roof) == Approx(0.125));
   CHECK(moved.roof->bound == work_bound::memory);
@@ -141,10 +141,10 @@ TEST_CASE("where only bytes or only flops were counted the share is of that side
 }
 
 TEST_CASE("what the program measured is a second roof", "[work]") {
-  made_work of;
-  of.profile.measured_roofs = {
+  made_work work;
+  work.profile.measured_roofs = {
       {precision::bf16, 600e12, 0.0, "small"}, {precision::bf16, 700e12, 0.0, "large"}, {precision::unknown, 0.0, 4e12, "copy"}};
-  profkit::summary const summary = profkit::analyze(of.profile);
+  profkit::summary const summary = profkit::analyze(work.profile);
   profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
   CHECK(share_of(scores.measured_roof) == Approx(1.979e12 / 700e12 / 4e-3));
   CHECK(share_of(scores.roof) == Approx(0.5));
@@ -156,9 +156,9 @@ TEST_CASE("what the program measured is a second roof", "[work]") {
 
 TEST_CASE("of a device that is not known there is no share, but there are rates", "[work]") {
   for (char const* const device : {"NVIDIA H2000", "NVIDIA H200 MIG 1g.18gb", ""}) {
-    made_work of;
-    of.profile.environment.gpu = device;
-    profkit::summary const summary = profkit::analyze(of.profile);
+    made_work work;
+    work.profile.environment.gpu = device;
+    profkit::summary const summary = profkit::analyze(work.profile);
     profkit::work_summary const& scores = work_at(summary, "step/forward/scores");
     CHECK(scores.flops_per_second.value() == Approx(1.979e12 / 4e-3));
     CHECK_FALSE(scores.roof);
@@ -169,9 +169,9 @@ TEST_CASE("of a device that is not known there is no share, but there are rates"
 }
 
 TEST_CASE("of a precision that is not known there is no share, but of bytes there is", "[work]") {
-  made_work of;
-  of.profile.precision = precision::unknown;
-  profkit::summary const summary = profkit::analyze(of.profile);
+  made_work work;
+  work.profile.precision = precision::unknown;
+  profkit::summary const summary = profkit::analyze(work.profile);
   CHECK(work_at(summary, "step/forward/scores").precision.empty());
   CHECK_FALSE(work_at(summary, "step/forward/scores").roof);
   CHECK(work_at(summary, "step/forward").precision == "unknown + fp32");
@@ -181,11 +181,11 @@ TEST_CASE("of a precision that is not known there is no share, but of bytes ther
   CHECK(summary.model->flops_per_second > 0.0);
 }
 
-TEST_CASE("where the program used two devices nothing is a share of one", "[work]") {
-  made_work of;
-  of.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "both"}};
-  of.profile.gpu_operations.back().device = 1;
-  profkit::summary const summary = profkit::analyze(of.profile);
+TEST_CASE("with two devices there is no share of one device", "[work]") {
+  made_work work;
+  work.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "both"}};
+  work.profile.gpu_operations.back().device = 1;
+  profkit::summary const summary = profkit::analyze(work.profile);
   CHECK_FALSE(work_at(summary, "step/forward/scores").roof);
   CHECK_FALSE(work_at(summary, "step/forward/scores").measured_roof);
   CHECK_FALSE(summary.model.value().utilization);
@@ -193,11 +193,11 @@ TEST_CASE("where the program used two devices nothing is a share of one", "[work
 }
 
 TEST_CASE("without kernels the time is that between CUDA events, or else of the host", "[work]") {
-  made_work of;
-  of.forget_kernels();
-  for (double const begin : {101.0, 201.0}) of.profile.gpu_scopes.push_back({made_work::scores, at_ms(begin), 0, ns_of_ms(5.0)});
-  of.profile.gpu_scopes.push_back({made_work::norm, at_ms(106.0), 0, ns_of_ms(5.0)});  // one of its two scopes was not timed
-  profkit::summary const summary = profkit::analyze(of.profile);
+  made_work work;
+  work.forget_kernels();
+  for (double const begin : {101.0, 201.0}) work.profile.gpu_scopes.push_back({made_work::scores, at_ms(begin), 0, ns_of_ms(5.0)});
+  work.profile.gpu_scopes.push_back({made_work::norm, at_ms(106.0), 0, ns_of_ms(5.0)});  // one of its two scopes was not timed
+  profkit::summary const summary = profkit::analyze(work.profile);
   CHECK(work_at(summary, "step/forward/scores").basis == "GPU time between CUDA events");
   CHECK(work_at(summary, "step/forward/scores").time.count() == Approx(10.0));
   CHECK(share_of(work_at(summary, "step/forward/scores").roof) == Approx(0.4));
@@ -209,11 +209,11 @@ TEST_CASE("without kernels the time is that between CUDA events, or else of the 
 }
 
 TEST_CASE("a scope that launched nothing has work and no rate", "[work]") {
-  made_work of;
-  of.profile.gpu_operations.erase(std::remove_if(of.profile.gpu_operations.begin(), of.profile.gpu_operations.end(),
-                                                 [](auto const& each) { return each.time.duration() == std::chrono::milliseconds{4}; }),
-                                  of.profile.gpu_operations.end());
-  profkit::work_summary const scores = work_at(profkit::analyze(of.profile), "step/forward/scores");
+  made_work work;
+  work.profile.gpu_operations.erase(std::remove_if(work.profile.gpu_operations.begin(), work.profile.gpu_operations.end(),
+                                                   [](auto const& each) { return each.time.duration() == std::chrono::milliseconds{4}; }),
+                                    work.profile.gpu_operations.end());
+  profkit::work_summary const scores = work_at(profkit::analyze(work.profile), "step/forward/scores");
   CHECK(scores.flops == Approx(2 * 1.979e12));
   CHECK(scores.intensity.value() == Approx(1979.0));
   CHECK_FALSE(scores.flops_per_second);
@@ -222,12 +222,12 @@ TEST_CASE("a scope that launched nothing has work and no rate", "[work]") {
   CHECK_FALSE(scores.share_of_time_said);
 }
 
-TEST_CASE("a count that is no count counts nothing", "[work]") {
+TEST_CASE("an invalid count counts as 0", "[work]") {
   for (double const wrong : {-1e12, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    made_work of;
-    of.say(made_work::scores, 1, {wrong, wrong, precision::bf16, 0.0F});
-    of.say(made_work::other, 9.2, {wrong, wrong, precision::bf16, 0.0F});
-    profkit::summary const summary = profkit::analyze(of.profile);
+    made_work work;
+    work.say(made_work::scores, 1, {wrong, wrong, precision::bf16, 0.0F});
+    work.say(made_work::other, 9.2, {wrong, wrong, precision::bf16, 0.0F});
+    profkit::summary const summary = profkit::analyze(work.profile);
     CHECK(work_at(summary, "step/forward/scores").flops == Approx(2 * 1.979e12));
     CHECK(work_at(summary, "step/forward/scores").bytes == Approx(2e9));
     CHECK_FALSE(has_work_at(summary, "step/forward/other"));
@@ -235,11 +235,11 @@ TEST_CASE("a count that is no count counts nothing", "[work]") {
 }
 
 TEST_CASE("scopes of one name have their work together, and none twice", "[work]") {
-  made_work of;
-  of.profile.paths[made_work::other].name = "scores";    // beside the other
-  of.profile.paths[made_work::forward].name = "scores";  // around both
-  of.say(made_work::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
-  profkit::summary const summary = profkit::analyze(of.profile);
+  made_work work;
+  work.profile.paths[made_work::other].name = "scores";    // beside the other
+  work.profile.paths[made_work::forward].name = "scores";  // around both
+  work.say(made_work::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
+  profkit::summary const summary = profkit::analyze(work.profile);
   profkit::work_summary const& scores = work_named(summary, "scores");
   CHECK(scores.flops == Approx(2 * (1.979e12 + 1e9) + 2e12));
   CHECK(scores.self_flops == Approx(2 * 1.979e12 + 2e12));
@@ -276,10 +276,10 @@ TEST_CASE("what was done backward for a scope is its work times the factor that 
   CHECK(share_of(forward.roof) == Approx((4.0 + 1.5 / 67.0) / 9.0));
 }
 
-TEST_CASE("where a scope does not say what its backward is, that of all around it is n/a", "[work]") {
-  made_work of;
-  of.say(made_work::norm, 6, {1.0, 0.0, precision::fp32, 0.0F});
-  profkit::summary const summary = profkit::analyze(of.profile);
+TEST_CASE("if a scope declares no backward work, that of all scopes around it is n/a", "[work]") {
+  made_work work;
+  work.say(made_work::norm, 6, {1.0, 0.0, precision::fp32, 0.0F});
+  profkit::summary const summary = profkit::analyze(work.profile);
   CHECK_FALSE(backward_of(summary, "step/forward/norm").work);
   CHECK_FALSE(backward_of(summary, "step/forward").work);
   CHECK_FALSE(backward_of(summary, "step").work);
@@ -288,25 +288,25 @@ TEST_CASE("where a scope does not say what its backward is, that of all around i
   CHECK(summary.model->flops_source == "what the scopes said, without their backward work, which not all of them said");
 }
 
-TEST_CASE("a scope for which nothing was done backward has nothing to say of it", "[work]") {
-  made_work of;
-  of.say(made_work::other, 9.2, {5e9, 0.0, precision::fp32, 0.0F});
-  profkit::summary const summary = profkit::analyze(of.profile);
+TEST_CASE("a scope without backward work shows none", "[work]") {
+  made_work work;
+  work.say(made_work::other, 9.2, {5e9, 0.0, precision::fp32, 0.0F});
+  profkit::summary const summary = profkit::analyze(work.profile);
   CHECK(backward_of(summary, "step/forward").work.value().flops == Approx(2 * (2 * 1.979e12 + 1.5e9)));
 }
 
 TEST_CASE("work of another role than backward is not known", "[work]") {
-  made_work of;
-  of.profile.paths[made_work::scores_backward].role = "task";
-  of.profile.paths[made_work::norm_backward].role = "task";
-  profkit::summary const summary = profkit::analyze(of.profile);
+  made_work work;
+  work.profile.paths[made_work::scores_backward].role = "task";
+  work.profile.paths[made_work::norm_backward].role = "task";
+  profkit::summary const summary = profkit::analyze(work.profile);
   REQUIRE(summary.adopted.size() == 4);
   for (profkit::adopted_summary const& row : summary.adopted) CHECK_FALSE(row.work);
   CHECK(summary.model.value().flops_per_step == Approx(1.979e12 + 1e9));
   CHECK(summary.model->flops_source == "what the scopes said");
 }
 
-TEST_CASE("the model's operations are those that the scopes said, with what was done backward", "[work]") {
+TEST_CASE("model FLOPs are the declared work of the scopes, with backward work", "[work]") {
   profkit::model_summary const model = profkit::analyze(made_work{}.profile).model.value();
   CHECK(model.flops_per_step == Approx(3 * 1.979e12 + 2.5e9));
   CHECK(model.flops_source == "what the scopes said, and their backward work");
@@ -318,25 +318,25 @@ TEST_CASE("the model's operations are those that the scopes said, with what was 
   CHECK_FALSE(model.share_of_measured);
 }
 
-TEST_CASE("a program that says what a step needs is believed, over the step time that items are counted by", "[work]") {
-  made_work of;
-  of.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
-  of.profile.steps[0].model_flops = 1e15;
-  of.profile.steps[1].model_flops = 8e12;
-  of.profile.steps[2].model_flops = 12e12;
-  profkit::model_summary const by_host = profkit::analyze(of.profile).model.value();
+TEST_CASE("declared model FLOPs of a step are used, over the same step time as items", "[work]") {
+  made_work work;
+  work.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
+  work.profile.steps[0].model_flops = 1e15;
+  work.profile.steps[1].model_flops = 8e12;
+  work.profile.steps[2].model_flops = 12e12;
+  profkit::model_summary const by_host = profkit::analyze(work.profile).model.value();
   CHECK(by_host.flops_per_step == Approx(10e12));
   CHECK(by_host.flops_source == "given by the program");
   CHECK(by_host.utilization.value() == Approx(10e12 / 40e-3 / 989.5e12));
   CHECK(by_host.share_of_measured.value() == Approx(10e12 / 40e-3 / 700e12));
-  for (std::uint64_t step = 0; step < 3; ++step) of.profile.gpu_steps.push_back({step, 0, ns_of_ms(50.0)});
-  profkit::summary const by_device = profkit::analyze(of.profile);
+  for (std::uint64_t step = 0; step < 3; ++step) work.profile.gpu_steps.push_back({step, 0, ns_of_ms(50.0)});
+  profkit::summary const by_device = profkit::analyze(work.profile);
   CHECK(by_device.model->basis == "GPU step time");
   CHECK(by_device.model->basis == by_device.steps.items_per_second_basis);
   CHECK(by_device.model->flops_per_second == Approx(10e12 / 50e-3));
 }
 
-TEST_CASE("without steps, or where nothing was said, there is no model", "[work]") {
+TEST_CASE("without steps or declared work there are no model figures", "[work]") {
   made_work silent;
   silent.profile.work.clear();
   profkit::summary const nothing_said = profkit::analyze(silent.profile);
@@ -349,7 +349,7 @@ TEST_CASE("without steps, or where nothing was said, there is no model", "[work]
   CHECK(work_at(of_session, "step/forward/scores").flops == Approx(12 * 1.979e12));
 }
 
-TEST_CASE("what a scope of a session says is in its summary, and a measured roof, too", "[work]") {
+TEST_CASE("declared work and a measured roof of a session are in its summary", "[work]") {
   profkit::options options = plain_options(1, 2);
   options.precision = precision::fp32;
   profkit::session session{options};

@@ -63,7 +63,7 @@ TEST_CASE("quantiles of samples that are not sorted are those of the sorted ones
   CHECK_FALSE(profkit::select_quantile(empty.begin(), empty.end(), 0.5, [](double each) { return each; }));
 }
 
-TEST_CASE("quantiles of many samples are those of the sorted ones, whatever they are", "[statistics]") {
+TEST_CASE("quantiles of many samples equal those of the sorted samples", "[statistics]") {
   std::mt19937_64 random{3};
   std::vector<std::vector<double>> cases(6);
   for (int i = 0; i < 20'000; ++i) {

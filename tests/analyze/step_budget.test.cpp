@@ -34,15 +34,15 @@ constexpr std::uint32_t no_scope = profkit::attribution::none;
 
 double idle_of(profkit::budget_row const& row, idle_cause cause) { return row.idle[static_cast<std::size_t>(cause)].count(); }
 
-profkit::budget_row const& part(profkit::budget_summary const& of, std::string const& name) {
-  auto const row = std::find_if(of.rows.begin(), of.rows.end(), [&](auto const& each) { return each.part == name; });
+profkit::budget_row const& part(profkit::budget_summary const& budget, std::string const& name) {
+  auto const row = std::find_if(budget.rows.begin(), budget.rows.end(), [&](auto const& each) { return each.part == name; });
   INFO(name);
-  REQUIRE(row != of.rows.end());
+  REQUIRE(row != budget.rows.end());
   return *row;
 }
 
-profkit::budget_summary budget_of(profkit::profile const& of) {
-  auto const summary = profkit::analyze(of);
+profkit::budget_summary budget_of(profkit::profile const& profile) {
+  auto const summary = profkit::analyze(profile);
   REQUIRE(summary.budget);
   return *summary.budget;
 }
@@ -103,9 +103,9 @@ class plain_budget_model {
   using causes = std::array<nanoseconds, profkit::idle_causes>;
 
   /// @param wall the wall time of the budget.
-  plain_budget_model(profkit::profile const& of, std::vector<profkit::interval> const& wall) : of_{of} {
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-      profkit::api_call_record const* const launch = launch_of(of.gpu_operations[i]);
+  plain_budget_model(profkit::profile const& profile, std::vector<profkit::interval> const& wall) : profile_{profile} {
+    for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+      profkit::api_call_record const* const launch = launch_of(profile.gpu_operations[i]);
       scope_of_.push_back(launch == nullptr ? no_scope : innermost(thread_of(*launch), middle(launch->time)));
     }
     for (profkit::interval const& each : wall) {
@@ -123,27 +123,27 @@ class plain_budget_model {
   std::map<std::uint32_t, causes> idle;       ///< by path
 
  private:
-  static profkit::timestamp middle(profkit::interval const& of) { return of.begin + of.duration() / 2; }
+  static profkit::timestamp middle(profkit::interval const& interval) { return interval.begin + interval.duration() / 2; }
   static bool is_in(profkit::interval const& time, profkit::timestamp at) { return time.begin <= at && at < time.end; }
 
-  [[nodiscard]] std::uint64_t thread_of(profkit::api_call_record const& call) const { return of_.threads[call.thread].system_id; }
+  [[nodiscard]] std::uint64_t thread_of(profkit::api_call_record const& call) const { return profile_.threads[call.thread].system_id; }
 
   [[nodiscard]] profkit::api_call_record const* launch_of(profkit::gpu_operation_record const& operation) const {
-    return operation.correlation == 0 ? nullptr : &of_.api_calls[operation.correlation - 1];
+    return operation.correlation == 0 ? nullptr : &profile_.api_calls[operation.correlation - 1];
   }
 
   [[nodiscard]] std::uint32_t innermost(std::uint64_t thread, profkit::timestamp at) const {
     std::uint32_t result = no_scope;
-    for (std::uint32_t i = 0; i < of_.scopes.size(); ++i) {
-      profkit::scope_record const& scope = of_.scopes[i];
-      if (of_.threads[scope.thread].system_id != thread || !is_in(scope.time, at)) continue;
-      if (result == no_scope || scope.time.duration() < of_.scopes[result].time.duration()) result = i;
+    for (std::uint32_t i = 0; i < profile_.scopes.size(); ++i) {
+      profkit::scope_record const& scope = profile_.scopes[i];
+      if (profile_.threads[scope.thread].system_id != thread || !is_in(scope.time, at)) continue;
+      if (result == no_scope || scope.time.duration() < profile_.scopes[result].time.duration()) result = i;
     }
     return result;
   }
 
   [[nodiscard]] std::optional<idle_cause> holding_call(std::uint64_t thread, profkit::timestamp at) const {
-    for (profkit::api_call_record const& call : of_.api_calls) {
+    for (profkit::api_call_record const& call : profile_.api_calls) {
       if (thread_of(call) != thread || !is_in(call.time, at) || call.name == 0) continue;
       return call.name == 1 ? idle_cause::synchronisation : idle_cause::copy;
     }
@@ -154,7 +154,7 @@ class plain_budget_model {
   [[nodiscard]] bool is_launching(std::uint64_t thread, profkit::timestamp at) const {
     std::optional<profkit::timestamp> last;
     std::optional<profkit::timestamp> next;
-    for (profkit::api_call_record const& call : of_.api_calls) {
+    for (profkit::api_call_record const& call : profile_.api_calls) {
       if (thread_of(call) != thread || call.name == 1) continue;
       if (is_in(call.time, at)) return true;
       if (call.time.end <= at && (!last || call.time.end > *last)) last = call.time.end;
@@ -164,7 +164,7 @@ class plain_budget_model {
   }
 
   [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {
-    return path == in || (of_.paths[path].parent != profkit::path_record::no_parent && lies_in(of_.paths[path].parent, in));
+    return path == in || (profile_.paths[path].parent != profkit::path_record::no_parent && lies_in(profile_.paths[path].parent, in));
   }
 
   void look(profkit::timestamp at) {
@@ -172,12 +172,12 @@ class plain_budget_model {
     std::size_t running = 0;
     std::size_t running_copies = 0;
     std::size_t running_communication = 0;
-    std::size_t first = of_.gpu_operations.size();
-    std::size_t next = of_.gpu_operations.size();
-    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
-      profkit::gpu_operation_record const& each = of_.gpu_operations[i];
+    std::size_t first = profile_.gpu_operations.size();
+    std::size_t next = profile_.gpu_operations.size();
+    for (std::size_t i = 0; i < profile_.gpu_operations.size(); ++i) {
+      profkit::gpu_operation_record const& each = profile_.gpu_operations[i];
       auto const begins_before = [&](std::size_t other) {
-        return other == of_.gpu_operations.size() || each.time.begin < of_.gpu_operations[other].time.begin;
+        return other == profile_.gpu_operations.size() || each.time.begin < profile_.gpu_operations[other].time.begin;
       };
       if (each.time.begin > at && begins_before(next)) next = i;
       if (!is_in(each.time, at)) continue;
@@ -192,9 +192,9 @@ class plain_budget_model {
     if (running > 0 && running_copies == running) exposed_copies += model_tick;
     if (running > 0 && running_communication == running) exposed_communication += model_tick;
     if (running > 0) {
-      busy[scope_of_[first] == no_scope ? no_scope : of_.scopes[scope_of_[first]].path] += model_tick;
+      busy[scope_of_[first] == no_scope ? no_scope : profile_.scopes[scope_of_[first]].path] += model_tick;
     } else {
-      look_idle(at, next == of_.gpu_operations.size() ? nullptr : launch_of(of_.gpu_operations[next]));
+      look_idle(at, next == profile_.gpu_operations.size() ? nullptr : launch_of(profile_.gpu_operations[next]));
     }
   }
 
@@ -215,25 +215,25 @@ class plain_budget_model {
     } else if (auto const call = holding_call(100, at)) {
       cause = *call;
     }
-    std::uint32_t charged = steps_scope == no_scope ? no_scope : of_.scopes[steps_scope].path;
-    if (charged != no_scope && other_scope != no_scope && lies_in(of_.scopes[other_scope].path, charged))
-      charged = of_.scopes[other_scope].path;
+    std::uint32_t charged = steps_scope == no_scope ? no_scope : profile_.scopes[steps_scope].path;
+    if (charged != no_scope && other_scope != no_scope && lies_in(profile_.scopes[other_scope].path, charged))
+      charged = profile_.scopes[other_scope].path;
     idle[charged][static_cast<std::size_t>(cause)] += model_tick;
   }
 
-  profkit::profile const& of_;
+  profkit::profile const& profile_;
   std::vector<std::uint32_t> scope_of_;
 };
 
 /// The wall time of the budget: the measured steps on the host, or their GPU periods.
-std::vector<profkit::interval> wall_of(profkit::profile const& of, profkit::attribution const& launched, bool is_of_gpu) {
+std::vector<profkit::interval> wall_of(profkit::profile const& profile, profkit::attribution const& launched, bool is_of_gpu) {
   std::vector<profkit::interval> result;
   if (is_of_gpu) {
-    for (auto const& each : profkit::detail::gpu_step_window_finder{of, launched}.find().measured) {
+    for (auto const& each : profkit::detail::gpu_step_window_finder{profile, launched}.find().measured) {
       if (each.time.begin < each.time.end) result.push_back(each.time);
     }
   } else {
-    for (profkit::step_record const& step : of.steps) {
+    for (profkit::step_record const& step : profile.steps) {
       if (step.is_measured()) result.push_back(step.time);
     }
   }
@@ -241,14 +241,14 @@ std::vector<profkit::interval> wall_of(profkit::profile const& of, profkit::attr
 }
 
 /// "forward" of the path step/forward/layer.
-std::string part_of(profkit::profile const& of, std::uint32_t path) {
+std::string part_of(profkit::profile const& profile, std::uint32_t path) {
   if (path == no_scope) return "outside any scope";
-  profkit::path_record const& record = of.paths[path];
+  profkit::path_record const& record = profile.paths[path];
   bool const is_root = record.parent == profkit::path_record::no_parent;
   if (is_root) return record.name == "step" ? "step itself" : record.name + " (not in a step)";
-  profkit::path_record const& parent = of.paths[record.parent];
+  profkit::path_record const& parent = profile.paths[record.parent];
   bool const is_in_step = parent.parent == profkit::path_record::no_parent && parent.name == "step";
-  return is_in_step ? record.name : part_of(of, record.parent);
+  return is_in_step ? record.name : part_of(profile, record.parent);
 }
 
 }  // namespace
@@ -354,7 +354,7 @@ TEST_CASE("without a recorded launch the budget knows no launch-bound time", "[s
   CHECK(budget_of(made_step{}.profile).has_launches);  // nothing was launched
 }
 
-TEST_CASE("API calls are known by what they do, whatever their names hold besides", "[step_budget]") {
+TEST_CASE("API calls are classified by function, independent of suffixes in their names", "[step_budget]") {
   using profkit::detail::api_call_kind;
   using profkit::detail::kind_of_api_call;
   for (char const* const name : {"cuLaunchKernel", "cuLaunchKernelEx_ptsz", "cudaLaunchKernel_v7000", "cuGraphLaunch"})

@@ -45,17 +45,17 @@ profkit::summary step_by_step(profkit::profile const& whole) {
 bool is_near(profkit::milliseconds a, profkit::milliseconds b) { return a.count() == Approx(b.count()).margin(1e-6); }
 
 /// Times of scopes and the rest add up to the wall time, in each kind; kinds add up to all steps.
-void check_sums(profkit::summary const& of) {
+void check_sums(profkit::summary const& summary) {
   std::uint64_t steps = 0;
   std::map<std::size_t, std::uint64_t> scopes;
   std::map<std::size_t, profkit::milliseconds> host;
   std::map<std::size_t, std::uint64_t> kernels;
   profkit::milliseconds wall{};
   profkit::milliseconds busy{};
-  for (profkit::step_kind_summary const& kind : of.kinds) {
+  for (profkit::step_kind_summary const& kind : summary.kinds) {
     steps += kind.steps;
     CHECK(kind.times.host.count == kind.steps);
-    CHECK((kind.budget.has_value() || kind.gpu_steps == 0 || of.budget->is_of_gpu));
+    CHECK((kind.budget.has_value() || kind.gpu_steps == 0 || summary.budget->is_of_gpu));
     std::map<std::size_t, profkit::milliseconds> inside;
     profkit::milliseconds sum{};
     for (profkit::kind_scope_summary const& each : kind.scopes) {
@@ -65,7 +65,7 @@ void check_sums(profkit::summary const& of) {
       if (!each.busy) continue;
       profkit::milliseconds const time = *each.busy + *each.idle;
       inside[each.scope] += *each.busy_self + *each.idle_self - time;
-      if (auto const parent = of.scopes[each.scope].parent) {
+      if (auto const parent = summary.scopes[each.scope].parent) {
         inside[*parent] += time;
       } else {
         sum += time;
@@ -85,15 +85,15 @@ void check_sums(profkit::summary const& of) {
     wall += kind.budget->wall;
     busy += kind.budget->busy;
   }
-  CHECK(steps == of.steps.host.count);
-  for (std::size_t row = 0; row < of.scopes.size() && !of.kinds.empty(); ++row) {
-    CHECK(scopes[row] == of.scopes[row].host.count);
-    CHECK(is_near(host[row], of.scopes[row].host.total));
+  CHECK(steps == summary.steps.host.count);
+  for (std::size_t row = 0; row < summary.scopes.size() && !summary.kinds.empty(); ++row) {
+    CHECK(scopes[row] == summary.scopes[row].host.count);
+    CHECK(is_near(host[row], summary.scopes[row].host.total));
   }
-  if (of.kinds.empty() || !of.gpu) return;
-  for (std::size_t row = 0; row < of.gpu->kernels.size(); ++row) CHECK(kernels[row] == of.gpu->kernels[row].time.count);
-  CHECK(is_near(wall, of.budget->wall));
-  CHECK(is_near(busy, of.budget->busy));
+  if (summary.kinds.empty() || !summary.gpu) return;
+  for (std::size_t row = 0; row < summary.gpu->kernels.size(); ++row) CHECK(kernels[row] == summary.gpu->kernels[row].time.count);
+  CHECK(is_near(wall, summary.budget->wall));
+  CHECK(is_near(busy, summary.budget->busy));
 }
 
 double idle_share(profkit::budget_summary const& budget) { return 1.0 - budget.busy / budget.wall; }
@@ -102,10 +102,10 @@ double idle_share(profkit::budget_summary const& budget) { return 1.0 - budget.b
 
 TEST_CASE("one step of validation among 35 training steps is a kind of its own, and the others have their own narrow figures",
           "[step_kinds]") {
-  profkit::summary const of = profkit::analyze(training_with_one_validation());
-  REQUIRE(of.kinds.size() == 2);
-  profkit::step_kind_summary const& usual = of.kinds[0];
-  profkit::step_kind_summary const& other = of.kinds[1];
+  profkit::summary const summary = profkit::analyze(training_with_one_validation());
+  REQUIRE(summary.kinds.size() == 2);
+  profkit::step_kind_summary const& usual = summary.kinds[0];
+  profkit::step_kind_summary const& other = summary.kinds[1];
   CHECK(usual.name == "usual");
   CHECK(usual.is_usual);
   CHECK(usual.parts == part_names{"forward", "backward", "optimizer"});
@@ -116,8 +116,8 @@ TEST_CASE("one step of validation among 35 training steps is a kind of its own, 
   CHECK(other.parts == part_names{"validation", "generation"});
   CHECK(other.steps == 1);
 
-  CHECK(of.steps.host_verdict.verdict == profkit::step_verdict::noisy);
-  CHECK(of.steps.host.mean->count() == Approx(48.9).epsilon(0.01));
+  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::noisy);
+  CHECK(summary.steps.host.mean->count() == Approx(48.9).epsilon(0.01));
   CHECK(usual.times.host_verdict.verdict == profkit::step_verdict::stable);
   CHECK(usual.times.host.mean->count() == Approx(46.0).epsilon(0.001));
   CHECK(*usual.times.host_verdict.relative_half_width < 0.001);
@@ -126,7 +126,7 @@ TEST_CASE("one step of validation among 35 training steps is a kind of its own, 
   CHECK(usual.times.gpu_period->time.count == 35);
   CHECK(usual.times.items == 350);
   REQUIRE(usual.times.step_time);
-  CHECK(usual.times.step_time->basis == of.steps.step_time->basis);
+  CHECK(usual.times.step_time->basis == summary.steps.step_time->basis);
   CHECK(other.times.host.mean->count() == Approx(150.0).epsilon(0.001));
   CHECK(other.times.host_verdict.verdict == profkit::step_verdict::too_few);
 
@@ -135,36 +135,36 @@ TEST_CASE("one step of validation among 35 training steps is a kind of its own, 
   CHECK(usual.budget->steps == 35);
   CHECK(idle_share(*usual.budget) == Approx(0.0326).epsilon(0.01));
   CHECK(idle_share(*other.budget) == Approx(0.667).epsilon(0.01));
-  CHECK(idle_share(*of.budget) == Approx(0.087).epsilon(0.03));
+  CHECK(idle_share(*summary.budget) == Approx(0.087).epsilon(0.03));
   REQUIRE(usual.budget->rows.size() == 4);  // with the step itself
   CHECK(usual.budget->rows[1].part == "forward");
   CHECK(usual.budget->rows[1].busy.count() == Approx(35 * 14.5));
-  check_sums(of);
+  check_sums(summary);
 }
 
 TEST_CASE("kernels of a kind say how often they ran in its steps, for how long, and in which scope they were launched", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 4; ++i) made.step({{"forward", 2.0, 1.0 + 0.1 * i}, {"layer", 1.0, 0.5, 0}, {"layer", 1.0, 0.25, 1}});
   made.step({{"forward", 5.0, 4.0}});
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.kinds.size() == 2);
-  REQUIRE(of.kinds[0].kernels.size() == 2);
-  profkit::kind_kernel_summary const& forward = of.kinds[0].kernels[0];
-  CHECK(of.gpu->kernels[forward.kernel].name == "forward");
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.kinds.size() == 2);
+  REQUIRE(summary.kinds[0].kernels.size() == 2);
+  profkit::kind_kernel_summary const& forward = summary.kinds[0].kernels[0];
+  CHECK(summary.gpu->kernels[forward.kernel].name == "forward");
   CHECK(forward.count == 4);
   CHECK(forward.total.count() == Approx(4.6));
   CHECK(forward.min.count() == Approx(1.0));
   CHECK(forward.max.count() == Approx(1.3));
   REQUIRE(forward.launched_in.size() == 1);
-  CHECK(of.scopes[*forward.launched_in[0].scope].path == "step/forward");
-  profkit::kind_kernel_summary const& layer = of.kinds[0].kernels[1];
+  CHECK(summary.scopes[*forward.launched_in[0].scope].path == "step/forward");
+  profkit::kind_kernel_summary const& layer = summary.kinds[0].kernels[1];
   REQUIRE(layer.launched_in.size() == 2);
-  CHECK(of.scopes[*layer.launched_in[0].scope].path == "step/layer_0");
+  CHECK(summary.scopes[*layer.launched_in[0].scope].path == "step/layer_0");
   CHECK(layer.launched_in[0].total.count() == Approx(2.0));
-  CHECK(of.scopes[*layer.launched_in[1].scope].path == "step/layer_1");
-  REQUIRE(of.kinds[1].kernels.size() == 1);
-  CHECK(of.kinds[1].kernels[0].kernel == forward.kernel);
-  CHECK(of.kinds[1].kernels[0].max.count() == Approx(4.0));
+  CHECK(summary.scopes[*layer.launched_in[1].scope].path == "step/layer_1");
+  REQUIRE(summary.kinds[1].kernels.size() == 1);
+  CHECK(summary.kinds[1].kernels[0].kernel == forward.kernel);
+  CHECK(summary.kinds[1].kernels[0].max.count() == Approx(4.0));
 }
 
 TEST_CASE("indices of scopes, their order, how often they run, and scopes on other threads do not make another kind", "[step_kinds]") {
@@ -175,11 +175,11 @@ TEST_CASE("indices of scopes, their order, how often they run, and scopes on oth
   made.step({{"a"}, {"b"}, {"layer", 1.0, 0.5, 7}});
   made.scope(made.path_of(0, "load"), 1, begin + 0.2, begin + 0.3);
   made.scope(made.path_of(1, "inner"), 0, begin + 0.2, begin + 0.3);
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.kinds.size() == 1);
-  CHECK(of.kinds[0].name == "usual");
-  CHECK(of.kinds[0].parts == part_names{"a", "b", "layer"});
-  check_sums(of);
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.kinds.size() == 1);
+  CHECK(summary.kinds[0].name == "usual");
+  CHECK(summary.kinds[0].parts == part_names{"a", "b", "layer"});
+  check_sums(summary);
 }
 
 TEST_CASE("if no kind has half of the steps, none is usual, and kinds are named by what not all have", "[step_kinds]") {
@@ -187,23 +187,23 @@ TEST_CASE("if no kind has half of the steps, none is usual, and kinds are named 
   for (int i = 0; i < 3; ++i) made.step({{"train"}, {"optimizer"}});
   for (int i = 0; i < 2; ++i) made.step({{"train"}});
   for (int i = 0; i < 2; ++i) made.step({{"train"}, {"a"}, {"b"}, {"c"}, {"d"}});
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.kinds.size() == 3);
-  for (profkit::step_kind_summary const& each : of.kinds) CHECK_FALSE(each.is_usual);
-  CHECK(of.kinds[0].name == "3 steps with optimizer");
-  CHECK(of.kinds[1].name == "2 steps with only train");
-  CHECK(of.kinds[2].name == "2 steps with a, b and 2 more");
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.kinds.size() == 3);
+  for (profkit::step_kind_summary const& each : summary.kinds) CHECK_FALSE(each.is_usual);
+  CHECK(summary.kinds[0].name == "3 steps with optimizer");
+  CHECK(summary.kinds[1].name == "2 steps with only train");
+  CHECK(summary.kinds[2].name == "2 steps with a, b and 2 more");
 }
 
-TEST_CASE("kinds are named by the parts that they have besides those of the usual kind, or lack", "[step_kinds]") {
+TEST_CASE("kinds are named by the parts that they add to the usual kind, or lack", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 9; ++i) made.step({{"forward"}, {"backward"}});
   for (int i = 0; i < 3; ++i) made.step({{"forward"}, {"backward"}, {"optimizer"}});
   for (int i = 0; i < 2; ++i) made.step({{"forward"}});
   made.step({});
-  profkit::summary const of = profkit::analyze(made.profile);
+  profkit::summary const summary = profkit::analyze(made.profile);
   part_names found;
-  for (profkit::step_kind_summary const& each : of.kinds) found.push_back(each.name);
+  for (profkit::step_kind_summary const& each : summary.kinds) found.push_back(each.name);
   CHECK(found == part_names{"usual", "3 steps with optimizer", "2 steps without backward", "step 14"});
 }
 
@@ -213,13 +213,13 @@ TEST_CASE("steps without scopes inside are one kind, and a session without steps
     double const begin = 2.0 * static_cast<double>(i);
     plain.steps.push_back({{at_ms(begin), at_ms(begin + 1.0)}, i, false, 1});
   }
-  profkit::summary const of = profkit::analyze(plain);
-  REQUIRE(of.kinds.size() == 1);
-  CHECK(of.kinds[0].name == "usual");
-  CHECK(of.kinds[0].steps == 12);
-  CHECK(of.kinds[0].parts.empty());
-  CHECK_FALSE(of.kinds[0].budget);
-  CHECK(of.listed_steps.size() == 12);
+  profkit::summary const summary = profkit::analyze(plain);
+  REQUIRE(summary.kinds.size() == 1);
+  CHECK(summary.kinds[0].name == "usual");
+  CHECK(summary.kinds[0].steps == 12);
+  CHECK(summary.kinds[0].parts.empty());
+  CHECK_FALSE(summary.kinds[0].budget);
+  CHECK(summary.listed_steps.size() == 12);
 
   profkit::profile without_steps = made_profile();
   without_steps.steps.clear();
@@ -230,25 +230,25 @@ TEST_CASE("steps without scopes inside are one kind, and a session without steps
 TEST_CASE("steps of two kinds that each have half of them are usual where they come first", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 10; ++i) made.step({{i % 2 == 0 ? "generator" : "discriminator"}});
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.kinds.size() == 2);
-  CHECK(of.kinds[0].parts == part_names{"generator"});
-  CHECK(of.kinds[0].is_usual);
-  CHECK_FALSE(of.kinds[1].is_usual);
-  CHECK(of.kinds[1].name == "5 steps with discriminator");
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.kinds.size() == 2);
+  CHECK(summary.kinds[0].parts == part_names{"generator"});
+  CHECK(summary.kinds[0].is_usual);
+  CHECK_FALSE(summary.kinds[1].is_usual);
+  CHECK(summary.kinds[1].name == "5 steps with discriminator");
 }
 
-TEST_CASE("the kinds beyond the sixteenth are one, in whatever windows they come one after the other", "[step_kinds]") {
+TEST_CASE("kinds beyond the sixteenth are merged, in any order of windows", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 60; ++i) made.step({{"part " + std::to_string(i % 20)}});
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.kinds.size() == profkit::detail::kind_table::max_kinds + 1);
-  CHECK(of.kinds.back().name == "other");
-  CHECK(of.kinds.back().steps == 12);
-  CHECK(of.kinds.back().times.host.count == 12);
-  CHECK(of.kinds.back().parts.empty());
-  check_sums(of);
-  CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(of)));
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.kinds.size() == profkit::detail::kind_table::max_kinds + 1);
+  CHECK(summary.kinds.back().name == "other");
+  CHECK(summary.kinds.back().steps == 12);
+  CHECK(summary.kinds.back().times.host.count == 12);
+  CHECK(summary.kinds.back().parts.empty());
+  check_sums(summary);
+  CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(summary)));
 
   // In another order, too, no step is lost.
   std::vector<profkit::window> windows =
@@ -256,7 +256,7 @@ TEST_CASE("the kinds beyond the sixteenth are one, in whatever windows they come
   profkit::analysis late;
   for (auto each = windows.rbegin(); each != windows.rend(); ++each) late.add(*each);
   profkit::summary const merged = late.finish();
-  CHECK(merged.kinds.size() == of.kinds.size());
+  CHECK(merged.kinds.size() == summary.kinds.size());
   check_sums(merged);
 }
 
@@ -274,28 +274,28 @@ TEST_CASE("steps whose work goes on in the next window count in the budget of th
   // The host runs ahead: each step takes it 1 ms and the GPU 3 ms, but for two steps of 8 ms.
   made_kinds made;
   for (int i = 0; i < 20; ++i) made.step({{i % 8 == 5 ? "evaluate" : "train", 1.0, i % 8 == 5 ? 8.0 : 3.0}});
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.kinds.size() == 2);
-  REQUIRE(of.budget->is_of_gpu);
-  REQUIRE(of.kinds[1].budget);
-  CHECK(of.kinds[1].budget->wall.count() == Approx(16.0));
-  CHECK(of.kinds[1].times.step_time->mean.count() == Approx(8.0));
-  CHECK(of.kinds[1].times.gpu_period->is_longer);
-  CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(of)));
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.kinds.size() == 2);
+  REQUIRE(summary.budget->is_of_gpu);
+  REQUIRE(summary.kinds[1].budget);
+  CHECK(summary.kinds[1].budget->wall.count() == Approx(16.0));
+  CHECK(summary.kinds[1].times.step_time->mean.count() == Approx(8.0));
+  CHECK(summary.kinds[1].times.gpu_period->is_longer);
+  CHECK((bytes_of(step_by_step(made.profile)) == bytes_of(summary)));
   std::vector<profkit::window> windows = cut_windows(made.profile, {made.profile.steps[5].time.end, made.profile.steps[13].time.end});
   profkit::analysis late;
   for (auto each = windows.rbegin(); each != windows.rend(); ++each) late.add(*each);
-  CHECK((bytes_of(late.finish()) == bytes_of(of)));
+  CHECK((bytes_of(late.finish()) == bytes_of(summary)));
 }
 
 TEST_CASE("the list of steps has warm-up steps and excluded ones, with their times", "[step_kinds]") {
   made_kinds made;
   for (int i = 0; i < 12; ++i) made.step({{i == 7 ? "save" : "train", 2.0 + i}}, i < 2, i == 5);
   made.profile.gpu_steps = {{0, 0, ns_of_ms(0.7)}, {6, 0, ns_of_ms(0.9)}};
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(of.listed_steps.size() == 12);
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(summary.listed_steps.size() == 12);
   for (std::size_t i = 0; i < 12; ++i) {
-    profkit::listed_step const& each = of.listed_steps[i];
+    profkit::listed_step const& each = summary.listed_steps[i];
     CHECK(each.index == i);
     CHECK(each.is_warmup == (i < 2));
     CHECK(each.is_excluded == (i == 5));
@@ -303,11 +303,11 @@ TEST_CASE("the list of steps has warm-up steps and excluded ones, with their tim
     CHECK(each.host.count() == Approx(2.01 + static_cast<double>(i)));
     CHECK(each.gpu.has_value() == (i != 5));
   }
-  CHECK(of.listed_steps[0].gpu->count() == Approx(0.7));
-  CHECK(of.listed_steps[6].gpu->count() == Approx(0.9));  // between CUDA events
-  CHECK(of.listed_steps[7].gpu->count() > 0.5);           // the GPU period
-  CHECK(of.kinds.at(*of.listed_steps[7].kind).name == "step 7");
-  CHECK(of.kinds.at(*of.listed_steps[8].kind).is_usual);
+  CHECK(summary.listed_steps[0].gpu->count() == Approx(0.7));
+  CHECK(summary.listed_steps[6].gpu->count() == Approx(0.9));  // between CUDA events
+  CHECK(summary.listed_steps[7].gpu->count() > 0.5);           // the GPU period
+  CHECK(summary.kinds.at(*summary.listed_steps[7].kind).name == "step 7");
+  CHECK(summary.kinds.at(*summary.listed_steps[8].kind).is_usual);
 }
 
 TEST_CASE("a long session has the series of each kind, and a sample of its steps in the list", "[step_kinds]") {
@@ -325,9 +325,9 @@ TEST_CASE("a long session has the series of each kind, and a sample of its steps
     whole.scopes.push_back({time, 0, 0});
   }
   whole.time = {whole.steps.front().time.begin, whole.steps.back().time.end};
-  profkit::summary const of = profkit::analyze(whole);
-  REQUIRE(of.kinds.size() == 2);
-  for (profkit::step_kind_summary const& each : of.kinds) {
+  profkit::summary const summary = profkit::analyze(whole);
+  REQUIRE(summary.kinds.size() == 2);
+  for (profkit::step_kind_summary const& each : summary.kinds) {
     CHECK(each.steps == count / 2 - 3);
     CHECK(each.times.host_samples.size() > 10'000);
     CHECK(each.times.items == 2 * each.steps);
@@ -336,10 +336,10 @@ TEST_CASE("a long session has the series of each kind, and a sample of its steps
     CHECK(each.times.host.standard_deviation->count() == Approx(0.02).epsilon(0.01));
     CHECK(each.times.host_samples.front().count() == Approx(is_odd ? 3.03 : 1.03).epsilon(0.03));
   }
-  CHECK(of.steps.host.standard_deviation->count() == Approx(1.0).epsilon(0.01));
-  CHECK(of.listed_steps.size() <= 4096 + 6);
-  CHECK(of.listed_steps.size() > 2000);
-  for (profkit::listed_step const& each : of.listed_steps) {
+  CHECK(summary.steps.host.standard_deviation->count() == Approx(1.0).epsilon(0.01));
+  CHECK(summary.listed_steps.size() <= 4096 + 6);
+  CHECK(summary.listed_steps.size() > 2000);
+  for (profkit::listed_step const& each : summary.listed_steps) {
     REQUIRE(each.host.count() == Approx(profkit::detail::to_ms(whole.steps[each.index].time.duration()).count()));
     REQUIRE(each.is_warmup == (each.index < 6));
   }
@@ -361,7 +361,7 @@ TEST_CASE("a long session has the series of each kind, and a sample of its steps
   std::shuffle(windows.begin(), windows.end(), random);
   profkit::analysis merged;
   for (profkit::window const& each : windows) merged.add(each);
-  CHECK((bytes_of(merged.finish()) == bytes_of(of)));
+  CHECK((bytes_of(merged.finish()) == bytes_of(summary)));
 }
 
 TEST_CASE("kernels beyond the bound on pairs of name and scope are counted without their scope", "[step_kinds]") {
@@ -385,23 +385,23 @@ TEST_CASE("kernels beyond the bound on pairs of name and scope are counted witho
 TEST_CASE("a row knows the index of its scopes, and does not take it from their name", "[step_kinds]") {
   made_kinds made;
   made.step({{"layer", 1.0, 0.5, 3}, {"block_4"}});
-  profkit::summary const of = profkit::analyze(made.profile);
-  REQUIRE(find_row(of, "step/layer_3") != nullptr);
-  CHECK(find_row(of, "step/layer_3")->index == 3);
-  CHECK_FALSE(find_row(of, "step/block_4")->index);
+  profkit::summary const summary = profkit::analyze(made.profile);
+  REQUIRE(find_row(summary, "step/layer_3") != nullptr);
+  CHECK(find_row(summary, "step/layer_3")->index == 3);
+  CHECK_FALSE(find_row(summary, "step/block_4")->index);
 }
 
 TEST_CASE("steps that validate, recorded on an H200, are a kind of their own and do not make the others noisy", "[step_kinds]") {
-  profkit::summary const of = profkit::analyze(profkit::load(TEST_DATA "/validation-steps.profile"));
-  CHECK(of.steps.host.count == 34);
-  CHECK(of.steps.host_verdict.verdict == profkit::step_verdict::noisy);
-  REQUIRE(of.kinds.size() == 2);
-  profkit::step_kind_summary const& usual = of.kinds[0];
+  profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/validation-steps.profile"));
+  CHECK(summary.steps.host.count == 34);
+  CHECK(summary.steps.host_verdict.verdict == profkit::step_verdict::noisy);
+  REQUIRE(summary.kinds.size() == 2);
+  profkit::step_kind_summary const& usual = summary.kinds[0];
   CHECK(usual.is_usual);
   CHECK(usual.parts == part_names{"forward", "backward", "optimizer", "loss"});
   CHECK(usual.steps == 30);
   CHECK(usual.times.host_verdict.verdict == profkit::step_verdict::stable);
-  profkit::step_kind_summary const& validation = of.kinds[1];
+  profkit::step_kind_summary const& validation = summary.kinds[1];
   CHECK(validation.name == "4 steps with validation");
   CHECK(validation.parts == part_names{"validation"});
   CHECK(validation.steps == 4);
@@ -415,5 +415,5 @@ TEST_CASE("steps that validate, recorded on an H200, are a kind of their own and
   CHECK(kernels_of(usual) == 30 * 13);
   CHECK(kernels_of(validation) == 4 * 48);
   REQUIRE((usual.budget && validation.budget));
-  CHECK(usual.budget->wall.count() + validation.budget->wall.count() == Approx(of.budget->wall.count()));
+  CHECK(usual.budget->wall.count() + validation.budget->wall.count() == Approx(summary.budget->wall.count()));
 }

@@ -61,7 +61,7 @@ TEST_CASE("a mean that is not known to 1 % is noisy, and so are many outliers", 
   CHECK(found.verdict == step_verdict::noisy);
 }
 
-TEST_CASE("steps that become longer drift, and by how much is said", "[verdict]") {
+TEST_CASE("steps that become longer drift, with the amount", "[verdict]") {
   normal_numbers numbers{10};
   std::vector<double> ms = made_series(numbers, 35, 0.5);
   for (std::size_t i = 0; i < ms.size(); ++i) ms[i] += 0.2 * static_cast<double>(i);
@@ -78,7 +78,7 @@ TEST_CASE("a drift that is clear and small is none to speak of", "[verdict]") {
   CHECK(*judged(ms, 5).drift_p_value < 1e-6);
 }
 
-TEST_CASE("a warm-up that is too short says how long it should be", "[verdict]") {
+TEST_CASE("for a short warm-up the verdict states the length that it should have", "[verdict]") {
   normal_numbers numbers{11};
   std::vector<double> ms = made_series(numbers, 40, 1.0);
   for (std::size_t i = 0; i < 9; ++i) ms[i] += 40.0;
@@ -87,7 +87,7 @@ TEST_CASE("a warm-up that is too short says how long it should be", "[verdict]")
   CHECK(judged(ms, 9).verdict == step_verdict::stable);
 }
 
-TEST_CASE("few steps are too few, none have no figures, and nothing is ever no number", "[verdict]") {
+TEST_CASE("few steps are too few, no steps have no figures, and no figure is NaN", "[verdict]") {
   CHECK(judged({}).verdict == step_verdict::too_few);
   CHECK_FALSE(judged({}).mad);
   CHECK_FALSE(judged({}).ci95_low);
@@ -109,7 +109,7 @@ TEST_CASE("few steps are too few, none have no figures, and nothing is ever no n
   }
 }
 
-TEST_CASE("a device that slowed down for heat or power throttles, whatever the steps look like", "[verdict]") {
+TEST_CASE("a device with lower clocks for heat or power throttles, independent of the step times", "[verdict]") {
   for (std::uint64_t const reason : {0x8U, 0x20U, 0x40U, 0x80U}) CHECK(is_throttled(1900, reason));
   CHECK(is_throttled(1400, 0x4));
   CHECK_FALSE(is_throttled(1500, 0x4));  // 76 %: normal for large devices under load
@@ -144,7 +144,7 @@ TEST_CASE("host and GPU times of a profile have a verdict each", "[verdict]") {
 }
 
 // Step times of the trainer on an H200, 30 measured steps each, in milliseconds, with the judgement of a person.
-TEST_CASE("real steps get the verdict that a person gives them", "[verdict]") {
+TEST_CASE("recorded steps get the expected verdicts", "[verdict]") {
   // 2.7 billion parameters, training in bf16, on a quiet machine: the GPU sets the pace.
   CHECK(judged({228.5, 229.5, 229.4, 229.2, 227.6, 229.1, 228.9, 229.1, 228.4, 229.0, 229.7, 229.0, 227.5, 229.0, 228.9,
                 229.1, 228.9, 228.9, 229.0, 228.9, 228.7, 228.7, 228.9, 229.0, 229.0, 229.0, 229.0, 228.9, 228.6, 228.6})

@@ -45,7 +45,7 @@ TEST_CASE("it stops when the interval is as narrow as wanted, and says how narro
   CHECK(*rule.result().reached <= 0.01);
 }
 
-TEST_CASE("it stops at the bound, however little is known", "[stop]") {
+TEST_CASE("it stops at the bound, even with a wide interval", "[stop]") {
   normal_numbers numbers{13};
   profkit::stop_rule rule{0.001, 0, 60};
   CHECK(steps_taken(rule, made_series(numbers, 100, 20.0)) == 60);

@@ -38,8 +38,8 @@ struct run_totals {
   std::chrono::nanoseconds busy{};
   std::optional<std::uint64_t> memory;
 
-  explicit run_totals(profkit::trend_windows const& of) {
-    for (profkit::trend_window const& each : of.windows()) {
+  explicit run_totals(profkit::trend_windows const& windows) {
+    for (profkit::trend_window const& each : windows.windows()) {
       steps += each.steps;
       total += each.total;
       busy += each.gpu_busy;
@@ -111,19 +111,19 @@ TEST_CASE("GPU busy time is the union of the operations, cut at the steps", "[tr
 }
 
 TEST_CASE("the trend of a profile has the measured steps, their memory and the step that changed", "[trend_windows]") {
-  profkit::profile of;
+  profkit::profile profile;
   profkit::timestamp const origin{std::chrono::seconds{1'790'000'000}};
-  of.time.begin = origin;
+  profile.time.begin = origin;
   profkit::timestamp begin = origin + std::chrono::seconds{2};
   constexpr std::uint64_t steps = 1000;
   for (std::uint64_t i = 0; i < steps; ++i) {
     auto const length = std::chrono::microseconds{i < 600 ? 1100 + i % 7 : 1310 + i % 7};
-    of.steps.push_back({{begin, begin + length}, i, i < 10, 0, 0.0});
-    of.steps.back().is_excluded = i == 20;
-    of.memory.push_back({"host", "resident", i, 1000 + i, {}, {}});
+    profile.steps.push_back({{begin, begin + length}, i, i < 10, 0, 0.0});
+    profile.steps.back().is_excluded = i == 20;
+    profile.memory.push_back({"host", "resident", i, 1000 + i, {}, {}});
     begin += std::chrono::milliseconds{2};
   }
-  profkit::run_trend_summary const trend = profkit::analyze(of).trend;
+  profkit::run_trend_summary const trend = profkit::analyze(profile).trend;
   CHECK(trend.memory == std::vector<std::string>{"host resident"});
   REQUIRE(trend.windows.size() == 495);  // 989 steps
   CHECK(trend.windows[0].first_step == 10);

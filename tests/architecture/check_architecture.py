@@ -54,7 +54,7 @@ LIGHT_MAY_INCLUDE = {"cstddef", "cstdint", "ctime", "dlfcn.h"}
 
 # The CMake targets from the bottom up, and the headers that belong to each.
 TARGETS = {
-    "profkit": r"(?!cuda|cupti|nccl|perfetto)[^/]+|\w+/(?!cuda_|cupti|nccl_|pftrace).*",
+    "profkit_headers": r"(?!cuda|cupti|nccl|perfetto)[^/]+|\w+/(?!cuda_|cupti|nccl_|pftrace).*",
     "profkit_perfetto": r"perfetto\.hpp|report/pftrace\w*\.hpp",
     "profkit_nccl": r"nccl\.hpp|collect/nccl_\w+\.hpp",
     "profkit_cuda": r"cuda\.hpp|collect/cuda_\w+\.hpp",
@@ -70,6 +70,13 @@ FORBIDDEN_CALLS = {
     r"tmpnam|tempnam|mktemp|gets|strcpy|strcat|sprintf|vsprintf": "a call that is safe only by luck",
 }
 LIBRARY_NAME = r'"[^"/]+"'
+
+# Names that must not come back: what they look like, what to write instead. Member access and calls of functions are not names of ours.
+FORBIDDEN_NAMES = {
+    r"(?<!sampled_share )\bof\b(?!\s*\()": "name the parameter after what it is: profile, summary, path, values",
+    r"\b(most|least|longest|highest)_\w*": "limits are called max_... and min_...",
+}
+CODE_FOLDERS = ("include", "tools", "tests", "bench", "examples")
 LOOK_BACK = 400  # characters before dlopen in which a path has to be found absolute
 
 Include = collections.namedtuple("Include", "line text target")  # target: the path in include/profkit, None if it is not ours
@@ -84,6 +91,12 @@ def without_any_comments(text):
     """Those that begin with // as well, but not inside of literals."""
     keep = lambda match: match.group() if match.group()[0] == '"' else ""
     return re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*', keep, without_comments(text))
+
+
+def without_literals(text):
+    """Without comments and without the text of literals, raw ones too; lines stay where they are."""
+    blank = lambda match: "\n" * match.group().count("\n")
+    return re.sub(r'R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', blank, text, flags=re.S)
 
 
 class Checker:
@@ -274,6 +287,15 @@ class Checker:
                 if "NOLINT" in line and not re.search(r"// NOLINT(NEXTLINE|BEGIN)?\([\w.-]+(, ?[\w.-]+)*\): \w.{9}|// NOLINTEND\([\w., -]+\)$", line):
                     self.violations.append(f"{path.relative_to(self.source).as_posix()}:{number}: NOLINT without a check and a reason: // NOLINT(check): why")
 
+    def check_names(self):
+        files = (path for folder in CODE_FOLDERS for path in (self.source / folder).rglob("*") if path.suffix in {".hpp", ".cpp", ".cu"})
+        for path in sorted(files):
+            for number, line in enumerate(without_literals(path.read_text(encoding="utf-8")).split("\n"), 1):
+                for name, instead in FORBIDDEN_NAMES.items():
+                    match = re.search(rf"(?<![.>:])(?:{name})", line)
+                    if match:
+                        self.violations.append(f"{path.relative_to(self.source).as_posix()}:{number}: the name {match.group()}: {instead}")
+
     def check_tests_are_built(self):
         tests = self.source / "tests"
         lists = [*tests.glob("CMakeLists.txt"), *tests.glob("*.cmake"), *tests.glob("*/CMakeLists.txt")]
@@ -288,7 +310,7 @@ class Checker:
 
     def check(self):
         for check in (self.check_rooms, self.check_foreign, self.check_light, self.check_cycles, self.check_text, self.check_file_sets,
-                      self.check_calls, self.check_suppressions, self.check_tests_are_built):
+                      self.check_calls, self.check_suppressions, self.check_names, self.check_tests_are_built):
             check()
         return self.violations
 

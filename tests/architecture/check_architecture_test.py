@@ -25,7 +25,7 @@ GOOD = {
 
 
 def target_of(header):
-    return "profkit_cuda" if header == "cuda.hpp" or "/cuda_" in header else "profkit"
+    return "profkit_cuda" if header == "cuda.hpp" or "/cuda_" in header else "profkit_headers"
 
 
 class CheckArchitecture(unittest.TestCase):
@@ -121,13 +121,13 @@ class CheckArchitecture(unittest.TestCase):
         good = [(target_of(name), f"profkit/{name}") for name in GOOD]
         self.expect("include/profkit/scope.hpp:1", "no file set", file_sets=[pair for pair in good if pair[1] != "profkit/scope.hpp"])
         self.expect("include/profkit/scope.hpp:1", "several", file_sets=good + [("profkit_cuda", "profkit/scope.hpp")])
-        self.expect("cmake/headers.cmake:1", "report/none.hpp does not exist", file_sets=good + [("profkit", "profkit/report/none.hpp")])
+        self.expect("cmake/headers.cmake:1", "report/none.hpp does not exist", file_sets=good + [("profkit_headers", "profkit/report/none.hpp")])
         self.expect("include/profkit/report/report.hpp:1", "belongs to another target",
                     changes={"profkit.hpp": ""},
                     file_sets=[("profkit_cuda" if "report" in header else target, header) for target, header in good])
 
     def test_target_includes_one_above_it(self):
-        self.expect("include/profkit/session.hpp:3", "profkit may not include cuda.hpp of profkit_cuda",
+        self.expect("include/profkit/session.hpp:3", "profkit_headers may not include cuda.hpp of profkit_cuda",
                     changes={"session.hpp": '#include "cuda.hpp"\n'})
 
     def test_calls_that_are_not_secure(self):
@@ -155,6 +155,16 @@ class CheckArchitecture(unittest.TestCase):
                     "if (*other != '/') throw 1; ::dlopen(path, RTLD_NOW);", "::dlopen(path, RTLD_NOW); f(RTLD_NOLOAD);"):
             with self.subTest(bad=bad):
                 self.expect("include/profkit/collect/bad.hpp:3", "neither a library's name", changes={"collect/bad.hpp": bad + "\n"})
+
+    def test_names(self):
+        for good in ("// of all\n", 'auto text = "of";\n', "x.of();\n", "int max_of(int profile);\n", "int at_least_one;\n", "int most;\n"):
+            with self.subTest(good):
+                self.assertEqual(self.violations(changes={"collect/good.hpp": good}), [])
+        self.expect("include/profkit/collect/bad.hpp:3", "name the parameter after what it is", changes={"collect/bad.hpp": "int f(int of);\n"})
+        for bad in ("least_named", "most_steps", "longest_norm", "highest_"):
+            with self.subTest(bad):
+                self.expect("include/profkit/collect/bad.hpp:4", f"the name {bad}: limits", changes={"collect/bad.hpp": f"/* a\n*/ int {bad};\n"})
+        self.expect("tests/support/bad.hpp:1", "the name of", tests={"tests/support/bad.hpp": "int f(int of);\n"})
 
     def test_findings_are_silenced_with_a_reason(self):
         for good in ("// NOLINTNEXTLINE(cert-err34-c): the kernel writes it", "f(); // NOLINT(a-b, c-d): because of that",

@@ -11,7 +11,7 @@ function(profkit_add_headers_alone target include_dir)
     COMMAND_ERROR_IS_FATAL ANY
   )
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
-  target_link_libraries(${target} PRIVATE profkit::profkit)
+  target_link_libraries(${target} PRIVATE profkit::headers)
   target_compile_options(${target} PRIVATE -fsyntax-only)
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
 endfunction()

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Opens report.html in a real browser, with and without scripts, light and dark, wide and narrow: no errors, no requests, no overflow, all sections
-there; rows fold, tables sort, tooltips appear; hostile names stay text. Compares structure, not pixels.
+there; rows fold, tables sort, tooltips appear; hostile names stay text; figures are painted, and their labels do not lie on one another.
+Compares structure, not pixels: skeletons.json beside this script has the sections of each page with their figures and tables.
 
-usage: check_pages.py WRITE_PAGES [FILE]...
+usage: check_pages.py WRITE_PAGES [--record] [FILE]...
 
-WRITE_PAGES writes the pages; each FILE is one more page. Exits with 4 ("skipped") where there is no Chromium.
+WRITE_PAGES writes the pages; each FILE is one more page. --record writes skeletons.json. Exits with 4 ("skipped") where there is no Chromium.
 """
 
 import base64
 import hashlib
+import html
+import json
 import pathlib
 import re
 import subprocess
@@ -20,10 +23,15 @@ import browser
 
 WIDTHS = [1280, 800]
 SCHEMES = ["light", "dark"]
-IN_ALL_WAYS = ["made", "report_tiny-128-train-bf16"]  # others are looked at in two ways
+IN_ALL_WAYS = ["made", "report_tiny-128-train-bf16", "compare_many", "ranks_four"]  # others are looked at in two ways
 MOST_OF_A_RUN = 300_000  # bytes of the report of a training run
+RUNS = ("report_small", "report_tiny", "report_validation-", "report_long_run", "compare_", "ranks_")  # pages of training runs
 MOST = 1_000_000  # bytes of any page
-SECTIONS = ["Steps", "Where the step went", "Picture of the step", "Scopes", "Kernels", "Memory", "Data quality and overhead"]  # of every report
+SECTIONS = {  # of every page of a type, in this order; others may stand between them
+    "report": ["Steps", "Where the step went", "Picture of the step", "Scopes", "Kernels", "Memory", "Data quality and overhead"],
+    "compare": ["Where the change comes from", "All changes", "Runs|Steps", "How sure"],
+    "ranks": ["Ranks", "Where the step went", "Rank \u00d7 step", "Collectives", "Scopes that differ", "Host time by stage", "Data quality"],
+}
 
 # What a page looks like, in each way.
 SURVEY = r"""(() => {
@@ -34,6 +42,8 @@ const channels = c => (c.match(/[\d.]+/g) || []).map(Number);
 const luminance = c => { const [r, g, b] = c.map(v => v / 255).map(v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
 const background = e => { for (; e; e = e.parentElement) { const s = getComputedStyle(e); if (s.backgroundImage !== 'none') return null;
   const c = channels(s.backgroundColor); if (c.length === 3 || c[3] === 1) return c.slice(0, 3); } return [255, 255, 255]; };
+// A heat map with many columns has colours alone; it needs another table.
+const has_numbers = table => all('td', table).some(td => /\d/.test(td.textContent));
 const faint = [];
 for (const e of all('body *').slice(0, 4000)) {
   if (e.closest('script,style') || !shown(e) || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
@@ -51,7 +61,7 @@ return {
   handlers: all('*').flatMap(e => [...e.attributes]).filter(a => a.name.startsWith('on')).map(a => a.name),
   scripts: all('script').length,
   unlabelled: all('[role=img]').filter(e => !e.getAttribute('aria-label')).length,
-  bare_pictures: all('section').filter(e => e.querySelector('[role=img],.icicle') && !e.querySelector('table') && e.id !== 'picture').map(e => e.id),
+  bare_pictures: all('section').filter(e => e.querySelector('[role=img],.icicle') && !all('table', e).some(has_numbers) && e.id !== 'picture').map(e => e.id),
   headless_columns: all('thead th').filter(e => e.scope !== 'col').length,
   ids_twice: all('[id]').length - new Set(all('[id]').map(e => e.id)).size,
   hidden_rows: all('tbody tr').filter(e => !shown(e) && !e.closest('details')).length,
@@ -60,6 +70,61 @@ return {
   tables_beyond: all('.scroll').filter(e => e.getBoundingClientRect().right > root.clientWidth + 1).length,
   faint: faint.slice(0, 5),
 }})()"""
+
+# What stands where: sections and figures in order, labels that lie on one another, and the kinds of figures.
+STRUCTURE = r"""(() => {
+const all = (s, e = document) => Array.from(e.querySelectorAll(s));
+const box = e => { const r = e.getBoundingClientRect(); return {left: r.left, top: r.top + scrollY, right: r.right, bottom: r.bottom + scrollY}; };
+const common = (a, b) => [Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+const lie_on = (a, b) => { const [x, y] = common(a, b); return x > 1.5 && y > 3; };
+const kinds = ['steps', 'stack', 'icicle', 'roofline', 'falls', 'heat', 'lanes', 'pairs', 'lines'];
+const kind_of = e => (kinds.find(k => e.querySelector('.' + k)) || 'none') + (e.querySelector('.hosts') ? ' of the host' : '');
+const result = {empty: [], unordered: [], overlapping: [], labels: [], figures: [], skeleton: {}};
+let last = -1;
+for (const section of all('section')) {
+  const place = box(section);
+  if (place.bottom - place.top < 20 || place.right - place.left < 20) result.empty.push(section.id);
+  if (place.top < last) result.unordered.push(section.id);
+  last = place.bottom - 0.5;
+  const figures = all('figure', section), boxes = figures.map(box);
+  figures.forEach((figure, i) => {
+    const name = section.id + ' ' + kind_of(figure);
+    if (boxes[i].bottom - boxes[i].top < 10 || boxes[i].right - boxes[i].left < 10) result.empty.push(name);
+    if (boxes[i].top < place.top || boxes[i].bottom > place.bottom + 1) result.unordered.push(name);
+    for (let k = 0; k < i; ++k) if (lie_on(boxes[i], boxes[k])) result.overlapping.push(name);
+    result.figures.push({name, ...boxes[i]});
+    const labels = all('svg text,.names span,.part b,.icicle span,.legend span,.falls b,.falls>span,.scale span,th', figure)
+      .filter(e => e.textContent.trim() && e.getClientRects().length).slice(0, 600).map(e => ({text: e.textContent.trim().slice(0, 30), ...box(e)}))
+      .sort((a, b) => a.top - b.top);
+    labels.forEach((a, at) => {
+      for (let k = at + 1; k < labels.length && labels[k].top < a.bottom; ++k)
+        if (lie_on(a, labels[k])) result.labels.push(name + ': "' + a.text + '" and "' + labels[k].text + '"');
+    });
+  });
+  result.skeleton[section.id] = {figures: figures.map(kind_of), tables: all('table:not(.heat)', section).map(e => e.tHead.rows[0].cells.length + ' columns')};
+}
+return result;
+})()"""
+
+# The share of each rectangle of a picture that has another colour than its corner.
+PAINTED = """async (picture, boxes) => {
+const image = new Image();
+image.src = 'data:image/png;base64,' + picture;
+await image.decode();
+const canvas = Object.assign(document.createElement('canvas'), {width: image.width, height: image.height});
+const paint = canvas.getContext('2d', {willReadFrequently: true});
+paint.drawImage(image, 0, 0);
+const back = paint.getImageData(0, 0, 1, 1).data;
+return boxes.map(b => {
+  const data = paint.getImageData(b.left, b.top, Math.max(1, b.right - b.left), Math.max(1, b.bottom - b.top)).data;
+  let other = 0;
+  for (let i = 0; i < data.length; i += 4) other += data[i] !== back[0] || data[i + 1] !== back[1] || data[i + 2] !== back[2];
+  return 4 * other / data.length;
+});
+}"""
+SKELETONS = pathlib.Path(__file__).with_name("skeletons.json")
+LEAST_PAINTED = 0.005  # of a figure
+HIGHEST = 12_000  # pixels of a page of which a picture is taken
 
 failures = []
 
@@ -104,11 +169,48 @@ def check_page(driver, file, text):
             require(not page.complaints(), f"{way}: {page.complaints()[:3]}")
 
 
+def check_structure(driver, file):
+    """@return the skeleton of the page."""
+    skeleton = None
+    for width, scheme in ((1280, "light"), (800, "dark")):
+        way = f"{file.stem}, {width} px, {scheme}"
+        with browser.Page(driver, file.as_uri(), width=width, scheme=scheme) as page:
+            found = page.evaluate(STRUCTURE)
+            height = page.evaluate("document.documentElement.scrollHeight")
+            picture = page.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
+                                clip={"x": 0, "y": 0, "width": width, "height": height, "scale": 1})["data"] if height <= HIGHEST else None
+        skeleton = skeleton or found["skeleton"]
+        require(skeleton == found["skeleton"], f"{way}: other sections, figures or tables than at another width")
+        for what in ("empty", "unordered", "overlapping", "labels"):
+            require(not found[what], f"{way}: {what}: {found[what][:5]}")
+        if picture is None or not found["figures"]:
+            continue
+        with browser.Page(driver, "about:blank") as canvas:
+            painted = canvas.evaluate(f"({PAINTED})({json.dumps(picture)}, {json.dumps(found['figures'])})")
+        blank = [figure["name"] for figure, share in zip(found["figures"], painted) if share < LEAST_PAINTED]
+        require(not blank, f"{way}: nothing is painted in {blank}")
+    return skeleton
+
+
+def check_skeletons(skeletons, record):
+    if record:
+        SKELETONS.write_text(json.dumps(skeletons, indent=1) + "\n", encoding="utf-8")
+    wanted = json.loads(SKELETONS.read_text(encoding="utf-8"))
+    require(wanted.keys() == skeletons.keys(), f"pages {sorted(skeletons)}, wanted {sorted(wanted)}")
+    for name in wanted.keys() & skeletons.keys():
+        for section in wanted[name].keys() | skeletons[name].keys():
+            old, new = wanted[name].get(section), skeletons[name].get(section)
+            require(old == new, f"{name}, section {section}: {new}, wanted {old}; if it is better so, record it with --record")
+        require(list(wanted[name]) == list(skeletons[name]), f"{name}: sections {list(skeletons[name])}, wanted {list(wanted[name])}")
+
+
 def check_report(name, text, recorded):
     require(len(text.encode()) <= (MOST_OF_A_RUN if recorded else MOST), f"{name}: {len(text.encode())} bytes")
-    if name.startswith("report_"):
-        titles = [each for each in re.findall(r"<h2>(.*?)</h2>", text) if each in SECTIONS]
-        require(titles == SECTIONS, f"{name}: sections {titles}")
+    wanted = SECTIONS.get(name.split("_")[0])
+    if wanted:
+        found = [html.unescape(each) for each in re.findall(r"<h2>(.*?)</h2>", text)]
+        titles = [each for each in found if any(each in name.split("|") for name in wanted)]
+        require(len(titles) == len(wanted) and all(a in b.split("|") for a, b in zip(titles, wanted)), f"{name}: sections {found}")
 
 
 def check_hostile(driver, file, made_tags):
@@ -215,14 +317,14 @@ def check_theme_and_print(driver, file):
         require(page.evaluate("Array.from(document.querySelectorAll('.more tr')).every(e => e.getClientRects().length)"), "a print has all kernels")
 
 
-def main(program, files):
+def main(program, files, record):
     with tempfile.TemporaryDirectory(prefix="profkit-pages-") as folder:
         subprocess.run([program, folder], check=True)
         pages = sorted(pathlib.Path(folder).glob("*.html")) + [pathlib.Path(each).resolve() for each in files]
         texts = {each: each.read_text(encoding="utf-8") for each in pages}
         for each in pages:
             check_hash(each.stem, texts[each])
-            check_report(each.stem, texts[each], "-fp32" in each.stem or "-bf16" in each.stem or each.stem == "report_long_run")
+            check_report(each.stem, texts[each], each.stem.startswith(RUNS))
         path = browser.find()
         if path is None:
             print("no chromium on PATH: skipped")
@@ -231,10 +333,15 @@ def main(program, files):
         with browser.Browser(path) as driver:
             with browser.Page(driver, made.as_uri()) as page:
                 made_tags = set(page.evaluate(SURVEY)["tags"])
+            skeletons = {}
             for each in pages:
+                if not each.stem.startswith(("hostile", "huge", "empty")):
+                    skeletons[each.stem] = check_structure(driver, each)
                 check_page(driver, each, texts[each])
                 if "hostile" in each.stem:
                     check_hostile(driver, each, made_tags)
+            if not files:
+                check_skeletons(skeletons, record)
             for check in (check_folding, check_sorting, check_pointer_and_keys, check_theme_and_print):
                 check(driver, made)
     print(f"{len(pages)} pages, {len(failures)} failures")
@@ -244,4 +351,5 @@ def main(program, files):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    arguments = [each for each in sys.argv[1:] if each != "--record"]
+    sys.exit(main(arguments[0], arguments[1:], "--record" in sys.argv))

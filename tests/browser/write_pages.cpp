@@ -1,26 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the pages that check_pages.py opens in a browser: of made documents, and of summaries of recorded and made profiles.
+// Writes the pages that check_pages.py opens in a browser: of made documents, of summaries of recorded and made profiles, of comparisons of
+// recorded runs, and of recorded and made jobs of many ranks.
 //   usage: write_pages FOLDER
 #include <profkit/analyze/analyze.hpp>
+#include <profkit/analyze/ranks/job_rank.hpp>
+#include <profkit/analyze/ranks/make_job.hpp>
 #include <profkit/profile/atomic_file.hpp>
 #include <profkit/profile/save_load.hpp>
 #include <profkit/report/html_page.hpp>
 #include <profkit/report/make_document.hpp>
+#include <profkit/report/ranks_document.hpp>
 
+#include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../support/hostile_document.hpp"
 #include "../support/hostile_profile.hpp"
 #include "../support/huge_document.hpp"
 #include "../support/made_document.hpp"
+#include "../support/made_job.hpp"
 #include "../support/made_kinds.hpp"
 #include "../support/made_runs.hpp"
+#include "compare.hpp"
+#include "comparison_document.hpp"
+#include "summary_figures.hpp"
 
 namespace {
+
+using profkit_program::run_figures;
 
 /// What a session without a GPU would have recorded of a profile.
 profkit::profile without_gpu(profkit::profile what) {
@@ -35,6 +50,62 @@ profkit::profile without_gpu(profkit::profile what) {
   return what;
 }
 
+/// Multiplies all times of a run as another run of the same program would: all of them, and each scope and kernel by a little more.
+void vary(run_figures& run, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  auto const noise = [&](double level) { return std::exp(level * normal(random)); };
+  double const all = noise(0.01);
+  auto const scale = [&](profkit_program::figures& figures) {
+    double const factor = all * noise(0.003);
+    figures.mean_ms *= factor;
+    figures.std_ms *= factor;
+  };
+  scale(run.step);
+  for (profkit_program::scope_figures& each : run.scopes) {
+    scale(each.host);
+    if (each.gpu) scale(*each.gpu);
+  }
+  if (!run.kernels) return;
+  for (profkit_program::kernel_figures& each : *run.kernels) scale(each.gpu);
+}
+
+/// Runs of a recorded program, varied where there are several.
+std::vector<run_figures> runs_of(profkit::profile const& recorded, std::size_t count, std::mt19937_64& random) {
+  std::vector<run_figures> result(count, profkit_program::detail::summary_figures{profkit::analyze(recorded), "recorded"}.make());
+  for (run_figures& each : result) {
+    if (count > 1) vary(each, random);
+  }
+  return result;
+}
+
+profkit::detail::document comparison_of(profkit::profile const& before, profkit::profile const& after, std::size_t runs,
+                                        profkit_program::compare_options const& options = {}) {
+  std::mt19937_64 random{7};
+  std::vector<run_figures> const a = runs_of(before, runs, random);
+  std::vector<run_figures> const b = runs_of(after, runs, random);
+  return profkit_program::make_comparison_document(profkit_program::compare(a, b, options), {"before", "after", a, b}, options);
+}
+
+/// The ranks of a recorded job.
+std::vector<profkit::job_rank> ranks_of(std::filesystem::path const& folder) {
+  std::vector<profkit::job_rank> result;
+  for (std::uint32_t rank = 0;; ++rank) {
+    std::string const name = "rank" + std::to_string(rank) + ".profile";
+    if (!std::filesystem::exists(folder / name)) return result;
+    result.push_back(profkit::job_rank_of(profkit::analyze(profkit::load(folder / name)), rank, name));
+  }
+}
+
+/// More ranks and steps than a page shows one by one.
+std::vector<profkit::job_rank> many_ranks() {
+  made_job job;
+  job.ranks = 80;
+  job.steps = 130;
+  job.slow_rank = 17;
+  job.delay = std::chrono::milliseconds{1};
+  return job.make();
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -43,8 +114,8 @@ int main(int count, char** arguments) {
   auto const write = [&](std::string const& name, profkit::detail::document const& what) {
     profkit::detail::write_file(folder / (name + ".html"), profkit::detail::html_page(what));
   };
-  auto const report = [&](std::string const& name, profkit::profile const& of) {
-    write("report_" + name, profkit::detail::make_document(profkit::analyze(of)));
+  auto const report = [&](std::string const& name, profkit::profile const& profile) {
+    write("report_" + name, profkit::detail::make_document(profkit::analyze(profile)));
   };
   write("made", made_document());
   write("empty", {"a program", "", "The session took 3 s; no steps were marked", {}, {}, {}, "profkit 0.1.0"});
@@ -61,4 +132,18 @@ int main(int count, char** arguments) {
   report("long_run", long_run());
   report("many_paths", run_of_many_paths());
   report("nothing", {});
+  profkit::profile const eager = profkit::load(data / "small-128-train-fp32.profile");
+  profkit::profile const graph = profkit::load(data / "small-128-train-fp32-graph.profile");
+  write("compare_one", comparison_of(eager, graph, 1));
+  write("compare_many", comparison_of(eager, graph, 8));
+  write("compare_same", comparison_of(eager, eager, 8));
+  profkit_program::compare_options by_host;
+  by_host.time = profkit_program::time_kind::host;
+  write("compare_host", comparison_of(eager, graph, 8, by_host));
+  write("compare_kinds", comparison_of(training_with_one_validation(), training_with_one_validation(), 1));
+  auto const job = [&](std::string const& name, std::vector<profkit::job_rank> ranks) {
+    write("ranks_" + name, profkit::detail::ranks_document(profkit::summarize_job(std::move(ranks))));
+  };
+  for (char const* const name : {"even", "four", "slowgpu", "slowhost"}) job(name, ranks_of(std::filesystem::path{TEST_RANKS} / name));
+  job("many", many_ranks());
 }

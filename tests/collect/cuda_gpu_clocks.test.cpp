@@ -137,7 +137,7 @@ TEST_CASE("power that cannot be read is n/a, and the clocks are read", "[clocks]
   CHECK(summary.steps.clocks[0].max_mhz == 1980);
 }
 
-TEST_CASE("what NVML refuses is said in its own words, once", "[clocks]") {
+TEST_CASE("an error of NVML is reported once, with NVML's text", "[clocks]") {
   fresh_fakes const fresh;
   CHECK(reason_of("nvmlInit_v2=9") == "nvmlInit_v2: Driver Not Loaded");
   CHECK(reason_of("nvmlDeviceGetHandleByPciBusId_v2=999") == "nvmlDeviceGetHandleByPciBusId_v2: Unknown Error");
@@ -147,7 +147,7 @@ TEST_CASE("what NVML refuses is said in its own words, once", "[clocks]") {
 }
 
 // Runs separately, with an invalid file in place of NVML.
-TEST_CASE("without NVML the report says so, and that throttling is unknown", "[.missing]") {
+TEST_CASE("without NVML the report states that throttling is unknown", "[.missing]") {
   fake = {};
   profkit::session session{plain_options(0, 2)};
   session.collect(profkit::gpu_clocks{});

@@ -225,7 +225,7 @@ TEST_CASE("an error of the program that it has not looked at stays where it is",
   CHECK(session.report().summary().steps.gpu->count == 3);
 }
 
-TEST_CASE("what is not complete when the session ends is counted", "[cuda]") {
+TEST_CASE("GPU times that are incomplete at the end of the session are counted", "[cuda]") {
   fake = {};
   fake.lag_ms = 1e9;
   profkit::session session{plain_options(0, 2)};
@@ -311,7 +311,7 @@ TEST_CASE("with steps=auto a device that lags behind is not taken for one withou
   CHECK_FALSE(report.profile().stop->reached);
 }
 
-TEST_CASE("device memory is what is not free, and keeps no peak", "[cuda]") {
+TEST_CASE("device memory is total minus free memory, and has no peak", "[cuda]") {
   fake = {};
   profkit::session session{plain_options(0, 1)};
   session.collect(profkit::cuda_memory{});

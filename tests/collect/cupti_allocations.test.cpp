@@ -24,9 +24,9 @@ void call(CUpti_CallbackId which, void const* parameters, CUresult status = CUDA
 }
 
 /// The bytes that each call allocated, and that were freed at the same address.
-std::vector<std::int64_t> changes_of(profkit::profile const& of) {
+std::vector<std::int64_t> changes_of(profkit::profile const& profile) {
   std::vector<std::int64_t> result;
-  for (profkit::allocation_record const& record : of.allocations) {
+  for (profkit::allocation_record const& record : profile.allocations) {
     bool const is_given = record.kind == profkit::allocation_kind::allocated;
     result.push_back(is_given ? static_cast<std::int64_t>(record.bytes) : -static_cast<std::int64_t>(record.address));
   }
@@ -35,7 +35,7 @@ std::vector<std::int64_t> changes_of(profkit::profile const& of) {
 
 }  // namespace
 
-TEST_CASE("each of the driver's calls that give memory is recorded with its size, and each that takes it back", "[cupti]") {
+TEST_CASE("each driver call that allocates memory is recorded with its size, and each release", "[cupti]") {
   profkit::session session{plain_options()};
   for ([[maybe_unused]] profkit::step const step : session) {
     CUdeviceptr at = 0x1000;
@@ -67,7 +67,7 @@ TEST_CASE("each of the driver's calls that give memory is recorded with its size
   CHECK(changes_of(session.report().profile()) == std::vector<std::int64_t>{1, 1536, 2, 3, 3, 4, 4, 5, -0x1001, -0x1002, -0x1002, -0x2000});
 }
 
-TEST_CASE("calls of the driver that gave nothing, took nothing or are about something else are not recorded", "[cupti]") {
+TEST_CASE("failed and unrelated driver calls are not recorded", "[cupti]") {
   profkit::session session{plain_options()};
   for ([[maybe_unused]] profkit::step const step : session) {
     CUdeviceptr at = 0x1000;

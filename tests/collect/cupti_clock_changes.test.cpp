@@ -33,7 +33,7 @@ void run_kernel() {
 
 }  // namespace
 
-TEST_CASE("wherever the system clock is set to, a kernel lies in the scope that waited for it and takes as long") {
+TEST_CASE("after a change of the system clock, a kernel lies in the scope that waited for it, with its duration") {
   bool const all_api_calls = GENERATE(false, true);
   // Calls recorded only by CUPTI must be closer together than the change, which a busy host may not achieve.
   auto const by = GENERATE(std::chrono::nanoseconds{5s}, std::chrono::nanoseconds{-5s}, std::chrono::nanoseconds{-20ms},
@@ -74,7 +74,7 @@ TEST_CASE("wherever the system clock is set to, a kernel lies in the scope that 
   }
 }
 
-TEST_CASE("a kernel during which the clock is set takes as long as it took") {
+TEST_CASE("a change of the clock during a kernel does not affect its duration") {
   auto const by = GENERATE(std::chrono::nanoseconds{5s}, std::chrono::nanoseconds{-5s});
   profkit::session session{plain_options(0, 1)};
   REQUIRE(session.collect(profkit::cupti_kernels()).status().works);
@@ -95,7 +95,7 @@ TEST_CASE("a kernel during which the clock is set takes as long as it took") {
   CHECK(std::chrono::abs(error) < 1us);
 }
 
-TEST_CASE("an operation that may be of two moments and whose launch is not known is counted") {
+TEST_CASE("an operation with an ambiguous time and an unknown launch is counted") {
   profkit::detail::calendar_clock clock{{0, 0}};
   clock.look({1'000'000'000, 0});
   clock.look({1'010'000'000, -500'000'000});

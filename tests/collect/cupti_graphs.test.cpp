@@ -48,34 +48,34 @@ class graph {
 };
 
 /// The number of operations charged to each path; "-": to none.
-counts charged_to(profkit::profile const& of) {
-  profkit::attribution const to = profkit::attribute(of);
+counts charged_to(profkit::profile const& profile) {
+  profkit::attribution const to = profkit::attribute(profile);
   counts result;
-  for (std::uint32_t const path : to.path_of) ++result[path == profkit::attribution::none ? "-" : path_name(of, path)];
+  for (std::uint32_t const path : to.path_of) ++result[path == profkit::attribution::none ? "-" : path_name(profile, path)];
   return result;
 }
 
 /// The same by name of the operation.
-counts charged_by_name(profkit::profile const& of) {
-  profkit::attribution const to = profkit::attribute(of);
+counts charged_by_name(profkit::profile const& profile) {
+  profkit::attribution const to = profkit::attribute(profile);
   counts result;
   for (std::size_t i = 0; i < to.path_of.size(); ++i) {
-    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(of, to.path_of[i]);
-    ++result[of.gpu_names[of.gpu_operations[i].name].name + " in " + path];
+    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(profile, to.path_of[i]);
+    ++result[profile.gpu_names[profile.gpu_operations[i].name].name + " in " + path];
   }
   return result;
 }
 
 /// Operations of graphs: all, and those captured before kernel collection began.
-std::pair<std::uint64_t, std::uint64_t> operations_of_graphs(profkit::profile const& of) {
-  profkit::summary const all = profkit::analyze(of);
+std::pair<std::uint64_t, std::uint64_t> operations_of_graphs(profkit::profile const& profile) {
+  profkit::summary const all = profkit::analyze(profile);
   REQUIRE(all.gpu);
   return {all.gpu->operations_of_graphs, all.gpu->operations_of_unknown_graphs};
 }
 
 }  // namespace
 
-TEST_CASE("what a graph runs is charged to the scopes in which it was captured, on whatever thread", "[cupti]") {
+TEST_CASE("operations of a graph are charged to the scopes of its capture, on any thread", "[cupti]") {
   for (bool const all_api_calls : {false, true}) {
     profkit::session session{plain_options()};
     session.collect(profkit::cupti_kernels({all_api_calls}));
@@ -230,7 +230,7 @@ TEST_CASE("a graph captured before kernels were collected is counted as such, an
   CHECK(profile.graph_nodes.size() == 1);
 }
 
-TEST_CASE("a session knows no graphs of the session before, even of one that failed", "[cupti]") {
+TEST_CASE("a session knows no graphs of the previous session, even if that one failed", "[cupti]") {
   for (char const* const failure : {"", "cuptiActivityFlushAll=999"}) {
     graph captured;
     {
@@ -258,7 +258,7 @@ TEST_CASE("a session knows no graphs of the session before, even of one that fai
   }
 }
 
-TEST_CASE("what the driver makes in a copy beside the copied nodes is of an unknown graph", "[cupti]") {
+TEST_CASE("nodes that the driver adds to a copy belong to an unknown graph", "[cupti]") {
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
   graph captured;
@@ -278,7 +278,7 @@ TEST_CASE("what the driver makes in a copy beside the copied nodes is of an unkn
   CHECK(operations_of_graphs(profile) == std::pair<std::uint64_t, std::uint64_t>{2, 1});
 }
 
-TEST_CASE("nodes whose numbers CUPTI does not tell are as those of unknown graphs", "[cupti]") {
+TEST_CASE("nodes without numbers from CUPTI count as nodes of unknown graphs", "[cupti]") {
   ::setenv("FAKE_CUPTI", "cuptiGetGraphNodeId=999", 1);
   profkit::session session{plain_options()};
   auto const& collector = session.collect(profkit::cupti_kernels());

@@ -48,19 +48,19 @@ profkit::profile wait_for_operations(std::filesystem::path const& journal, std::
 }
 
 /// "kernel in scope" of each operation.
-std::vector<std::string> charged_in_journal(profkit::profile const& of) {
-  profkit::attribution const to = profkit::attribute(of);
+std::vector<std::string> charged_in_journal(profkit::profile const& profile) {
+  profkit::attribution const to = profkit::attribute(profile);
   std::vector<std::string> result;
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(of, to.path_of[i]);
-    result.push_back(of.gpu_names[of.gpu_operations[i].name].name + " in " + path);
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(profile, to.path_of[i]);
+    result.push_back(profile.gpu_names[profile.gpu_operations[i].name].name + " in " + path);
   }
   return result;
 }
 
 }  // namespace
 
-TEST_CASE("kernels are in the journal while the step that launched them goes on, with their scopes", "[cupti][journal]") {
+TEST_CASE("kernels are in the journal with their scopes while the launching step still runs", "[cupti][journal]") {
   temporary_file const journal;
   profkit::options options = plain_options(0, 2);
   options.journal = journal.path.string();

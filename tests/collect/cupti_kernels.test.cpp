@@ -32,7 +32,7 @@ thread_local std::uint64_t allocations = 0;
 
 /// An environment variable that is removed at the end of the test.
 struct variable {
-  variable(char const* of, std::string const& value) : name{of} { ::setenv(name, value.c_str(), 1); }
+  variable(char const* variable_name, std::string const& value) : name{variable_name} { ::setenv(name, value.c_str(), 1); }
   ~variable() { ::unsetenv(name); }
   variable(variable const&) = delete;
   variable& operator=(variable const&) = delete;
@@ -57,12 +57,12 @@ std::string reason() {
   return kernels.reason;
 }
 
-std::vector<std::string> charged(profkit::profile const& of) {
-  profkit::attribution const to = profkit::attribute(of);
+std::vector<std::string> charged(profkit::profile const& profile) {
+  profkit::attribution const to = profkit::attribute(profile);
   std::vector<std::string> result;
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    std::string const scope = to.scope_of[i] == profkit::attribution::none ? "-" : path_name(of, of.scopes[to.scope_of[i]].path);
-    result.push_back(of.gpu_names[of.gpu_operations[i].name].name + " in " + scope);
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    std::string const scope = to.scope_of[i] == profkit::attribution::none ? "-" : path_name(profile, profile.scopes[to.scope_of[i]].path);
+    result.push_back(profile.gpu_names[profile.gpu_operations[i].name].name + " in " + scope);
   }
   return result;
 }
@@ -124,7 +124,7 @@ TEST_CASE("operations are charged to the innermost scope open when they were lau
   }
 }
 
-TEST_CASE("memory that the driver gives is recorded once it is there, and before it is given back", "[cupti]") {
+TEST_CASE("driver memory is recorded after its allocation and before its release", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
@@ -223,7 +223,7 @@ TEST_CASE("each of many kernels keeps its name, wherever the text lies", "[cupti
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a launching thread allocates nothing once warm, and buffers go round", "[cupti]") {
+TEST_CASE("a warm launching thread allocates nothing, and buffers are reused", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   constexpr std::uint32_t launches = 400'000;  // of 216 bytes: 21 buffers of 4 MiB
   profkit::session session{plain_options()};
@@ -272,7 +272,7 @@ TEST_CASE("sessions in sequence collect, and CUPTI is free in between", "[cupti]
   }
 }
 
-TEST_CASE("starting and stopping twice does nothing more", "[cupti]") {
+TEST_CASE("a second start or stop has no effect", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{plain_options()};
   auto& collector = session.collect(profkit::cupti_kernels());
@@ -284,7 +284,7 @@ TEST_CASE("starting and stopping twice does nothing more", "[cupti]") {
   CHECK_FALSE(fake.is_subscribed);
 }
 
-TEST_CASE("a second collector says that there is one already, and the first goes on", "[cupti]") {
+TEST_CASE("a second collector reports that one exists, and the first continues", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{plain_options()};
   session.collect(profkit::cupti_kernels());
@@ -294,18 +294,18 @@ TEST_CASE("a second collector says that there is one already, and the first goes
   CHECK(session.report().profile().gpu_operations.size() == 1);
 }
 
-TEST_CASE("another tool that has CUPTI is named", "[cupti]") {
+TEST_CASE("another tool that uses CUPTI is named", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   {
     variable const conflict{"FAKE_CUPTI", "cuptiSubscribe=39"};
-    CHECK_THAT(reason(), ContainsSubstring("CUPTI for something has CUPTI"));
+    CHECK_THAT(reason(), ContainsSubstring("CUPTI for something uses CUPTI"));
     variable const nsys{"NSYS_PROFILING_SESSION_ID", "1"};
-    CHECK_THAT(reason(), ContainsSubstring("Nsight Systems has CUPTI"));
+    CHECK_THAT(reason(), ContainsSubstring("Nsight Systems uses CUPTI"));
   }
   CHECK_FALSE(fake.is_subscribed);
 }
 
-TEST_CASE("what is missing is said: a driver, a device, permission, a newer libcupti", "[cupti]") {
+TEST_CASE("a missing driver, device, permission or newer libcupti is named", "[cupti]") {
   static_cast<void>(fake_cupti());
   {
     variable const no_device{"FAKE_CUDA", "cuInit=100"};
@@ -321,7 +321,7 @@ TEST_CASE("what is missing is said: a driver, a device, permission, a newer libc
   }
 }
 
-TEST_CASE("whatever call fails, with whatever code, at whatever time, the program runs on and the next session collects", "[cupti]") {
+TEST_CASE("if any call fails with any code at any time, the program continues and the next session collects", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   struct library {
     char const* variable;

@@ -22,7 +22,7 @@ profkit::collector_status collected() {
 
 }  // namespace
 
-TEST_CASE("without libcupti the report says so, unless PROFKIT_CUPTI_PATH names one", "[cupti]") {
+TEST_CASE("without libcupti the report states the reason, unless PROFKIT_CUPTI_PATH names one", "[cupti]") {
   ::unsetenv("PROFKIT_CUPTI_PATH");
   CHECK_THAT(collected().reason, ContainsSubstring("libcupti.so.13 cannot be opened, and PROFKIT_CUPTI_PATH does not say where it is"));
   ::setenv("PROFKIT_CUPTI_PATH", "libcupti.so", 1);

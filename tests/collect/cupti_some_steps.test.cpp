@@ -32,18 +32,18 @@ profkit::options every(std::uint64_t n, std::uint64_t warmup, std::uint64_t meas
 }
 
 /// The indices of the steps with kernels collected.
-std::vector<std::uint64_t> collected_steps(profkit::profile const& of) {
+std::vector<std::uint64_t> collected_steps(profkit::profile const& profile) {
   std::vector<std::uint64_t> result;
-  for (profkit::step_record const& step : of.steps) {
+  for (profkit::step_record const& step : profile.steps) {
     if (step.has_kernels) result.push_back(step.index);
   }
   return result;
 }
 
 /// By step: recorded operations by grid size. The tests launch one with the index of the step as grid size, and one of size 1.
-std::vector<std::uint64_t> steps_launched_in(profkit::profile const& of) {
+std::vector<std::uint64_t> steps_launched_in(profkit::profile const& profile) {
   std::vector<std::uint64_t> result;
-  for (profkit::gpu_operation_record const& each : of.gpu_operations) result.push_back(each.grid[0] - 1U);
+  for (profkit::gpu_operation_record const& each : profile.gpu_operations) result.push_back(each.grid[0] - 1U);
   return result;
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("graphs that are captured in a step without kernels are known in one w
   CHECK(find_row(report.summary(), "step/forward")->gpu->kernels == 1);
 }
 
-TEST_CASE("memory that the driver gives is recorded in all steps", "[cupti]") {
+TEST_CASE("driver allocations are recorded in all steps", "[cupti]") {
   fake_cupti_controls& fake = fake_cupti();
   profkit::session session{every(4, 0, 4)};
   session.collect(profkit::cupti_kernels());

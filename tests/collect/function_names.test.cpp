@@ -2,6 +2,7 @@
 #include <profkit/collect/function_names.hpp>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -42,11 +43,11 @@ struct named_functions {
   profkit::detail::function_names names{};
 };
 
-profkit::function_record function_at(named_functions& of, std::uint64_t address, std::vector<std::uint64_t> const& callers = {}) {
+profkit::function_record function_at(named_functions& named, std::uint64_t address, std::vector<std::uint64_t> const& callers = {}) {
   std::vector<std::uint64_t> all = callers;
   all.push_back(address);
-  of.names.learn(all);
-  return of.into.so_far().functions.at(of.names.function_of(address, callers, of.into));
+  named.names.learn(all);
+  return named.into.so_far().functions.at(named.names.function_of(address, callers, named.into));
 }
 
 }  // namespace
@@ -77,6 +78,42 @@ TEST_CASE("addresses of the program and of its libraries have names", "[function
   CHECK(of_library.name.find("getenv") != std::string::npos);
 }
 
+TEST_CASE("functions of a module with debug information have the line where they begin", "[function_names]") {
+  void* const library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  named_functions names;
+  profkit::function_record const first = function_at(names, reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_first")) + 1);
+  profkit::function_record const second = function_at(names, reinterpret_cast<std::uintptr_t>(::dlsym(library, "sampled_second")) + 1);
+  ::dlclose(library);
+  if (!names.names.why_no_lines().empty()) SKIP(names.names.why_no_lines());
+  CHECK(std::filesystem::path{first.file}.filename() == "sampled_library.cpp");
+  CHECK(first.line == 10);
+  CHECK(second.line == 15);
+  CHECK(function_at(names, reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, "getenv")) + 1).line == 0);
+}
+
+TEST_CASE("without libdw there are no source lines, and the reason is known", "[function_names]") {
+  profkit::detail::dwarf_library const none{nullptr};
+  CHECK(none.why_not() == "libdw.so.1 (elfutils) cannot be opened");
+  profkit::detail::dwarf_library const another{::dlopen("libc.so.6", RTLD_NOW | RTLD_LOCAL)};
+  CHECK(another.why_not().find("libdw.so.1 has no dwarf_") == 0);
+  profkit::detail::source_lines lines{none};
+  CHECK(lines.find(0, 4096).file.empty());
+}
+
+TEST_CASE("files without debug information, and addresses outside any unit, have no source line", "[function_names]") {
+  profkit::detail::dwarf_library const library;
+  if (!library.why_not().empty()) SKIP(library.why_not());
+  profkit::detail::source_lines lines{library};
+  profkit::detail::elf_symbols const symbols{SAMPLED_LIBRARY};
+  CHECK(lines.find(symbols.file(), 0).line == 0);
+  CHECK(lines.find(symbols.file(), ~std::uint64_t{0}).line == 0);
+  CHECK(lines.find(-1, 4096).line == 0);
+  int const no_elf = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  CHECK(lines.find(no_elf, 4096).line == 0);
+  ::close(no_elf);
+}
+
 TEST_CASE("code without a name has its module and the nearest named caller", "[function_names]") {
   named_functions names;
   static int const no_code = 0;
@@ -101,6 +138,36 @@ TEST_CASE("functions of a library keep their names when it is unloaded", "[funct
   CHECK(function_at(names, second).module == std::filesystem::path{SAMPLED_LIBRARY}.filename());
 }
 
+TEST_CASE("an address in a library that another one has replaced has no name until the next round but one", "[function_names]") {
+  named_functions names;
+  names.names.begin_round();
+  void* const first = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(first != nullptr);
+  std::uint64_t const address = reinterpret_cast<std::uintptr_t>(::dlsym(first, "sampled_first")) + 1;
+  CHECK(function_at(names, address).name == "sampled_first");
+  ::dlclose(first);
+  void* const second = ::dlopen(SAMPLED_OTHER_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(second != nullptr);
+  bool const is_same_place = reinterpret_cast<std::uintptr_t>(::dlsym(second, "other_first")) + 1 == address;
+  if (is_same_place) {
+    profkit::function_record const uncertain = function_at(names, address, {inside(&named::some_function)});
+    CHECK(uncertain.name.empty());
+    CHECK(uncertain.module == "a library that was unloaded or replaced");
+    CHECK(uncertain.caller == "named::some_function");
+    names.names.begin_round();
+    CHECK(function_at(names, address).name.empty());
+    names.names.begin_round();
+    CHECK(function_at(names, address).name == "other_first");
+  }
+  // A library that no round has seen may have been at any place but those of the libraries that stay.
+  ::dlclose(::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL));
+  std::uint64_t const of_second = reinterpret_cast<std::uintptr_t>(::dlsym(second, "other_first")) + 1;
+  CHECK(function_at(names, of_second).name.empty());
+  CHECK(function_at(names, inside(&named::some_function)).name == "named::some_function");
+  ::dlclose(second);
+  if (!is_same_place) SKIP("the libraries were not loaded at the same place");
+}
+
 TEST_CASE("a damaged symbol table gives names or none, and a file that was replaced gives none", "[function_names]") {
   void* const library = ::dlopen(SAMPLED_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
@@ -115,7 +182,7 @@ TEST_CASE("a damaged symbol table gives names or none, and a file that was repla
     std::ofstream{file, std::ios::binary} << content;
     profkit::detail::elf_symbols const symbols{file};
     CHECK_FALSE(symbols.has_headers({Elf64_Phdr{}}));
-    return symbols.find({address}).at(0);
+    return symbols.find({address}).at(0).name;
   };
   CHECK(find(bytes) == "sampled_first");
   CHECK(find("").empty());

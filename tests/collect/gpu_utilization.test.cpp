@@ -191,7 +191,7 @@ TEST_CASE("a device without GPM reports its utilization rates", "[rates]") {
   CHECK(nvml_state().sample_readings == 0);
 }
 
-TEST_CASE("the windows before an error count, and the report says what failed", "[utilization]") {
+TEST_CASE("the windows before an error count, and the report names the error", "[utilization]") {
   fresh_device const fresh;
   nvml_state().metrics[sm_util] = 50.0;
   nvml_state().failing_reading = 3;  // the end of the second window
@@ -206,7 +206,7 @@ TEST_CASE("the windows before an error count, and the report says what failed", 
   CHECK(nvml_state().sample_readings == 3);
 }
 
-TEST_CASE("the report says why the use of the device is unknown", "[utilization]") {
+TEST_CASE("the report states why the utilization is unknown", "[utilization]") {
   fresh_device const fresh;
   SECTION("NVML does not start") {
     ::setenv("FAKE_NVML", "nvmlInit_v2=9", 1);
@@ -226,13 +226,13 @@ TEST_CASE("the report says why the use of the device is unknown", "[utilization]
   }
   SECTION("steps that are shorter than a window") {
     profkit::report const report = measure([] { work_for(30); }, profkit::gpu_utilization{});
-    CHECK_THAT(outcome(report).reason, StartsWith("the measured steps were too short: a window takes 1.2 s of steps"));
+    CHECK_THAT(outcome(report).reason, StartsWith("the measured steps were too short: a window needs 1.2 s of steps"));
     CHECK(nvml_state().sample_readings == 0);
   }
   SECTION("no step") {
     profkit::session session{plain_options(0, 1)};
     session.collect(quick_utilization());
-    CHECK(outcome(session.report()).reason == "there was no measured step");
+    CHECK(outcome(session.report()).reason == "no step was measured");
   }
   CHECK(nvml_state().users == 0);
   ::unsetenv("FAKE_NVML");
@@ -249,7 +249,7 @@ TEST_CASE("utilization=on adds the collector once, and without it NVML stays clo
   }
   profkit::session session{profkit::options::parse("steps=1,warmup=0,utilization=on")};
   CHECK(nvml_state().users == 1);
-  CHECK(session.collect(profkit::gpu_utilization()).status().reason == "the session has this collector already");
+  CHECK(session.collect(profkit::gpu_utilization()).status().reason == "the session already has this collector");
   for (profkit::step step : session) work_for(1);
   CHECK(session.report().summary().collectors.at(0).kind == profkit::collector_kind::gpu_utilization);
 }

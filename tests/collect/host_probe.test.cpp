@@ -26,15 +26,15 @@ std::optional<profkit::host_speed_record> speed_after(profkit::options const& op
 
 }  // namespace
 
-TEST_CASE("the probe takes some time, and about the same again", "[host_probe]") {
+TEST_CASE("the probe takes a similar time when repeated", "[host_probe]") {
   // The minimum of several is the time of the work itself; twice that allows for a changing clock rate.
-  auto const least = [] {
+  auto const min_time = [] {
     auto result = profkit::detail::probe_host_speed();
     for (int i = 0; i < 10; ++i) result = std::min(result, profkit::detail::probe_host_speed());
     return result;
   };
-  auto const first = least();
-  auto const second = least();
+  auto const first = min_time();
+  auto const second = min_time();
   CHECK(first > 1us);
   CHECK(first < 4 * second);
   CHECK(second < 4 * first);

@@ -7,154 +7,63 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <profkit/drain/log_drain.hpp>
-#include <profkit/options.hpp>
 #include <profkit/scope.hpp>
-#include <profkit/session/recording_start.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
-namespace sampled {
-
-std::atomic<std::uint64_t> sink{0};
-
-inline double cpu_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
-}
-
-// Three functions that use a given processor time. Their loops are not inlined into each other.
-#define BUSY_FUNCTION(name, factor)                                  \
-  __attribute__((noinline)) void name(double ms) {                   \
-    double const until = cpu_ms() + ms;                              \
-    std::uint64_t value = (factor);                                  \
-    while (cpu_ms() < until) {                                       \
-      for (int i = 0; i < 20'000; ++i) value = value * (factor) + 1; \
-    }                                                                \
-    sink.fetch_add(value, std::memory_order_relaxed);                \
-  }
-BUSY_FUNCTION(busy_half, 6364136223846793005U)
-BUSY_FUNCTION(busy_third, 2862933555777941757U)
-BUSY_FUNCTION(busy_fifth, 3202034522624059733U)
-#undef BUSY_FUNCTION
-
-}  // namespace sampled
+#include "../support/sampled_program.hpp"
+#include "../support/sanitizers.hpp"
 
 namespace {
 
-/// Records and samples this program until `stop`.
-class sampled_program {
- public:
-  explicit sampled_program(bool uses_perf_events = true) : collector_{profkit::host_sample_options{1000.0, uses_perf_events}} {
-    collector_.use_clock(logs_.calendar());
-    collector_.start(made_);
-    logs_.use_samples(*collector_.samples());
-    std::string const how = made().sampling ? made().sampling->mechanism : "";
-    if (!collector_.status().works) reason_ = collector_.status().reason;
-    if (how.find("because of") != std::string::npos) reason_ = how;
-    __atomic_fetch_or(&profkit::detail::recorder.flags, profkit::detail::recording | clock_flag_, __ATOMIC_RELEASE);
-    thread_ = std::thread{[this] {
-      while (!is_over_) {
-        if (!is_paused_) drain(false);
-        std::this_thread::sleep_for(std::chrono::milliseconds{20});
-      }
-    }};
-  }
-  ~sampled_program() {
-    stop();
-    profkit::detail::skip_logs();
-  }
+using sampled_program = sampled::program;
 
-  void stop() {
-    if (is_over_.exchange(true)) return;
-    thread_.join();
-    __atomic_fetch_and(&profkit::detail::recorder.flags, ~(profkit::detail::recording | profkit::detail::use_monotonic_clock),
-                       __ATOMIC_RELEASE);
-    drain(true);
-    collector_.stop();
-  }
+bool is_long() { return std::getenv("PROFKIT_TEST_LONG") != nullptr; }
 
-  void pause(bool is_paused) { is_paused_ = is_paused; }
-
-  /// Why this machine cannot run the test; empty if it can.
-  [[nodiscard]] std::string const& reason() const { return reason_; }
-
-  [[nodiscard]] profkit::profile const& made() const { return made_.so_far(); }
-
-  /// The processor time of the samples by scope and function, in milliseconds.
-  [[nodiscard]] std::map<std::string, std::map<std::string, double>> times() const {
-    std::map<std::string, std::map<std::string, double>> result;
-    for (profkit::sample_record const& each : made().samples) {
-      std::string const scope = each.path == profkit::path_record::no_parent ? "" : made().paths[each.path].name;
-      result[scope][made().functions[each.function].name] += static_cast<double>(each.weight) * 1e-6;
-    }
-    return result;
-  }
-
- private:
-  void drain(bool last) {
-    logs_.drain(
-        last, [] { return true; }, [] {});
-  }
-
-  profkit::profile_builder made_;
-  std::uint32_t clock_flag_ = profkit::detail::start_recording(profkit::options{}.log_slots_per_thread, made_);
-  profkit::detail::log_drain logs_{made_, clock_flag_};
-  profkit::host_samples collector_;
-  std::string reason_;
-  std::atomic<bool> is_over_{false};
-  std::atomic<bool> is_paused_{false};
-  std::thread thread_;
-};
-
-#ifdef RUNS_IN_EMULATOR
-#define SKIP_IN_EMULATOR() SKIP("the emulator has no timers for the processor time of other threads")
-#else
-#define SKIP_IN_EMULATOR() static_cast<void>(0)
-#endif
-
-#define SKIP_IF_REFUSED(program) \
-  if (!(program).reason().empty()) SKIP((program).reason())
-
-/// Runs the three functions in blocks of 5, 3 and 2 ms. @return the processor time of each.
-std::array<double, 3> run_blocks(double ms) {
+/// Runs the three functions in turn, for 50, 30 and 20 % of a period. @return the processor time of each, in milliseconds.
+std::array<double, 3> run_blocks(double ms, double period_ms) {
   std::array<double, 3> result{};
   PROF_SCOPE("blocks");
   for (double const until = sampled::cpu_ms() + ms; sampled::cpu_ms() < until;) {
     double const begin = sampled::cpu_ms();
-    sampled::busy_half(5.0);
+    sampled::busy_half(0.5 * period_ms);
     double const second = sampled::cpu_ms();
-    sampled::busy_third(3.0);
+    sampled::busy_third(0.3 * period_ms);
     double const third = sampled::cpu_ms();
-    sampled::busy_fifth(2.0);
+    sampled::busy_fifth(0.2 * period_ms);
     result[0] += second - begin, result[1] += third - second, result[2] += sampled::cpu_ms() - third;
   }
   return result;
 }
 
-void check_shares(std::size_t threads, double ms_of_each, double points) {
+/// @param points maximum error of a share, in percentage points.
+void check_shares(std::size_t threads, double ms_of_each, double period_ms, double points) {
   sampled_program program;
   SKIP_IF_REFUSED(program);
   std::vector<std::array<double, 3>> truth(threads);
   std::vector<std::thread> running;
   for (std::size_t i = 0; i < threads; ++i) {
-    running.emplace_back([&truth, i, ms_of_each] {
+    running.emplace_back([&program, &truth, i, ms_of_each, period_ms] {
       { PROF_SCOPE("first"); }  // from now on the thread has a log
-      std::this_thread::sleep_for(std::chrono::milliseconds{60});
-      truth[i] = run_blocks(ms_of_each);
+      program.wait_for_samples();
+      truth[i] = run_blocks(ms_of_each, period_ms);
     });
   }
   for (std::thread& each : running) each.join();
@@ -168,9 +77,15 @@ void check_shares(std::size_t threads, double ms_of_each, double points) {
   double all_found = 0.0;
   for (auto const& [function, ms] : found) all_found += ms;
   INFO(threads << " threads, " << all_used << " ms used, " << all_found << " ms sampled");
-  CHECK(std::abs(found["sampled::busy_half"] / all_found - used[0] / all_used) < points);
-  CHECK(std::abs(found["sampled::busy_third"] / all_found - used[1] / all_used) < points);
-  CHECK(std::abs(found["sampled::busy_fifth"] / all_found - used[2] / all_used) < points);
+  std::array<char const*, 3> const names{"sampled::busy_half", "sampled::busy_third", "sampled::busy_fifth"};
+  double error = 0.0;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    error = std::max(error, 100.0 * std::abs(found[names[i]] / all_found - used[i] / all_used));
+  CHECK(error < points);
+  if (is_long()) {
+    std::printf("truth: %zu threads, %.1f s each, loop of %g ms: largest error of a share %.2f points; %.1f of %.1f ms sampled\n", threads,
+                ms_of_each * 1e-3, period_ms, error, all_found, all_used);
+  }
   // The samples stand for the time: less, because they do not see time in the kernel.
   CHECK(all_found > 0.7 * all_used);
   CHECK(all_found < 1.1 * all_used);
@@ -181,41 +96,47 @@ void check_shares(std::size_t threads, double ms_of_each, double points) {
 
 }  // namespace
 
-// 400 samples are off by 1.3 points on average, 2,000 by 0.6.
-TEST_CASE("sampled shares of 50, 30 and 20 % are right within 8 points on 1, 2 and 8 threads", "[host_samples]") {
-  bool const is_long = std::getenv("PROFKIT_TEST_LONG") != nullptr;
-  double const ms = is_long ? 2000.0 : 400.0;
-  double const points = is_long ? 0.03 : 0.08;
-  check_shares(1, ms, points);
-  check_shares(2, ms / 2, points);
-  check_shares(8, ms / 4, points);
+// The standard deviation of a share of 50 % is 2.5 points of 400 samples and 1.1 of 2,000. In short runs the tests allow three of them,
+// because many run; with PROFKIT_TEST_LONG they are what docs/samples.md promises, and print figures (tests/gpu/checks/samples.py).
+TEST_CASE("sampled shares of 50, 30 and 20 % are right within 3 points in 2 s on 1, 2 and 8 threads", "[host_samples][sampled_truth]") {
+  double const ms = is_long() ? 2000.0 : 400.0;
+  double const points = is_long() ? 3.0 : 8.0;
+  check_shares(1, ms, 10.0, points);
+  check_shares(2, is_long() ? ms : ms / 2, 10.0, points);
+  check_shares(8, is_long() ? ms : ms / 4, 10.0, points);
+}
+
+TEST_CASE("a loop of the length of the sampling period does not stay in step with the samples", "[host_samples][sampled_truth]") {
+  check_shares(1, is_long() ? 2000.0 : 600.0, 1.0, is_long() ? 3.0 : 12.0);
 }
 
 TEST_CASE("without perf_event_open, timers of processor time sample too, less often and less precisely", "[host_samples]") {
+  if (under_thread_sanitizer) SKIP("ThreadSanitizer delays signals");
   SKIP_IN_EMULATOR();
   sampled_program program{false};
-  std::thread thread{[] {
+  double used = 0.0;
+  std::thread{[&] {
     { PROF_SCOPE("first"); }
-    std::this_thread::sleep_for(std::chrono::milliseconds{60});
-    static_cast<void>(run_blocks(400.0));
-  }};
-  thread.join();
+    program.wait_for_samples();
+    PROF_SCOPE("busy");
+    used = sampled::cpu_ms();
+    sampled::busy_half(300.0);
+    used = sampled::cpu_ms() - used;
+  }}.join();
   program.stop();
-  double known = 0.0;
   double all = 0.0;
-  std::map<std::string, double> const found = program.times()["blocks"];
-  for (auto const& [function, ms] : found) {
-    all += ms;
-    if (function.find("sampled::busy_") == 0) known += ms;
-  }
-  CHECK(all > 100.0);
-  CHECK(all < 450.0);
-  CHECK(known > 0.5 * all);  // the rest is in calls of the system
-  CHECK(program.made().sampling->mechanism.find("timers") == 0);
+  std::map<std::string, double> found = program.times()["busy"];
+  for (auto const& [function, ms] : found) all += ms;
+  // The first sample stands for one period, up to two ticks late; and the time after the last one has none.
+  CHECK(all > used - 50.0);
+  CHECK(all < used + 20.0);
+  CHECK(found["sampled::busy_half"] > 0.9 * all);
+  CHECK(program.made().sampling->mechanism.find("timers") != std::string::npos);
   CHECK(program.made().sampling->threads_without == 0);
 }
 
 TEST_CASE("a timer's signal does not end a sleep, a wait or a read early, and keeps errno", "[host_samples]") {
+  if (under_thread_sanitizer) SKIP("ThreadSanitizer delays signals");
   SKIP_IN_EMULATOR();
   sampled_program program{false};
   std::array<int, 2> pipe_ends{};
@@ -246,7 +167,7 @@ TEST_CASE("a timer's signal does not end a sleep, a wait or a read early, and ke
   ::close(pipe_ends[0]), ::close(pipe_ends[1]);
   program.stop();
   CHECK(program.times()["reader"]["sampled::busy_half"] > 50.0);
-  CHECK(program.made().sampling->mechanism.find("timers") == 0);
+  CHECK(program.made().sampling->mechanism.find("timers") != std::string::npos);
 }
 
 TEST_CASE("threads that come and go are sampled, each under its own scope", "[host_samples]") {
@@ -295,7 +216,7 @@ TEST_CASE("samples that do not fit into the ring are counted", "[host_samples]")
   PROF_SCOPE("nobody reads");
   program.pause(true);
   std::this_thread::sleep_for(std::chrono::milliseconds{30});
-  sampled::busy_half(600.0);  // the ring has room for about 400
+  sampled::busy_half(1200.0);  // the ring has room for about 400; a busy host takes fewer samples
   program.pause(false);
   sampled::busy_half(100.0);  // the kernel counts the loss with the next sample that fits
   program.stop();

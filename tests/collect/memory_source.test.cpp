@@ -45,7 +45,7 @@ TEST_CASE("a program's own memory source stands in the report", "[memory]") {
   CHECK_FALSE(summary.memory[1].peak_bytes);
 }
 
-TEST_CASE("host memory grows by what a step touches", "[memory]") {
+TEST_CASE("host memory grows by the pages that a step touches", "[memory]") {
   constexpr std::uint64_t bytes = 64U << 20U;
   profkit::session session{plain_options(0, 2)};
   session.collect(profkit::host_memory{});

@@ -193,7 +193,7 @@ std::string status_of(profkit::profile const& in) {
   return "no collector";
 }
 
-std::uint32_t short_correlation(profkit::collective_record const& of) { return static_cast<std::uint32_t>(of.correlation); }
+std::uint32_t short_correlation(profkit::collective_record const& collective) { return static_cast<std::uint32_t>(collective.correlation); }
 
 template <class Type>
 void check_version(char const* symbol, std::uint64_t id) {
@@ -296,7 +296,7 @@ TEST_CASE("without a session or a collector the plugin records nothing", "[nccl]
   CHECK(session.report().profile().collectives.empty());
 }
 
-TEST_CASE("a collector that NCCL does not know says what to do", "[nccl]") {
+TEST_CASE("a collector created after the communicators reports what to do", "[nccl]") {
   profkit::detail::nccl_state.communicators = 0;
   profkit::session session{plain_options()};
   session.collect(profkit::nccl_collectives());
@@ -312,7 +312,7 @@ TEST_CASE("a plugin that the user has set stays, and the status says so", "[nccl
   profkit::session session{plain_options()};
   session.collect(profkit::nccl_collectives());
   CHECK(std::string_view{::getenv("NCCL_PROFILER_PLUGIN")} == "/opt/inspector.so");
-  CHECK(status_of(session.report().profile()) == "not collected: NCCL_PROFILER_PLUGIN names the plugin /opt/inspector.so, which stays");
+  CHECK(status_of(session.report().profile()) == "not collected: NCCL_PROFILER_PLUGIN already names the plugin /opt/inspector.so");
   ::setenv("NCCL_PROFILER_PLUGIN", "static_plugin", 1);
   CHECK(profkit::nccl_collectives{}.status().works);
   before.empty() ? ::unsetenv("NCCL_PROFILER_PLUGIN") : ::setenv("NCCL_PROFILER_PLUGIN", before.c_str(), 1);

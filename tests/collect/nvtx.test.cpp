@@ -178,7 +178,7 @@ TEST_CASE("each session has a measure_loop of its own, under one registered stri
   CHECK(std::count(heard.begin(), heard.end(), "register measure_loop in profkit") <= 1);
 }
 
-TEST_CASE("what collectors read before a measured step is inside measure_loop, what they read at the end is not", "[nvtx]") {
+TEST_CASE("readings of collectors before a measured step are inside measure_loop, those at the end are not", "[nvtx]") {
   profkit::session session{plain_options(0, 1)};
   session.collect(with_scopes{});
   static_cast<void>(take_entries());

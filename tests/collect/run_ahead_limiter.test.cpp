@@ -20,7 +20,7 @@ struct slow_device {
 
 }  // namespace
 
-TEST_CASE("a host that is far ahead of its device waits until it is near", "[stop]") {
+TEST_CASE("a host far ahead of its device waits until the distance is small", "[stop]") {
   slow_device device;
   profkit::detail::run_ahead_limiter lag;
   device.drain();
@@ -30,7 +30,7 @@ TEST_CASE("a host that is far ahead of its device waits until it is near", "[sto
   CHECK(device.profile.gpu_steps.back().step == 7);
 }
 
-TEST_CASE("nobody waits for ever for GPU times that do not come", "[stop]") {
+TEST_CASE("a session does not wait forever for GPU times that never arrive", "[stop]") {
   slow_device device;
   profkit::detail::run_ahead_limiter lag{std::chrono::milliseconds{20}};
   int asked = 0;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that tests open and close while functions in it are named.
+// A library that tests open and close while functions in it are named. With OTHER_NAMES, the same code has other names.
 
-extern "C" __attribute__((visibility("default"))) int sampled_first(int value) {
-  for (int i = 0; i < 100; ++i) value = value * 3 + i;
+#ifdef OTHER_NAMES
+#define sampled_first other_first
+#define sampled_second other_second
+#endif
+
+extern "C" __attribute__((visibility("default"))) unsigned sampled_first(unsigned value) {
+  for (unsigned i = 0; i < 100; ++i) value = value * 3 + i;
   return value;
 }
 
-extern "C" __attribute__((visibility("default"))) int sampled_second(int value) {
-  for (int i = 0; i < 100; ++i) value = value * 5 + i;
+extern "C" __attribute__((visibility("default"))) unsigned sampled_second(unsigned value) {
+  for (unsigned i = 0; i < 100; ++i) value = value * 5 + i;
   return value;
 }

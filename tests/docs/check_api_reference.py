@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that doxygen reports nothing for the public headers: every class, function, macro and enumeration is described, and descriptions name
-all parameters or none, and no unknown one. Members with self-explanatory names need no description.
+"""Checks that doxygen reports nothing for the public headers: every class, function, macro, enumeration and data member is described.
+Descriptions name all parameters or none, and no unknown one.
 
 usage: check_api_reference.py ROOT DOXYGEN      exit code 4: there is no doxygen
 """
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-
-FIELD = re.compile(r"warning: Member \S+ \(variable\) of (struct|class|namespace) .* is not documented")
-
 
 def main():
     root = pathlib.Path(sys.argv[1])
@@ -25,7 +21,7 @@ def main():
         settings = (root / "Doxyfile").read_text(encoding="utf-8") + f"\nOUTPUT_DIRECTORY = {output}\n"
         done = subprocess.run([doxygen, "-"], cwd=root, input=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=100)
         pages = len(list(pathlib.Path(output).glob("api/*.html")))
-    said = [line for line in done.stderr.splitlines() if not FIELD.search(line)]
+    said = done.stderr.splitlines()
     print("\n".join(said))
     print(f"{pages} pages, {len(said)} lines of warnings")
     return 1 if said or done.returncode != 0 or pages < 100 else 0

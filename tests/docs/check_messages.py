@@ -25,7 +25,8 @@ TEXTS = {
     "include/profkit/report/coverage_text.hpp": r"inline std::string coverage_text.*?\n\}\n",
     "include/profkit/report/work_words.hpp": r"[^\n]*is impossible[^\n]*",
     "include/profkit/profile/make_profile.hpp": r"std::string const left_out =.*?;\n|\*at = \{[^\n]*",
-    "tools/profkit/comparison_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;|return \"host speed: unknown[^;]*;",
+    "tools/profkit/decision_text.hpp": r"fmt::format\(\"profkit compare: \{\} is slower[^;]*;|fmt::format\(\"profkit compare: undecided[^;]*;|fmt::format\(\"  estimate:[^;]*;|text \+= \"  the machines differ[^;]*;",
+    "tools/profkit/comparison_words.hpp": r"return \"host speed: unknown[^;]*;",
     "include/profkit/analyze/work/model_flops.hpp": r"why_no_peaks? =.*?;",
 }
 SECTIONS_OF_OTHERS = {"Nothing happens", "CMake"}  # what compilers and CMake say

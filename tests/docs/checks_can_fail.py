@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-COPIED = ["README.md", "CHANGELOG.md", "CMakeLists.txt", "docs", "include", "cmake", "examples", "tools", "scripts", "bench", "tests", "packaging"]
+COPIED = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CMakeLists.txt", "docs", "include", "cmake", "examples", "tools", "scripts", "bench", "tests", "packaging"]
 # (check, file, what stands there, what is put in its place, what the check has to say)
 MISTAKES = [
     ("snippets", "docs/getting_started.md", "PROF_SCOPE_INDEXED(", "PROF_SCOPE_NUMBERED(", "docs/getting_started.md:"),

@@ -30,7 +30,7 @@ void launch_kernels(cudaStream_t);
 void steps_on_a_gpu(cudaStream_t stream) {
   profkit::session session;
   session.collect(profkit::cuda_step_timer(stream));  // GPU time of each step
-  session.collect(profkit::cupti_kernels());          // kernels, copies and memsets, and who launched them
+  session.collect(profkit::cupti_kernels());          // kernels, copies and memsets by scope
   session.collect(profkit::cuda_memory());
   session.collect(profkit::gpu_clocks());
   for (profkit::step step : session) {

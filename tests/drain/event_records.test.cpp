@@ -97,7 +97,9 @@ TEST_CASE("a collective that follows a kernel launch immediately has its correla
   static profkit::communicator const group{"data", 7, 1, 4, 0};
   static profkit::detail::reported_collective const what{&group, "AllReduce", "ncclFloat32", "RING", "LL128", false};
   static profkit::detail::reported_collective const captured{&group, "AllReduce", "", "", "", true};
-  auto const slot = [](auto const& of, event_kind kind) { return reinterpret_cast<std::uint64_t>(&of) | static_cast<std::uint64_t>(kind); };
+  auto const slot = [](auto const& object, event_kind kind) {
+    return reinterpret_cast<std::uint64_t>(&object) | static_cast<std::uint64_t>(kind);
+  };
   std::uint64_t const collective = slot(what, event_kind::reported_collective);
   std::vector<std::uint64_t> const log{slot(outer_site, event_kind::enter),
                                        100,  //

@@ -29,14 +29,14 @@ class given_samples final : public profkit::detail::sample_source {
 
   void read(profkit::profile_builder& into) override {
     std::uint32_t const function = into.position_of(profkit::function_record{"f", "program", {}});
-    for (later const& each : later_) of_[each.log].add({clock_->at_monotonic(each.ns), function, each.weight});
+    for (later const& each : later_) waiting_[each.log].add({clock_->at_monotonic(each.ns), function, each.weight});
     later_.clear();
     ++reads_;
   }
 
   [[nodiscard]] profkit::detail::waiting_samples* samples_of(thread_log const& log) override {
-    auto const found = of_.find(&log);
-    return found == of_.end() ? nullptr : &found->second;
+    auto const found = waiting_.find(&log);
+    return found == waiting_.end() ? nullptr : &found->second;
   }
 
   [[nodiscard]] int reads() const { return reads_; }
@@ -49,7 +49,7 @@ class given_samples final : public profkit::detail::sample_source {
   };
   profkit::detail::calendar_clock const* clock_ = nullptr;
   std::vector<later> later_;
-  std::map<thread_log const*, profkit::detail::waiting_samples> of_;
+  std::map<thread_log const*, profkit::detail::waiting_samples> waiting_;
   int reads_ = 0;
 };
 

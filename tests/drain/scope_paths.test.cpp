@@ -21,10 +21,10 @@ void recurse(int depth) {
   if (depth > 1) recurse(depth - 1);
 }
 
-std::uint64_t text_of(profkit::profile const& of) {
+std::uint64_t text_of(profkit::profile const& profile) {
   std::vector<std::uint64_t> lengths;
   std::uint64_t result = 0;
-  for (profkit::path_record const& each : of.paths) {
+  for (profkit::path_record const& each : profile.paths) {
     lengths.push_back(each.name.size() + (each.parent == profkit::path_record::no_parent ? 0 : 1 + lengths[each.parent]));
     result += lengths.back();
   }
@@ -57,7 +57,7 @@ TEST_CASE("an index that keeps growing makes paths up to the bound, and then cou
   CHECK(row->host.count == scopes - with_index);
 }
 
-TEST_CASE("scopes that are nested so deep that their paths have no room are counted and lie in those around them", "[paths]") {
+TEST_CASE("scopes too deep for the path table are counted and charged to the scopes around them", "[paths]") {
   constexpr int depth = 2000;
   profkit::session session{plain_options(0, 1)};
   for (profkit::step step : session) {

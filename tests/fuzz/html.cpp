@@ -42,7 +42,7 @@ class document_maker {
   bar_part part() { return {from_.ConsumeBool() ? colour::busy : colour::kernel_class, from_.ConsumeIntegral<std::uint8_t>(), number()}; }
 
   block any_block() {
-    switch (from_.ConsumeIntegralInRange(0, 8)) {
+    switch (from_.ConsumeIntegralInRange(0, 10)) {
       case 0:
         return note{text(), false};
       case 1:
@@ -51,7 +51,9 @@ class document_maker {
         return figure{text(), bars_figure{{{text(), {{text(), {part(), part()}}, {text(), {part()}}}, text()}}, {{part(), text()}}}};
       case 3: {
         icicle_figure made{text(), number(), {}, from_.ConsumeBool()};
-        while (more(8)) made.boxes.push_back({text(), from_.ConsumeIntegral<std::uint32_t>(), number(), number(), number()});
+        while (more(8))
+          made.boxes.push_back({text(), from_.ConsumeIntegral<std::uint32_t>(), number(), number(), number(),
+                                static_cast<icicle_figure::box_kind>(from_.ConsumeIntegralInRange(0, 2)), text()});
         return figure{text(), made};
       }
       case 4:
@@ -69,6 +71,13 @@ class document_maker {
             text(), lanes_figure{number(),
                                  {{text(), {{number(), number(), colour::busy, text()}}, {{number(), number(), colour::transfer, text()}}}},
                                  {{part(), text()}}}};
+      case 8: {
+        waterfall_figure made{number(), number(), {}};
+        while (more(5)) made.parts.push_back({text(), number(), from_.ConsumeBool(), text()});
+        return figure{text(), made};
+      }
+      case 9:
+        return figure{text(), pairs_figure{text(), numbers(), numbers()}};
       default:
         return table();
     }
@@ -80,6 +89,8 @@ class document_maker {
       made.steps.push_back(
           {from_.ConsumeIntegral<std::uint64_t>(), number(), static_cast<plotted_step::role>(from_.ConsumeIntegralInRange(0, 4)), text()});
     }
+    if (from_.ConsumeBool()) made.common_scale = steps_figure::scale{number(), number(), number()};
+    made.title = text();
     while (more(2)) made.levels.push_back({from_.ConsumeIntegral<std::uint64_t>(), from_.ConsumeIntegral<std::uint64_t>(), number()});
     return made;
   }
@@ -90,10 +101,10 @@ class document_maker {
     return made;
   }
 
-  column_kind kind() { return static_cast<column_kind>(from_.ConsumeIntegralInRange(0, static_cast<int>(column_kind::logarithmic_range))); }
+  column_kind kind() { return static_cast<column_kind>(from_.ConsumeIntegralInRange(0, static_cast<int>(column_kind::change))); }
 
   cell any_cell() {
-    switch (from_.ConsumeIntegralInRange(0, 4)) {
+    switch (from_.ConsumeIntegralInRange(0, 5)) {
       case 0:
         return {text(), text()};
       case 1:
@@ -102,6 +113,8 @@ class document_maker {
         return {bar_cell{{part(), part()}}};
       case 3:
         return {range_cell{number(), number(), number(), numbers(), text()}};
+      case 4:
+        return {change_cell{number(), number(), number(), from_.ConsumeBool()}};
       default:
         return {};
     }

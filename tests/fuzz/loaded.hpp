@@ -47,31 +47,31 @@ class allocation_limit {
   explicit allocation_limit(std::size_t file_bytes, std::size_t for_a_byte = 16) {
     static bool const is_installed = __sanitizer_install_malloc_and_free_hooks(&check, &ignore) != 0;
     require(is_installed, "allocations can be watched");
-    most() = least + file_bytes * for_a_byte;
+    limit() = min_limit + file_bytes * for_a_byte;
   }
   allocation_limit(allocation_limit const&) = delete;
   allocation_limit& operator=(allocation_limit const&) = delete;
-  ~allocation_limit() { most() = std::numeric_limits<std::size_t>::max(); }
+  ~allocation_limit() { limit() = std::numeric_limits<std::size_t>::max(); }
 
  private:
-  static constexpr std::size_t least = std::size_t{1} << 17U;  // files are read in pieces
+  static constexpr std::size_t min_limit = std::size_t{1} << 17U;  // files are read in pieces
 
-  static std::size_t& most() noexcept {
+  static std::size_t& limit() noexcept {
     static std::size_t bytes = std::numeric_limits<std::size_t>::max();
     return bytes;
   }
   static void check(void const volatile*, std::size_t bytes) {
-    if (bytes <= most()) return;
-    most() = std::numeric_limits<std::size_t>::max();  // a message may need memory, too
+    if (bytes <= limit()) return;
+    limit() = std::numeric_limits<std::size_t>::max();  // a message may need memory, too
     require(false, "no length in the file asks for more memory than the file could fill");
   }
   static void ignore(void const volatile*) {}
 };
 
-inline std::string saved(profkit::profile const& of) {
+inline std::string saved(profkit::profile const& profile) {
   std::string result;
   profkit::detail::string_output output{result};
-  profkit::detail::write_profile(of, output);
+  profkit::detail::write_profile(profile, output);
   return result;
 }
 

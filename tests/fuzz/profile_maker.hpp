@@ -107,8 +107,8 @@ class profile_maker {
   }
 
   template <class List>
-  std::uint32_t position_in(List const& of) {
-    return static_cast<std::uint32_t>(from_.ConsumeIntegralInRange<std::size_t>(0, of.size() - 1));
+  std::uint32_t position_in(List const& list) {
+    return static_cast<std::uint32_t>(from_.ConsumeIntegralInRange<std::size_t>(0, list.size() - 1));
   }
   /// Of one of the first `count`, or none.
   std::uint32_t path_before(std::size_t count) {
@@ -213,10 +213,12 @@ class profile_maker {
   }
 
   void put_samples(profkit::profile& made) {
-    made.functions = list<profkit::function_record>([&] { return profkit::function_record{text(), text(), text()}; });
+    made.functions = list<profkit::function_record>([&] {
+      return profkit::function_record{text(), text(), text(), text(), from_.ConsumeIntegral<std::uint32_t>()};
+    });
     if (from_.ConsumeBool()) {
       auto const interval = std::chrono::nanoseconds{from_.ConsumeIntegralInRange<std::int64_t>(1, 1'000'000'000)};
-      made.sampling = profkit::sampling_record{text(), interval, number(), number(), number(), text()};
+      made.sampling = profkit::sampling_record{text(), interval, number(), number(), number(), text(), text()};
     }
     if (made.functions.empty()) return;
     made.samples = list<profkit::sample_record>([&] {

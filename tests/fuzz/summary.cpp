@@ -38,10 +38,10 @@ std::string with_right_beginning(std::string_view bytes) {
   return result.append(content);
 }
 
-std::string saved(profkit::summary const& of) {
+std::string saved(profkit::summary const& summary) {
   std::string result;
   string_output output{result};
-  write_summary(of, output);
+  write_summary(summary, output);
   return result;
 }
 

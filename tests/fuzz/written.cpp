@@ -15,28 +15,27 @@
 #include <filesystem>
 #include <utility>
 
-
-std::string printed(profkit::profile const& of) { return profkit::report_full_text(profkit::analyze(of)); }
+std::string printed(profkit::profile const& profile) { return profkit::report_full_text(profkit::analyze(profile)); }
 
 std::string printed_journal(std::filesystem::path const& file) { return profkit::load_report(file).text(); }
 
-std::string printed(profkit::summary const& of) {
-  std::string result = profkit::report_text(of);
-  result += profkit::report_full_text(of) + profkit::report_json(of) + profkit::report_html(of);
-  for (profkit::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(of))) result += each.content;
+std::string printed(profkit::summary const& summary) {
+  std::string result = profkit::report_text(summary);
+  result += profkit::report_full_text(summary) + profkit::report_json(summary) + profkit::report_html(summary);
+  for (profkit::named_csv const& each : profkit::detail::csv_files(profkit::detail::make_document(summary))) result += each.content;
   return result;
 }
 
-std::vector<profkit::named_csv> written(profkit::profile const& of) {
+std::vector<profkit::named_csv> written(profkit::profile const& profile) {
   constexpr std::uint64_t trace_steps = 3;
-  profkit::summary const what = profkit::analyze(of);
-  profkit::attribution const launched = profkit::attribute(of);
-  std::vector<profkit::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(of, launched), what.gpu.has_value());
+  profkit::summary const what = profkit::analyze(profile);
+  profkit::attribution const launched = profkit::attribute(profile);
+  std::vector<profkit::named_csv> result = profkit::nsys_csv(profkit::summarize_like_nsys(profile, launched), what.gpu.has_value());
   result.push_back({"report.txt", profkit::report_full_text(what)});
   result.push_back({"report.md", profkit::report_markdown(what)});
   result.push_back({"report.html", profkit::report_html(what)});
   result.push_back({"report.json", profkit::report_json(what)});
-  result.push_back({"trace.json", profkit::trace_json(of, launched, trace_steps)});
+  result.push_back({"trace.json", profkit::trace_json(profile, launched, trace_steps)});
   for (profkit::named_csv& each : profkit::detail::csv_files(profkit::detail::make_document(what))) result.push_back(std::move(each));
   return result;
 }

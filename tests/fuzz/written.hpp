@@ -12,13 +12,13 @@
 // These functions are compiled once for all fuzz targets.
 
 /// What `profkit report` prints.
-std::string printed(profkit::profile const& of);
+std::string printed(profkit::profile const& profile);
 
 /// The same of a journal.
 std::string printed_journal(std::filesystem::path const& file);
 
 /// All outputs of a summary, concatenated.
-std::string printed(profkit::summary const& of);
+std::string printed(profkit::summary const& summary);
 
 /// All other outputs of a profile, by file name.
-std::vector<profkit::named_csv> written(profkit::profile const& of);
+std::vector<profkit::named_csv> written(profkit::profile const& profile);

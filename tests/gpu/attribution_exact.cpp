@@ -89,10 +89,10 @@ void work(std::uint32_t thread, std::uint64_t kernels) {
 }
 
 /// Reads a scope's identity from its path: thread_1/outer_5/inner_7.
-identity identity_of(profkit::profile const& of, std::uint32_t path) {
+identity identity_of(profkit::profile const& profile, std::uint32_t path) {
   identity result{1000, 1000, outside};
-  for (; path != profkit::path_record::no_parent; path = of.paths[path].parent) {
-    profkit::path_record const& record = of.paths[path];
+  for (; path != profkit::path_record::no_parent; path = profile.paths[path].parent) {
+    profkit::path_record const& record = profile.paths[path];
     auto const index = static_cast<std::uint32_t>(record.index.value_or(1000));
     if (record.name == "thread") result.thread = index;
     if (record.name == "outer") result.outer = index;

@@ -21,11 +21,13 @@ from checks.long_run import check_long
 from checks.memory import check_memory_by_scope, check_memory_polled, check_verdict, check_work
 from checks.nsys import check_capture
 from checks.programs import Checks, Place, environment, program_in, text_of
+from checks.ranks import check_ranks
+from checks.samples import check_samples
 from checks.scopes import check_backward, check_budget, check_graph
 from checks.small_programs import (check_attribution, check_examples, check_gpu_tests, check_journal, check_launch_cost, check_nsys,
                                    check_torch_profiler)
-from checks.trainer import check_attention_backends, check_memory, check_no_wait, check_ranks, check_sweep_memory
-from checks.training import check_out_of_memory, check_precisions, check_speed, check_sync, check_text
+from checks.trainer import check_attention_backends, check_memory, check_no_wait, check_sweep_memory
+from checks.training import check_fused, check_out_of_memory, check_precisions, check_speed, check_sync, check_text
 from checks.utilization import check_utilization
 
 SKIPPED = 4
@@ -55,10 +57,11 @@ CHECKS = {
     "work": Check(check_work, [TRAINER]),
     "verdict": Check(check_verdict, [TRAINER]),
     "utilization": Check(check_utilization, [TRAINER, "profkit_gpu_programs"]),
+    "samples": Check(check_samples, ["profkit_collect_tests", "profkit_samples_cost"]),
     "budget": Check(check_budget, [TRAINER]),
     "backward": Check(check_backward, [TRAINER, "bridge_cost"]),
     "graph": Check(check_graph, [TRAINER, "torch_checks", TORCH]),
-    "ranks": Check(check_ranks, [TRAINER, "torch_checks"]),
+    "ranks": Check(check_ranks, [TRAINER, PROGRAM, "torch_checks"]),
     "compare": Check(check_compare, [TRAINER, PROGRAM, "profkit_gpu_programs"]),
     "launch_cost": Check(check_launch_cost, ["profkit_launch_cost"]),
     "cost": Check(check_cost, [TRAINER, TORCH]),
@@ -66,6 +69,7 @@ CHECKS = {
     "precisions": Check(check_precisions, [TRAINER]),
     "out_of_memory": Check(check_out_of_memory, [TRAINER]),
     "text": Check(check_text, [TRAINER]),
+    "fused": Check(check_fused, [TRAINER, "torch_checks", TORCH]),
     "speed": Check(check_speed, [TRAINER, TORCH]),
     "long": Check(check_long, [TRAINER, PROGRAM, TORCH]),
 }

@@ -43,7 +43,7 @@ struct graph {
 
 /// Instantiated at its construction.
 struct runnable_graph {
-  explicit runnable_graph(graph const& of) { check(cudaGraphInstantiate(&handle, of.handle, 0)); }
+  explicit runnable_graph(graph const& graph) { check(cudaGraphInstantiate(&handle, graph.handle, 0)); }
   ~runnable_graph() { cudaGraphExecDestroy(handle); }
   runnable_graph(runnable_graph const&) = delete;
   runnable_graph& operator=(runnable_graph const&) = delete;
@@ -113,14 +113,14 @@ char const* name_of(profkit::gpu_operation_kind kind) {
   return "unknown ";
 }
 
-counts charged(profkit::profile const& of) {
-  profkit::attribution const to = profkit::attribute(of);
+counts charged(profkit::profile const& profile) {
+  profkit::attribution const to = profkit::attribute(profile);
   counts result;
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    profkit::gpu_operation_record const& operation = of.gpu_operations[i];
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    profkit::gpu_operation_record const& operation = profile.gpu_operations[i];
     bool const is_kernel = operation.kind == profkit::gpu_operation_kind::kernel;
     std::uint64_t const number = is_kernel ? operation.grid[0] : operation.bytes / unit_bytes;
-    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(of, to.path_of[i]);
+    std::string const path = to.path_of[i] == profkit::attribution::none ? "-" : path_name(profile, to.path_of[i]);
     ++result[name_of(operation.kind) + std::to_string(number) + " in " + path];
   }
   return result;
@@ -144,8 +144,8 @@ profkit::profile finish(profkit::session& session) {
   return profile;
 }
 
-std::pair<std::uint64_t, std::uint64_t> operations_of_graphs(profkit::profile const& of) {
-  profkit::summary const all = profkit::analyze(of);
+std::pair<std::uint64_t, std::uint64_t> operations_of_graphs(profkit::profile const& profile) {
+  profkit::summary const all = profkit::analyze(profile);
   REQUIRE(all.gpu);
   return {all.gpu->operations_of_graphs, all.gpu->operations_of_unknown_graphs};
 }
@@ -203,7 +203,7 @@ TEST_CASE("what a graph runs is charged to the scopes of both threads that captu
   CHECK(operations_of_graphs(profile) == operations{21 * 1007, 0});
 }
 
-TEST_CASE("graphs built by hand are charged to the scopes that added their nodes, child graphs to who launched them", "[gpu]") {
+TEST_CASE("graphs built by hand are charged to the scopes that added their nodes, child graphs to the launching scope", "[gpu]") {
   need_gpu();
   fixture const with;
   profkit::session session{plain_options()};
@@ -305,7 +305,7 @@ TEST_CASE("graphs that come and go are each charged to their own scopes", "[gpu]
   CHECK(charged(finish(session)) == expected);
 }
 
-TEST_CASE("what is launched beside a graph, or captured in no scope, is charged to the scope of its launch", "[gpu]") {
+TEST_CASE("operations launched beside a graph, or captured outside scopes, are charged to the scope of their launch", "[gpu]") {
   need_gpu();
   fixture const with;
   profkit::session session{plain_options()};

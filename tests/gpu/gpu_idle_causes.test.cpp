@@ -51,12 +51,12 @@ idle_shares idle_of(Work const& work) {
   REQUIRE(report.summary().budget);
   profkit::budget_summary const& budget = *report.summary().budget;
   REQUIRE(budget.has_launches);
-  auto const of = [&](profkit::idle_cause cause) {
+  auto const idle_for = [&](profkit::idle_cause cause) {
     double sum = 0.0;
     for (profkit::budget_row const& row : budget.rows) sum += row.idle[static_cast<std::size_t>(cause)].count();
     return sum / (budget.wall - budget.busy).count();
   };
-  return {of(profkit::idle_cause::launching), of(profkit::idle_cause::host)};
+  return {idle_for(profkit::idle_cause::launching), idle_for(profkit::idle_cause::host)};
 }
 
 }  // namespace

@@ -28,20 +28,20 @@ struct device_memory {
 };
 
 /// What was launched in scopes of a path: "fill<1>(int*)", "[CUDA memset]".
-std::vector<std::string> operations_in(profkit::profile const& of, std::string_view path) {
-  profkit::attribution const charged = profkit::attribute(of);
+std::vector<std::string> operations_in(profkit::profile const& profile, std::string_view path) {
+  profkit::attribution const charged = profkit::attribute(profile);
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
     std::uint32_t const scope = charged.scope_of[i];
-    bool const is_wanted = scope == profkit::attribution::none ? path.empty() : path_name(of, of.scopes[scope].path) == path;
-    if (is_wanted) names.push_back(of.gpu_names[of.gpu_operations[i].name].name);
+    bool const is_wanted = scope == profkit::attribution::none ? path.empty() : path_name(profile, profile.scopes[scope].path) == path;
+    if (is_wanted) names.push_back(profile.gpu_names[profile.gpu_operations[i].name].name);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-profkit::collector_record const& kernels_of(profkit::profile const& of) {
-  for (auto const& each : of.collectors) {
+profkit::collector_record const& kernels_of(profkit::profile const& profile) {
+  for (auto const& each : profile.collectors) {
     if (each.name == "kernels") return each;
   }
   throw std::runtime_error{"no collector of kernels"};
@@ -237,7 +237,7 @@ TEST_CASE("kernels of a graph are launched in the scope that launched the graph"
   check(cudaStreamDestroy(stream));
 }
 
-TEST_CASE("memory from the driver is charged to the scope that asked for it, by whatever call", "[gpu]") {
+TEST_CASE("driver memory is charged to the scope that requested it, by any call", "[gpu]") {
   need_gpu();
   check(cudaFree(nullptr));  // there is a context before
   constexpr std::size_t size = std::size_t{64} << 20U;

@@ -79,7 +79,7 @@ TEST_CASE("without a step timer, the step time of a host that runs ahead is the 
   CHECK_THAT(report.full_text(), Catch::Matchers::ContainsSubstring("The host runs ahead of the GPU by up to "));
 }
 
-TEST_CASE("with a step timer beside the kernels, both say the same of a host that runs ahead", "[gpu]") {
+TEST_CASE("a step timer and kernels agree on a host that runs ahead", "[gpu]") {
   need_gpu();
   profkit::report const report = run_loop(false, [](profkit::session& session, cudaStream_t on) {
     session.collect(profkit::cuda_step_timer(on));

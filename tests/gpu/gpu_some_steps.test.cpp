@@ -32,9 +32,9 @@ void require_kernels(profkit::collector_status const& status) {
 }
 
 /// How many kernels carry the number of which step.
-std::map<std::uint64_t, std::uint64_t> kernels_by_step(profkit::profile const& of) {
+std::map<std::uint64_t, std::uint64_t> kernels_by_step(profkit::profile const& profile) {
   std::map<std::uint64_t, std::uint64_t> result;
-  for (profkit::gpu_operation_record const& each : of.gpu_operations) {
+  for (profkit::gpu_operation_record const& each : profile.gpu_operations) {
     if (each.kind == profkit::gpu_operation_kind::kernel) ++result[each.grid[0] - 1];
   }
   return result;

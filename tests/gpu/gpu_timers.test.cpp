@@ -37,8 +37,8 @@ void need_running_gpu() {
   check(cudaFree(nullptr));
 }
 
-double gpu_ms(profkit::summary const& of, char const* path) {
-  profkit::scope_summary const* const row = find_row(of, path);
+double gpu_ms(profkit::summary const& summary, char const* path) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   if (row == nullptr || !row->gpu_events) throw std::runtime_error{std::string{path} + " has no GPU time"};
   return row->gpu_events->total.count();
 }
@@ -186,7 +186,7 @@ TEST_CASE("an error of the program is still there after a step", "[gpu]") {
   CHECK(cudaGetLastError() == own);
 }
 
-TEST_CASE("a device that works says what its clocks run at, and what it draws", "[gpu]") {
+TEST_CASE("a busy device reports its clocks and its power", "[gpu]") {
   need_running_gpu();
   stream const work_stream;
   profkit::session session{plain_options(1, 10)};

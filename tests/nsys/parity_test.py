@@ -114,8 +114,8 @@ CASES = [
     ("a projection that is missing", changed(lambda ours: ours["projections"].pop("softmax")), 1, "not there"),
     ("another number of steps", set_in("report", "steps", "measured", value=2), 1, "measured steps | 1 | 2 | 1 | FAIL"),
     ("no kernels", changed(lambda ours: (ours["report"].update(kernels=None),
-                                         ours["report"]["quality"]["collectors"][0].update(reason="Nsight Systems has CUPTI"))),
-     2, "Nsight Systems has CUPTI"),
+                                         ours["report"]["quality"]["collectors"][0].update(reason="Nsight Systems uses CUPTI"))),
+     2, "Nsight Systems uses CUPTI"),
 ]
 
 

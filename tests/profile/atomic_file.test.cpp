@@ -59,7 +59,7 @@ std::string content_of(fs::path const& path) {
 
 }  // namespace
 
-TEST_CASE("a file comes to its place when it is finished, and not before", "[atomic_file]") {
+TEST_CASE("a file appears under its name only when it is complete", "[atomic_file]") {
   counted_folder const folder;
   fs::path const place = folder.path / "file";
   profkit::detail::write_file(place, "old");
@@ -72,7 +72,7 @@ TEST_CASE("a file comes to its place when it is finished, and not before", "[ato
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("a file that is not finished leaves nothing, and what was there before", "[atomic_file]") {
+TEST_CASE("an incomplete file leaves no partial file, and keeps the previous one", "[atomic_file]") {
   counted_folder const folder;
   profkit::detail::write_file(folder.path / "file", "old");
   {
@@ -84,7 +84,7 @@ TEST_CASE("a file that is not finished leaves nothing, and what was there before
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("on a full disk every writer names its file and the reason, and leaves what was there", "[atomic_file]") {
+TEST_CASE("on a full disk every writer names its file and the reason, and keeps the previous file", "[atomic_file]") {
   counted_folder const folder;
   profkit::profile const profile = made_profile();
   profkit::report const report{std::make_shared<profkit::profile const>(profile)};

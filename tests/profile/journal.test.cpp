@@ -46,9 +46,9 @@ struct temporary_file {
   }
 };
 
-std::string saved(profkit::profile const& of) {
+std::string saved(profkit::profile const& profile) {
   temporary_file const file{"saved"};
-  profkit::save(of, file.path);
+  profkit::save(profile, file.path);
   std::ifstream stream{file.path, std::ios::binary};
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
@@ -112,7 +112,7 @@ TEST_CASE("a journal that was written in parts is the profile that grew", "[jour
   CHECK(saved(profkit::load(file.path)) == saved(journal.states.back()));
 }
 
-TEST_CASE("a journal that is cut off anywhere holds all frames before the cut, and says what it leaves out", "[journal]") {
+TEST_CASE("a journal truncated anywhere keeps all frames before the cut, and reports the bytes that it leaves out", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   file.write(journal.bytes);
@@ -152,7 +152,7 @@ TEST_CASE("a damaged byte ends a journal before its frame", "[journal]") {
   CHECK(profkit::load_journal(file.path).is_complete);
 }
 
-TEST_CASE("what stands behind the last frame of a journal is left out", "[journal]") {
+TEST_CASE("bytes after the last frame of a journal are left out", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   file.write(journal.bytes + "more");
@@ -225,7 +225,7 @@ TEST_CASE("a journal of another format, or a file that is none, is named", "[jou
   CHECK_THROWS_AS(profkit::load_journal("/nowhere/journal"), profkit::error);
 }
 
-TEST_CASE("a reader of a journal that grows goes on where it stopped, and leaves a cut frame for the next time", "[journal]") {
+TEST_CASE("a reader of a growing journal continues where it stopped, and leaves an incomplete frame for the next read", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   profkit::journal_reader reader{file.path};
@@ -250,7 +250,7 @@ TEST_CASE("a reader of a journal that grows goes on where it stopped, and leaves
   CHECK_FALSE(reader.read(read).has_news);
 }
 
-TEST_CASE("a reader of a journal reads a frame whose bytes come late once they are right", "[journal]") {
+TEST_CASE("a reader of a journal reads a late frame once its bytes are complete", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   std::string late = journal.bytes;
@@ -282,7 +282,7 @@ TEST_CASE("a reader of a journal appends, so that who reads may drop records but
   CHECK(read.paths.size() == journal.states.back().paths.size());
 }
 
-TEST_CASE("a reader of a journal begins again where the file is replaced, also by one that is longer", "[journal]") {
+TEST_CASE("a reader of a journal starts again when the file is replaced, even by a longer one", "[journal]") {
   temporary_file const file;
   made_journal const journal = journal_in_parts();
   profkit::profile other = made_profile();
@@ -408,7 +408,7 @@ TEST_CASE("of a journal in files, the last one alone is read where the one befor
   }
 }
 
-TEST_CASE("a reader of a journal goes on in the next file, and says so where it has missed one", "[journal]") {
+TEST_CASE("a reader of a journal continues in the next file, and reports a file that it missed", "[journal]") {
   temporary_file const file;
   made_files const made;
   file.write(made.bytes[0].substr(0, made.bytes[0].size() - 1));

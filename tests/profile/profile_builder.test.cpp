@@ -16,7 +16,7 @@ profkit::api_call_record call_with(std::uint64_t correlation, std::int64_t begin
 
 }  // namespace
 
-TEST_CASE("a builder gives equal entries of a table one position, whoever asks", "[builder]") {
+TEST_CASE("a builder returns one position for equal entries of a table", "[builder]") {
   profkit::profile_builder builder;
   std::uint32_t const step = builder.position_of(profkit::path_record{profkit::path_record::no_parent, "step", {}, "a.cpp", 1});
   std::uint32_t const again = builder.position_of(profkit::path_record{profkit::path_record::no_parent, "step", {}, "b.cpp", 2});
@@ -60,7 +60,7 @@ TEST_CASE("an allocator that was there at the start keeps its bytes when its fir
   CHECK(builder.so_far().allocators[0].bytes_at_start == 4096);
 }
 
-TEST_CASE("a thread whose system number is reused has an entry of its own", "[builder]") {
+TEST_CASE("a thread with a reused system number has its own entry", "[builder]") {
   profkit::profile_builder builder;
   CHECK_FALSE(builder.find_thread(7));
   std::uint32_t const first = builder.add(profkit::thread_record{7, "first"});

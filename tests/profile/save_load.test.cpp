@@ -48,9 +48,9 @@ std::string bytes_of(std::filesystem::path const& path) {
 
 void write(std::filesystem::path const& path, std::string const& bytes) { std::ofstream{path, std::ios::binary} << bytes; }
 
-void check_refused(profkit::profile const& of, char const* why) {
+void check_refused(profkit::profile const& profile, char const* why) {
   saved_file const file;
-  profkit::save(of, file.path);
+  profkit::save(profile, file.path);
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring(why)));
 }
 
@@ -62,8 +62,8 @@ struct counted_element {
 };
 
 template <class Archive>
-void fields(Archive& archive, counted_element& of) {
-  archive(of.text);
+void fields(Archive& archive, counted_element& value) {
+  archive(value.text);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ TEST_CASE("a loaded profile is the saved one", "[save]") {
   CHECK(bytes_of(file.path) == first);
 }
 
-TEST_CASE("which path is the step, what a collector collects and where a copy goes are saved", "[save]") {
+TEST_CASE("the path of the step, the kinds of collectors and the directions of copies are saved", "[save]") {
   saved_file const file;
   profkit::profile saved = made_profile();
   saved.paths.push_back({profkit::path_record::no_parent, "step", {}, "other.cpp", 1});
@@ -109,7 +109,7 @@ TEST_CASE("a profile with two paths of the steps, or with one inside another pat
   check_refused(profile, "the path of the steps lies in another");
 }
 
-TEST_CASE("of an earlier format, names say which path is the step, what a collector collects and where a copy goes", "[save]") {
+TEST_CASE("in an earlier format, names determine the path of the step, the kinds of collectors and the directions of copies", "[save]") {
   using profkit::copy_direction;
   profkit::profile profile;
   profile.paths = {{profkit::path_record::no_parent, "load", {}, "", 1},
@@ -132,7 +132,7 @@ TEST_CASE("of an earlier format, names say which path is the step, what a collec
   CHECK(profile.gpu_names.back().direction == copy_direction::unknown);
 }
 
-TEST_CASE("a saved snapshot says that it is one, and what it lacks", "[save]") {
+TEST_CASE("a saved snapshot is marked as a snapshot, and lists what is missing", "[save]") {
   saved_file const file;
   profkit::profile profile = made_profile();
   profile.quality.snapshot = profkit::snapshot_record{true, false, 12, 34};
@@ -244,6 +244,30 @@ TEST_CASE("a profile of an earlier format is read: no step is excluded, nothing 
     CHECK(loaded.steps[0].items == 1);
     CHECK(loaded.steps[0].has_kernels);
   }
+}
+
+TEST_CASE("the source lines of functions are saved since format 12", "[save]") {
+  saved_file const file;
+  profkit::profile profile;
+  profile.functions = {{"exp", "program", "", "layer.cpp", 40}};
+  profile.sampling = profkit::sampling_record{"made", std::chrono::milliseconds{1}, 2, 3, 0, "", "no libdw"};
+  profkit::save(profile, file.path);
+  CHECK(profkit::load(file.path).functions[0].file == "layer.cpp");
+  CHECK(profkit::load(file.path).functions[0].line == 40);
+  CHECK(profkit::load(file.path).sampling->why_no_lines == "no libdw");
+  profile.functions[0].file = "";
+  profile.sampling->why_no_lines = "";
+  profkit::save(profile, file.path);
+  std::string bytes = bytes_of(file.path);
+  bytes.resize(bytes.size() - 8);  // an empty text at the end
+  // Behind file and line of the function: an empty list of samples, a flag, a text of 4 letters, 4 numbers and an empty text.
+  bytes.erase(bytes.size() - (8 + 1 + 8 + 4 + 4 * 8 + 8) - (8 + 4), 8 + 4);
+  bytes[8] = 11;
+  write(file.path, bytes);
+  profkit::profile const loaded = profkit::load(file.path);
+  CHECK(loaded.functions[0].module == "program");
+  CHECK(loaded.functions[0].line == 0);
+  CHECK(loaded.sampling->threads == 3);
 }
 
 TEST_CASE("the rank, the communicators and the collectives are saved", "[save]") {
@@ -411,7 +435,7 @@ TEST_CASE("a record that ends before it begins is refused", "[save]") {
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("a step ends before it begins")));
 }
 
-TEST_CASE("who adopted whom, and where the nodes of graphs were captured, is kept", "[save]") {
+TEST_CASE("adoptions and the capture scopes of graph nodes are saved", "[save]") {
   saved_file const file;
   profkit::profile const saved = profile_with_adopted_scope();
   profkit::save(saved, file.path);
@@ -540,7 +564,7 @@ TEST_CASE("a kind of allocation or a precision that there is not is refused", "[
   check_refused(profile, "a precision is 200");
 }
 
-TEST_CASE("work without a path, and work that is less than nothing or no number, is refused", "[save]") {
+TEST_CASE("work without a path, negative work and NaN are refused", "[save]") {
   profkit::profile profile = profile_with_everything();
   profile.work[0].path = static_cast<std::uint32_t>(profile.paths.size());
   check_refused(profile, "work without path");

@@ -25,25 +25,25 @@ std::string archived(profkit::profile const& what) {
 }  // namespace
 
 TEST_CASE("a copy in slices has all that the profile has", "[profile]") {
-  profkit::profile of = profile_with_everything();
-  of.quality.snapshot = profkit::snapshot_record{true, true, 3, 4};
-  profkit::detail::sliced_copy copy{of};
-  while (copy.copy_slice(of)) continue;
-  CHECK(archived(copy.take()) == archived(of));
+  profkit::profile profile = profile_with_everything();
+  profile.quality.snapshot = profkit::snapshot_record{true, true, 3, 4};
+  profkit::detail::sliced_copy copy{profile};
+  while (copy.copy_slice(profile)) continue;
+  CHECK(archived(copy.take()) == archived(profile));
 }
 
-TEST_CASE("a copy in slices is the profile as it was at its beginning, whatever is added meanwhile", "[profile]") {
-  profkit::profile of = profile_with_everything();
-  of.scopes.resize(100'000);
-  std::string const before = archived(of);
-  profkit::detail::sliced_copy copy{of};
+TEST_CASE("a copy in slices equals the profile at the start of the copy, despite later additions", "[profile]") {
+  profkit::profile profile = profile_with_everything();
+  profile.scopes.resize(100'000);
+  std::string const before = archived(profile);
+  profkit::detail::sliced_copy copy{profile};
   std::size_t slices = 1;
-  for (; copy.copy_slice(of); ++slices) {
-    of.scopes.resize(of.scopes.size() + 5'000);  // reallocates the list from time to time
-    of.steps.push_back(of.steps.front());
-    of.paths.push_back(of.paths.front());
-    of.item_name += "s";
-    ++of.quality.dropped_events;
+  for (; copy.copy_slice(profile); ++slices) {
+    profile.scopes.resize(profile.scopes.size() + 5'000);  // reallocates the list from time to time
+    profile.steps.push_back(profile.steps.front());
+    profile.paths.push_back(profile.paths.front());
+    profile.item_name += "s";
+    ++profile.quality.dropped_events;
   }
   CHECK(slices > 50);  // 100,000 scopes of 24 bytes
   CHECK(archived(copy.take()) == before);

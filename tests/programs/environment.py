@@ -41,8 +41,8 @@ def bad_value(program, folder):
 
 def folder_of_journal(program, folder):
     printed, said = run(program, folder, "report,journal=missing/journal")
-    reason = "PROFKIT: cannot make the journal missing/journal: No such file or directory"
-    require(said == f"profkit: {reason}. The session goes on without it\n", said)
+    reason = "PROFKIT: cannot create the journal missing/journal: No such file or directory"
+    require(said == f"profkit: {reason}. The session continues without it\n", said)
     require(f"journal: not written ({reason})" in " ".join(printed.split()) and "\nwork " in printed, printed)
 
 
@@ -52,7 +52,7 @@ def pipe_as_journal(program, folder):
     for has_reader in False, True:
         reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK) if has_reader else None
         printed, said = run(program, folder, "report,journal=pipe")
-        require("cannot make the journal pipe: it is there and is not a regular file" in said, said)
+        require("cannot create the journal pipe: it exists and is not a regular file" in said, said)
         require("\nwork " in printed, printed)
         if reader is not None:
             require(os.read(reader, 1) == b"", "something was written into the pipe")

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 CODE = 7
-BUSY = "exit() was called while a collector, or profkit itself, was at work"
+BUSY = "exit() was called while a collector or profkit itself was running"
 
 
 def require(truth, what):
@@ -162,7 +162,7 @@ def daemon(program):
         done = run("daemon").status_is(0).reports_nothing()
         deadline = time.monotonic() + 30
         log = done.folder / "stderr"
-        while "which has ended. After fork() or daemon(), make the session in the process that goes on" not in log.read_text():
+        while "which has ended. After fork() or daemon(), create the session in the process that continues" not in log.read_text():
             require(time.monotonic() < deadline, "the daemon says nothing: " + log.read_text())
             time.sleep(0.01)
 

@@ -114,7 +114,7 @@ def pipe(folder):
     os.mkfifo(folder.path / "run.journal")
     done = subprocess.run([folder.program, "helper"], cwd=folder.path, env=folder.environment, stderr=subprocess.PIPE, text=True, timeout=60,
                           check=False)
-    require("cannot make the journal run.journal: " in done.stderr, done.stderr)
+    require("cannot create the journal run.journal: " in done.stderr, done.stderr)
 
 
 if __name__ == "__main__":

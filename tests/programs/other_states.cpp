@@ -65,7 +65,7 @@ bool child() {
   ::dup2(console, STDERR_FILENO);
   char warning[1000] = {};
   text.assign(warning, static_cast<std::size_t>(::read(ends[0], warning, sizeof warning)));
-  std::string const line = "profkit: nothing is recorded here: the session belongs to process " + parent;
+  std::string const line = "profkit: this process records nothing: the session belongs to process " + parent;
   bool const is_warned_once = says(line) && text.find("profkit: ", line.size()) == std::string::npos;
   text = session.report().full_text();
   bool const is_right = is_warned_once && says("Nothing was recorded: the session belongs to process " + parent) &&

@@ -131,6 +131,14 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def inode_of(file):
+    """None while one journal takes the place of another"""
+    try:
+        return file.stat().st_ino
+    except FileNotFoundError:
+        return None
+
+
 def lives(program, folder):
     """It starts before the program; the journal goes on in other files; the program is killed, and starts again."""
     watch = Watch(folder, "run.journal")
@@ -146,8 +154,8 @@ def lives(program, folder):
     watch.wait_for(r"MEMORY +host resident")
     while not (folder / "run.journal.1").exists():
         watch.read(0.05)
-    inode = (folder / "run.journal.1").stat().st_ino
-    while (folder / "run.journal.1").stat().st_ino == inode:
+    inode = inode_of(folder / "run.journal.1")
+    while inode_of(folder / "run.journal.1") in (None, inode):
         watch.read(0.05)
     steps = watch.wait_for_steps(steps + 100)
     first.send_signal(signal.SIGKILL)

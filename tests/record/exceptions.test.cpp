@@ -71,9 +71,9 @@ void rethrow(int times) {
   }
 }
 
-void check_closed(profkit::profile const& of) {
-  CHECK(of.quality.open_scopes == 0);
-  CHECK(of.quality.dropped_events == 0);
+void check_closed(profkit::profile const& profile) {
+  CHECK(profile.quality.open_scopes == 0);
+  CHECK(profile.quality.dropped_events == 0);
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -188,7 +188,7 @@ TEST_CASE("a step inside a step is an error that says so, and the outer one is m
   CHECK(count_scopes(profile, "step/work") == 2);
 }
 
-TEST_CASE("scopes of several threads that are open when the session stops are counted, and their ends harm nobody", "[exceptions]") {
+TEST_CASE("scopes of several threads that are open when the session stops are counted, and their ends are harmless", "[exceptions]") {
   constexpr int threads = 4;
   std::atomic<int> open{0};
   std::atomic<bool> has_stopped{false};
@@ -230,7 +230,7 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   profkit::session session{plain_options(0, rounds)};
   std::uint64_t const logs_before = count_logs();
   std::uint64_t const bytes_before = resident_bytes();
-  std::uint64_t most_logs = 0;
+  std::uint64_t logs_at_once = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     profkit::step const step{session};
     std::vector<std::thread> living;
@@ -241,7 +241,7 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
       });
     }
     for (std::thread& each : living) each.join();
-    most_logs = std::max(most_logs, count_logs());
+    logs_at_once = std::max(logs_at_once, count_logs());
     if (round % between_drains == 0) wait_for_drain();
   }
   std::uint64_t const bytes = resident_bytes() - bytes_before;
@@ -250,9 +250,9 @@ TEST_CASE("ten thousand short-lived threads are recorded in bounded memory", "[t
   CHECK(count_scopes(profile, "outer") == rounds * at_once);
   CHECK(count_scopes(profile, "outer/inner") == 3 * rounds * at_once);
   CHECK(profile.threads.size() == rounds * at_once + 1);
-  CHECK(most_logs <= logs_before + between_drains * at_once + 4);  // 4: those that wait for new threads
+  CHECK(logs_at_once <= logs_before + between_drains * at_once + 4);  // 4: those that wait for new threads
   // A log takes a few pages, a scope 24 bytes and a thread about 64 of the profile, twice as much while its list grows.
-  if (!is_sanitized) CHECK(bytes < most_logs * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
+  if (!is_sanitized) CHECK(bytes < logs_at_once * 8 * 4096 + 3 * (24 * 4 + 64) * rounds * at_once + (std::uint64_t{8} << 20U));
 }
 
 TEST_CASE("a fork with exec in a session of several threads runs the program and leaves the session alone", "[fork]") {

@@ -22,8 +22,8 @@ profkit::site pool{"pool", __FILE__, __LINE__};
 /// An address that represents a block.
 void const* piece(std::uint64_t number) { return reinterpret_cast<void const*>(number * 4096U); }
 
-profkit::scope_memory_summary memory_in(profkit::summary const& of, std::string const& path) {
-  profkit::scope_summary const* const row = find_row(of, path);
+profkit::scope_memory_summary memory_in(profkit::summary const& summary, std::string const& path) {
+  profkit::scope_summary const* const row = find_row(summary, path);
   REQUIRE(row != nullptr);
   REQUIRE(row->memory.size() == 1);
   return row->memory[0];
@@ -49,7 +49,7 @@ profkit::options polling_options(std::uint64_t warmup, std::uint64_t measured) {
 
 }  // namespace
 
-TEST_CASE("what an allocator says is charged to the scopes of the thread that asked", "[memory]") {
+TEST_CASE("allocations are charged to the scopes of the calling thread", "[memory]") {
   profkit::session session{plain_options(1, 3)};
   for (profkit::step step : session) {
     std::uint64_t const first = 100 * step.index();

@@ -83,7 +83,7 @@ TEST_CASE("an inner scope lies within its outer scope, and ends before it", "[sc
   CHECK(profile.scopes[1].time.end <= whole.end);
 }
 
-TEST_CASE("a scope says where in the source it is", "[scope]") {
+TEST_CASE("a scope has its source location", "[scope]") {
   profkit::profile const profile = record([] { inner(); });
   REQUIRE(profile.paths.size() == 1);
   CHECK(profile.paths[0].file.find("scope.test.cpp") != std::string::npos);

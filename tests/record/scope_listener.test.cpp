@@ -29,8 +29,7 @@ profkit::site& default_site() {
 
 }  // namespace
 
-TEST_CASE("a listener is called before each beginning and each end of a scope and a step, with what is open until then",
-          "[scope_listener]") {
+TEST_CASE("a listener is called before each beginning and end of a scope or step, with the scopes open until then", "[scope_listener]") {
   seen().clear();
   profkit::session session{plain_options()};
   {
@@ -44,7 +43,7 @@ TEST_CASE("a listener is called before each beginning and each end of a scope an
   CHECK(seen() == std::vector<std::string>{"-", "step", "outer", "inner", "outer", "role", "outer", "step"});
 }
 
-TEST_CASE("a listener hears the end of scopes that began before it, and nothing after its end", "[scope_listener]") {
+TEST_CASE("a listener receives the ends of scopes that began before it, and no call after its removal", "[scope_listener]") {
   seen().clear();
   profkit::session session{plain_options()};
   {
@@ -81,7 +80,7 @@ TEST_CASE("there is one listener at a time, for all threads", "[scope_listener]"
   CHECK(calls == 2);  // also without a session
 }
 
-TEST_CASE("what a thread launches outside scopes belongs where it was said, from there on", "[default_scope]") {
+TEST_CASE("launches of a thread outside scopes belong to its default scope from then on", "[default_scope]") {
   profkit::session session{plain_options()};
   {
     profkit::step step{session};
@@ -111,7 +110,7 @@ TEST_CASE("what a thread launches outside scopes belongs where it was said, from
   }
 }
 
-TEST_CASE("without a session nothing is said of a thread's rest", "[default_scope]") {
+TEST_CASE("without a session a thread has no default scope", "[default_scope]") {
   std::thread{[] {
     profkit::set_default_scope(default_site(), {});
     CHECK_FALSE(profkit::scope_token::of_launches());

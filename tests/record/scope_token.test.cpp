@@ -51,9 +51,9 @@ scope_token token_of_attention() {
   return scope_token::current();
 }
 
-std::uint32_t position_of(profkit::profile const& of, std::string const& path) {
-  for (std::uint32_t i = 0; i < of.paths.size(); ++i) {
-    if (path_name(of, i) == path) return i;
+std::uint32_t position_of(profkit::profile const& profile, std::string const& path) {
+  for (std::uint32_t i = 0; i < profile.paths.size(); ++i) {
+    if (path_name(profile, i) == path) return i;
   }
   FAIL("there is no path " << path);
   return 0;
@@ -98,7 +98,7 @@ TEST_CASE("an adopting scope is shown as the path of the scope that it works for
   }
 }
 
-TEST_CASE("an adopting scope lies in what is open on its thread, whatever it is told to lie under", "[token]") {
+TEST_CASE("an adopting scope lies in the open scope of its thread, even if another parent is given", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     scope_token under;
@@ -118,7 +118,7 @@ TEST_CASE("an adopting scope lies in what is open on its thread, whatever it is 
   CHECK(profile.scopes.size() == 7);
 }
 
-TEST_CASE("where nothing is open on its thread it lies under the scope that it is given", "[token]") {
+TEST_CASE("without an open scope on its thread it lies under the given parent", "[token]") {
   profkit::profile const profile = record_tokens([] {
     scope_token const token = token_of_attention();
     PROF_SCOPE("waiting");
@@ -131,7 +131,7 @@ TEST_CASE("where nothing is open on its thread it lies under the scope that it i
   CHECK(count_scopes(profile, "waiting/forward/layer_3/attention (backward)/inside") == 1);
 }
 
-TEST_CASE("given nothing to adopt it is a scope with the name of the role, there", "[token]") {
+TEST_CASE("without a scope to adopt it is a plain scope with the name of the role", "[token]") {
   profkit::profile const profile = record_tokens([] {
     PROF_ADOPT_SCOPE("alone", scope_token{});
     PROF_SCOPE("waiting");
@@ -146,7 +146,7 @@ TEST_CASE("given nothing to adopt it is a scope with the name of the role, there
   for (profkit::path_record const& path : profile.paths) CHECK(path.adopted_from == profkit::path_record::no_parent);
 }
 
-TEST_CASE("a token stays of its scope when the scope, its thread and its session have ended", "[token]") {
+TEST_CASE("a token refers to its scope even after the scope, its thread and its session have ended", "[token]") {
   scope_token token;
   profkit::profile const first = record_tokens([&token] { on_another_thread([&token] { token = token_of_attention(); }); });
   REQUIRE(token);
@@ -270,9 +270,9 @@ TEST_CASE("what is opened in an adopting scope can be adopted in turn", "[token]
     { PROF_ADOPT_SCOPE("again", token); }
   });
   CHECK(profile.scopes.size() == 7);
-  for (std::string const of : {"forward/layer_3/attention (backward)", "forward/layer_3/attention (backward)/inside"}) {
-    CHECK(count_scopes(profile, of + " (again)") == 1);
-    CHECK(profile.paths.at(position_of(profile, of + " (again)")).adopted_from == position_of(profile, of));
+  for (std::string const path : {"forward/layer_3/attention (backward)", "forward/layer_3/attention (backward)/inside"}) {
+    CHECK(count_scopes(profile, path + " (again)") == 1);
+    CHECK(profile.paths.at(position_of(profile, path + " (again)")).adopted_from == position_of(profile, path));
   }
 }
 
@@ -283,9 +283,9 @@ TEST_CASE("tasks that hand their token on forever make paths of bounded length, 
     profkit::profile const profile = record_tokens([way] {
       scope_token token = token_of_attention();
       for (std::uint64_t i = 0; i < tasks; ++i) {
-        scope_token const of = way == 1 ? scope_token{} : token;
+        scope_token const adopted_token = way == 1 ? scope_token{} : token;
         scope_token const under = way == 0 ? scope_token{} : token;
-        profkit::adopting_scope const adopted{backward, of, under};
+        profkit::adopting_scope const adopted{backward, adopted_token, under};
         PROF_SCOPE("task");
         token = scope_token::current();
         CHECK(token);

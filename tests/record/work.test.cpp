@@ -14,12 +14,12 @@
 
 namespace {
 
-profkit::work_record const& work_in(profkit::profile const& of, std::string const& path, std::size_t number = 0) {
-  for (profkit::work_record const& each : of.work) {
-    if (path_name(of, each.path) == path && number-- == 0) return each;
+profkit::work_record const& work_in(profkit::profile const& profile, std::string const& path, std::size_t number = 0) {
+  for (profkit::work_record const& each : profile.work) {
+    if (path_name(profile, each.path) == path && number-- == 0) return each;
   }
   FAIL("no work in " << path);
-  return of.work.front();
+  return profile.work.front();
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ profkit::report report_of(profkit::profile profile) {
 
 }  // namespace
 
-TEST_CASE("the report puts what was done for a scope beside what it did itself", "[adopted]") {
+TEST_CASE("the report shows adopted work beside the own work of a scope", "[adopted]") {
   profkit::report const report = report_of(profile_with_backward());
   // Two measured steps. The outer attention and the inner one: a softmax of 1 ms and an addition of 1.5 ms.
   std::string const row = "    attention  backward        2.000          5.000      2    4.000      8.000    8.000          1.60";
@@ -88,7 +88,7 @@ TEST_CASE("a report without adopting scopes has no such table, and an empty list
   CHECK(all["adopted"].empty());
 }
 
-TEST_CASE("what a program carries to another thread is in its report", "[adopted]") {
+TEST_CASE("work carried to another thread is in the report", "[adopted]") {
   profkit::session session{plain_options(1, 2)};
   for (profkit::step step : session) {
     profkit::scope_token token;

@@ -42,7 +42,7 @@ TEST_CASE("the parts of the budget add up to the step", "[budget]") {
   CHECK_THAT(csv, ContainsSubstring("\nall,10.000,100.0 %,4.550,"));
 }
 
-TEST_CASE("the section says how much the GPU idles, for which scopes it waits, and what overlaps", "[budget]") {
+TEST_CASE("the section states the idle time of the GPU, the scopes that it waits for, and the overlap", "[budget]") {
   profkit::detail::section const section = budget_of(recorded_summary());
   CHECK_THAT(section.answer, ContainsSubstring("the GPU idles 54\xc2\xa0% of the step"));
   profkit::detail::data_table const& waiting = table_of(section, "starving");
@@ -90,7 +90,9 @@ TEST_CASE("launch-bound is n/a where no launching call was recorded, and the rep
 
 TEST_CASE("a report with kernels shows the budget before the scopes, one without says why it has none", "[budget]") {
   profkit::profile profile = made_gpu_profile();
-  auto const text_of = [](profkit::profile const& of) { return profkit::report{std::make_shared<profkit::profile const>(of)}.full_text(); };
+  auto const text_of = [](profkit::profile const& content) {
+    return profkit::report{std::make_shared<profkit::profile const>(content)}.full_text();
+  };
   std::string const text = text_of(profile);
   CHECK(text.find("Where the step went\n") < text.find("\nScopes\n"));
   CHECK_THAT(text, ContainsSubstring("What the GPU waits for\n"));

@@ -30,7 +30,7 @@ TEST_CASE("a column has one unit, and decimals so that its largest number has ab
   CHECK(text(column_kind::real, 1.0, 0.123456789) == "0.123457 ");
 }
 
-TEST_CASE("zero, what rounds to zero, negative numbers and no number differ in print", "[column_numbers]") {
+TEST_CASE("zero, values that round to zero, negative values and missing values are printed differently", "[column_numbers]") {
   column_numbers const numbers{column_kind::milliseconds, 46.32};
   CHECK(numbers.text(0.0) == "0");
   CHECK(numbers.text(0.004) == "<0.01");

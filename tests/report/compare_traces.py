@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes trace.pftrace and finds in it what trace.json of the same profile has.
 
-usage: compare_traces.py packing|slices PROGRAM PROFILE...
+usage: compare_traces.py packing|slices|ranks PROGRAM PROFILE...
 
 PROGRAM is profkit_write_traces, each PROFILE one that it takes. `packing` holds the compressed packets against those that are not, with
 Python's zlib. `slices` decodes with Google's protos (the package perfetto from PyPI) and compares tracks, slices with their nesting and
-arguments, arrows and counters. Exits with 4, "skipped", if that package is not there.
+arguments, arrows and counters. `ranks` decodes the traces of all profiles, one behind another, as one. Exits with 4, "skipped", if that package
+is not there.
 """
 
 import collections
@@ -148,7 +149,7 @@ class Sequence:
 
 
 class ProtoTrace:
-    def __init__(self, path, protos):
+    def __init__(self, protos, *paths):
         self.protos = protos
         self.names = {}
         self.tracks = collections.Counter()
@@ -159,7 +160,7 @@ class ProtoTrace:
         self.flows = collections.defaultdict(list)
         self.begins = []
         sequences = {}
-        trace = protos.Trace.FromString(unpack(path.read_bytes()))
+        trace = protos.Trace.FromString(unpack(b"".join(each.read_bytes() for each in paths)))
         for packet in trace.packet:
             if packet.HasField("track_descriptor"):
                 self.describe(packet.track_descriptor)
@@ -222,7 +223,7 @@ class ProtoTrace:
 
 def check_slices(folder, profile, protos):
     wanted = JsonTrace(folder / "trace.json")
-    found = ProtoTrace(folder / "trace.pftrace", protos)
+    found = ProtoTrace(protos, folder / "trace.pftrace")
     begin = wanted.begin
     assert found.labels == ["profkit " + wanted.version], found.labels
     assert min(found.begins) <= begin, (found.begins, begin)
@@ -251,9 +252,30 @@ def check_slices(folder, profile, protos):
           f"{(folder / 'trace.pftrace').stat().st_size} bytes, trace.json {(folder / 'trace.json').stat().st_size}")
 
 
+def check_ranks(program, profiles, protos):
+    """ProtoTrace requires that each track and each sequence is there once, and that each slice ends."""
+    with tempfile.TemporaryDirectory() as name:
+        paths = []
+        for position, profile in enumerate(profiles):
+            folder = pathlib.Path(name) / str(position)
+            folder.mkdir()
+            subprocess.run([program, profile, folder, STEPS], check=True)
+            paths.append(folder / "trace.pftrace")
+        alone = [ProtoTrace(protos, each) for each in paths]
+        together = ProtoTrace(protos, *paths)
+    processes = {name[0] for name in together.slices}
+    assert {f"rank {rank} (vm)" for rank in range(len(profiles))} <= processes, processes
+    for each in alone:
+        for track, slices in each.slices.items():
+            assert all(one in together.slices[track] for one in slices), track
+    assert sum(together.tracks.values()) == sum(sum(each.tracks.values()) for each in alone), together.tracks
+    assert len(together.flows) == sum(len(each.flows) for each in alone) and all(len(ends) == 2 for ends in together.flows.values())
+    print(f"{len(profiles)} ranks: {sum(together.tracks.values())} tracks, {len(together.flows)} arrows")
+
+
 def main():
     what, program, *profiles = sys.argv[1:]
-    if what == "slices":
+    if what in ("slices", "ranks"):
         try:
             from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
         except ImportError as failure:
@@ -261,6 +283,9 @@ def main():
             return 4
     else:
         check_deflate(program)
+    if what == "ranks":
+        check_ranks(program, profiles, protos)
+        return 0
     for profile in profiles:
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)

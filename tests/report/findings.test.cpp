@@ -49,7 +49,7 @@ std::vector<std::string> names_of(folded_tree const& tree) {
 
 }  // namespace
 
-TEST_CASE("the headline of a busy GPU says that only kernels help, and the first finding what the host can save at most", "[findings]") {
+TEST_CASE("the headline of a busy GPU states that only kernels help, and the first finding the maximum saving on the host", "[findings]") {
   made_summary made{35, 46.32};
   made.budget({{"forward", 13.61, 0.10, 0.0, 0.01, 0.04, 0.34}, {"backward", 31.16, 0.07, 0.09, 0.02, 0.12, 0.76}});
   CHECK(headline_of(made.get()) ==
@@ -57,7 +57,7 @@ TEST_CASE("the headline of a busy GPU says that only kernels help, and the first
   CHECK(findings_of(made.get()) ==
         std::vector<std::string>{"The GPU sets the pace. It works 44.8 of 46.3 ms. All its idle time is 1.55 ms (3.3 %), 1.10 ms of that "
                                  "between queued operations. > Do not tune the host: a CUDA graph, "
-                                 "or fewer and larger operations, can save 1.27 ms (2.7 %) at the very most."});
+                                 "or fewer and larger operations, can save 1.27 ms (2.7 %) at most."});
 }
 
 TEST_CASE("less than 1 % of idle time is no finding", "[findings]") {
@@ -76,10 +76,10 @@ TEST_CASE("each cause of idle time has its headline, its advice and the most tha
     CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring(finding_text));
   };
   check({"load", 6.0, 4.0}, "A step takes 10.0 ms; the GPU idles for 40 % of it, mostly because launching is too slow",
-        "can save 4.00 ms (40 %) at the very most");
+        "can save 4.00 ms (40 %) at most");
   check({"load", 6.0, 1.0, 0.0, 0.0, 0.0, 3.0}, "mostly in the gaps between queued operations",
         "The GPU waits between queued operations. The GPU works 6.00 of 10.0 ms; 1.00 ms are launch-bound, 3.00 ms between queued "
-        "operations. > A CUDA graph, or fewer and larger operations, can save 4.00 ms (40 %) at the very most.");
+        "operations. > A CUDA graph, or fewer and larger operations, can save 4.00 ms (40 %) at most.");
   check({"load", 6.0, 0.0, 4.0}, "mostly while the host is in load",
         "Speed up load or move its work to another thread: at most 4.00 ms (40 %) can be saved.");
   check({"load", 6.0, 0.0, 0.0, 4.0}, "mostly because the host waits for the GPU in load",
@@ -107,7 +107,7 @@ TEST_CASE("a program that uses CUDA graphs is not told to use them", "[findings]
   made.budget({{"load", 6.0, 4.0}});
   made.get().gpu = profkit::gpu_summary{};
   made.get().gpu->operations_of_graphs = 1;
-  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Fewer and larger operations can save 4.00 ms (40 %) at the very most."));
+  CHECK_THAT(findings_of(made.get()).front(), ContainsSubstring("> Fewer and larger operations can save 4.00 ms (40 %) at most."));
 }
 
 TEST_CASE("where most of the step is outside any scope, the lever is to add scopes", "[findings]") {
@@ -184,7 +184,7 @@ TEST_CASE("host time of other threads is no part of the step, and scopes of the 
   CHECK(tree.rows()[tree.by_time(tree.roots()).back()].name == "render (tile)");
 }
 
-TEST_CASE("outliers that move the mean by 1 % are a finding, with their numbers and what they do to the mean", "[findings]") {
+TEST_CASE("outliers that move the mean by 1 % are a finding, with their numbers and their effect on the mean", "[findings]") {
   made_summary made{8, 10.0};
   made.get().steps.host_verdict.outliers = 6;
   made.get().steps.host.median = milliseconds{9.0};
@@ -220,7 +220,7 @@ TEST_CASE("steps of another kind that take 1 % of the time are a finding, with t
   REQUIRE_FALSE(found.empty());
   CHECK_THAT(found.back(), ContainsSubstring("Step 40 is not a usual step. It took 151 ms, 3.26 times the usual step, with generation (136 "
                                              "ms) and validation (15.3 ms) and none of the usual parts."));
-  CHECK_THAT(found.back(), ContainsSubstring("The GPU idles 65 % of their time: a CUDA graph can save 94.3 ms per step at the very most."));
+  CHECK_THAT(found.back(), ContainsSubstring("The GPU idles 65 % of their time: a CUDA graph can save 94.3 ms per step at most."));
   made.get().kinds[1].times = made_summary::times(1, 0.4);
   CHECK(findings_of(made.get()).empty());
 }

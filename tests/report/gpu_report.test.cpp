@@ -30,11 +30,11 @@ using nlohmann::json;
 
 namespace {
 
-profkit::report gpu_report(profkit::profile const& of = made_gpu_profile()) {
-  return profkit::report{std::make_shared<profkit::profile const>(of)};
+profkit::report gpu_report(profkit::profile const& profile = made_gpu_profile()) {
+  return profkit::report{std::make_shared<profkit::profile const>(profile)};
 }
 
-json gpu_json(profkit::profile const& of = made_gpu_profile()) { return json::parse(profkit::report_json(profkit::analyze(of))); }
+json gpu_json(profkit::profile const& profile = made_gpu_profile()) { return json::parse(profkit::report_json(profkit::analyze(profile))); }
 
 json const& find(json const& list, char const* key, std::string_view value) {
   auto const found = std::find_if(list.begin(), list.end(), [&](json const& each) { return each.at(key) == value; });
@@ -109,7 +109,7 @@ TEST_CASE("report.json has the kernels, their classes, and the copies", "[report
   CHECK(find(with_api["api"], "name", "cudaDeviceSynchronize_v3020")["count"] == 2);
 }
 
-TEST_CASE("report.json says what was lost of the GPU's work", "[report]") {
+TEST_CASE("report.json counts lost GPU operations", "[report]") {
   profkit::profile profile = made_gpu_profile();
   json const nothing = gpu_json(profile);
   CHECK(nothing["quality"]["dropped_kernels"] == 0);
@@ -156,7 +156,7 @@ TEST_CASE("the text says for how long the GPU did nothing, and of what", "[repor
   CHECK_THAT(gpu_report(profile).full_text(), ContainsSubstring("idle: n/a, no step was measured\n"));
 }
 
-TEST_CASE("names of kernels are cut in text and whole in kernels.csv, and what is left out is said", "[report]") {
+TEST_CASE("names of kernels are shortened in text and complete in kernels.csv, and omitted rows are counted", "[report]") {
   profkit::profile profile = made_gpu_profile();
   for (std::uint32_t i = 0; i < 30; ++i) {
     profkit::gpu_operation_record operation = profile.gpu_operations.back();

@@ -69,7 +69,7 @@ TEST_CASE("a page refers to nothing outside of it", "[html]") {
   for (char const* const each : {"http:", "https:", "src=", "url(", "@import", "<link", "<img"}) CHECK_THAT(page, !ContainsSubstring(each));
 }
 
-TEST_CASE("a page of thousands of rows, boxes, steps and points has at most 1 MB, and says what is left out", "[html]") {
+TEST_CASE("a page with thousands of rows, boxes, steps and points has at most 1 MB, and states what is left out", "[html]") {
   std::string const page = html_page(huge_document());
   CHECK(page.size() <= profkit::detail::max_html_bytes);
   CHECK(html_fault(page) == "");
@@ -79,7 +79,7 @@ TEST_CASE("a page of thousands of rows, boxes, steps and points has at most 1 MB
   CHECK(count_of(page, "<section ") == huge_document().sections.size());
 }
 
-TEST_CASE("a page whose sections cannot be small leaves some out, and says so", "[html]") {
+TEST_CASE("a page with sections that cannot shrink omits some of them, and states it", "[html]") {
   profkit::detail::document made = made_document();
   profkit::detail::section const one = made.sections[1];
   for (int i = 0; i < 500; ++i) made.sections.push_back(one);

@@ -93,7 +93,7 @@ TEST_CASE("the table has the scopes that had memory, in their tree", "[memory]")
         "libtorch,14.0,14.0,17.0,0.0,0.0,0.0\n");
 }
 
-TEST_CASE("an allocator that was polled is marked, and what it cannot tell is n/a", "[memory]") {
+TEST_CASE("a polled allocator is marked, and figures that it cannot provide are n/a", "[memory]") {
   profkit::report const report = memory_report_of(profile_with_two_allocators());
   std::string const csv = profkit::detail::csv_of(profkit::detail::scope_memory_table(report.summary()));
   CHECK_THAT(csv, ContainsSubstring("    layer_0,libtorch,3.0,3.0,1.0,1.0,3.0,2,17.0\n"));

@@ -165,7 +165,7 @@ TEST_CASE("a report with names of any bytes is one line a row, and valid UTF-8 w
   CHECK(scopes.size() == 1 + 1 + 3 * hostile_names().size());
 }
 
-TEST_CASE("what a text says of a device, a clock and a collector is one line of UTF-8", "[names]") {
+TEST_CASE("texts about a device, a clock and a collector are one line of UTF-8", "[names]") {
   std::string const hostile = "a\xff\nb\x1b";
   std::string const shown = "a\xef\xbf\xbd\\nb\\x1b";
   profkit::profile profile;

@@ -159,9 +159,10 @@ profkit:step,PushPop,4242,100,2,2,204,102.0,102.0,102,102,0.0,reduce
 )csv"},
 };
 
-std::map<std::string, std::string> csv_by_name(profkit::profile const& of, bool has_kernels = true) {
+std::map<std::string, std::string> csv_by_name(profkit::profile const& profile, bool has_kernels = true) {
   std::map<std::string, std::string> result;
-  for (profkit::named_csv const& each : profkit::nsys_csv(profkit::summarize_like_nsys(of), has_kernels)) result[each.name] = each.content;
+  for (profkit::named_csv const& each : profkit::nsys_csv(profkit::summarize_like_nsys(profile), has_kernels))
+    result[each.name] = each.content;
   return result;
 }
 
@@ -209,8 +210,8 @@ TEST_CASE("of nested ranges of one name each counts, a kernel inside counts once
   nsys_case nested = made_case();
   nested.made().paths[3] = {2, "layer", 0, {}, 0};
   nested.made().scopes[0].time = between(1150, 5500);  // around the other one of the first step
-  profkit::nsys_summary const of = profkit::summarize_like_nsys(nested.made());
-  for (profkit::nsys_range_kernel_row const& row : of.range_kernels) {
+  profkit::nsys_summary const statistics = profkit::summarize_like_nsys(nested.made());
+  for (profkit::nsys_range_kernel_row const& row : statistics.range_kernels) {
     if (row.range != "profkit:layer_0" || row.kernel != "elementwise") continue;
     CHECK(row.ranges == 3);
     CHECK(row.kernels == 2);
@@ -227,7 +228,7 @@ TEST_CASE("halves are rounded up and sizes are in units of 1,000,000 bytes", "[n
   CHECK(profkit::detail::nsys_megabytes(1048576.0) == "1.049");
 }
 
-TEST_CASE("a total that 64 bits do not hold is what they hold of it, and nothing worse", "[nsys_csv]") {
+TEST_CASE("a total beyond 64 bits wraps around without undefined behaviour", "[nsys_csv]") {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> samples{most, most, 3};
   CHECK(profkit::detail::nsys_statistics_of(samples).total == 1);

@@ -28,8 +28,8 @@ std::string content_of(std::filesystem::path const& path) {
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
-std::string plain(profkit::profile const& of, std::uint64_t steps = 100) {
-  return profkit::trace_pftrace(of, profkit::attribute(of), steps, profkit::pftrace_packing::plain);
+std::string plain(profkit::profile const& profile, std::uint64_t steps = 100) {
+  return profkit::trace_pftrace(profile, profkit::attribute(profile), steps, profkit::pftrace_packing::plain);
 }
 
 /// Begins are 1, ends -1, in the order of the packets.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <profkit/report/csv_printer.hpp>
+#include <profkit/report/json_printer.hpp>
 #include <profkit/report/markdown_printer.hpp>
 #include <profkit/report/text_printer.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 using Catch::Matchers::ContainsSubstring;
 using profkit::detail::block_use;
@@ -51,7 +54,7 @@ TEST_CASE("a table with fixed units has them in text, too", "[printers]") {
         "  gr\xc3\xbc\xc3\x9f         n/a  1500.00     n/a\n");
 }
 
-TEST_CASE("Markdown keeps the indent and escapes what has a meaning", "[printers]") {
+TEST_CASE("Markdown keeps the indent and escapes special characters", "[printers]") {
   CHECK(markdown_of(printed_table()) ==
         "| name | time s | each \xc2\xb5s | % of all |\n"
         "|---|---:|---:|---:|\n"
@@ -60,7 +63,7 @@ TEST_CASE("Markdown keeps the indent and escapes what has a meaning", "[printers
   CHECK(profkit::detail::markdown_text("void add<float*, 4>(float*)") == "void add\\<float\\*, 4>(float\\*)");
 }
 
-TEST_CASE("CSV quotes what needs quotes, has fixed units, complete names and columns of files", "[printers]") {
+TEST_CASE("CSV quotes cells where needed, and has fixed units, complete names and columns for files", "[printers]") {
   data_table table = printed_table();
   table.rows[0].cells[0].detail = "the whole name";
   CHECK(csv_of(printed_table()) ==
@@ -86,7 +89,7 @@ TEST_CASE("columns that apply to no row are left out", "[printers]") {
   CHECK(text_without_colours(table) == "name\na\n");
 }
 
-TEST_CASE("full text and Markdown have the sections with tables and notes, without what is of pages", "[printers]") {
+TEST_CASE("full text and Markdown have all sections with tables and notes, without blocks for pages", "[printers]") {
   data_table of_pages = printed_table();
   of_pages.use = block_use::pages;
   of_pages.caption = "Only on pages";
@@ -104,4 +107,43 @@ TEST_CASE("full text and Markdown have the sections with tables and notes, witho
   CHECK_THAT(markdown, ContainsSubstring("# program\n") && ContainsSubstring("1. **It waits.** For the disk. Read ahead.\n") &&
                            ContainsSubstring("\n## Made\n\nTwo rows.\n\n| name |") && ContainsSubstring("\n* a note\n") &&
                            !ContainsSubstring("Only on pages") && !ContainsSubstring("how to read"));
+}
+
+TEST_CASE("JSON of a document has its sentences, and its tables with the numbers as they are", "[printers]") {
+  data_table table = printed_table();
+  table.columns.push_back({"each", column_kind::range});
+  table.columns.push_back({"change", column_kind::change});
+  table.rows[0].cells.push_back({profkit::detail::range_cell{1.0, 2.0, 4.0}});
+  table.rows[0].cells.push_back({profkit::detail::change_cell{-0.5, 0.25, 0.75, false}});
+  profkit::detail::document made;
+  made.title = "program";
+  made.headline = "A step takes \"1\" ms";
+  made.findings = {{"It waits.", "For the disk.", "Read ahead.", "step/read"}, {"It ends.", "", ""}};
+  made.key_figures = {{"power", "", "no collector"}};
+  made.sections = {{"made", "Made", "Two rows.", {table, profkit::detail::note{"a note"}}, "how to read pictures"}};
+  nlohmann::json const parsed = nlohmann::json::parse(profkit::detail::json_printer{made}.print());
+  CHECK(parsed.at("schema") == 1);
+  CHECK(parsed.at("headline") == "A step takes \"1\" ms");
+  CHECK(parsed.at("findings").at(0).at("scope") == "step/read");
+  CHECK(parsed.at("findings").at(1).at("scope").is_null());
+  CHECK(parsed.at("key_figures").at(0).at("value").is_null());
+  nlohmann::json const& section = parsed.at("sections").at(0);
+  CHECK(section.at("answer") == "Two rows.");
+  CHECK(section.at("notes") == nlohmann::json{"a note"});
+  nlohmann::json const& printed = section.at("tables").at(0);
+  std::vector<std::string> headings;
+  std::vector<std::string> units;
+  for (nlohmann::json const& each : printed.at("columns")) {
+    headings.push_back(each.at("heading"));
+    units.push_back(each.at("unit"));
+  }
+  CHECK(headings == std::vector<std::string>{"name", "time", "each", "of all", "held", "each", "change"});  // bars repeat other numbers
+  CHECK(units == std::vector<std::string>{"", "ms", "ms", "1", "bytes", "ms", "1"});
+  nlohmann::json const& first = printed.at("rows").at(0);
+  CHECK(first.at("depth") == 0);
+  CHECK(first.at("cells").at(1) == 1234.5);
+  CHECK(first.at("cells").at(5) == nlohmann::json{{"low", 1.0}, {"mean", 2.0}, {"high", 4.0}});
+  CHECK(first.at("cells").at(6) == nlohmann::json{{"low", -0.5}, {"change", 0.25}, {"high", 0.75}});
+  CHECK(printed.at("rows").at(1).at("depth") == 1);
+  CHECK(printed.at("rows").at(1).at("cells").at(1).is_null());
 }

@@ -52,8 +52,8 @@ struct recorded_run {
 
 std::string any_run() { return GENERATE("small-512-fwd-fp32", "small-128-train-fp32"); }
 
-std::string csv_of(profkit::nsys_summary const& of, std::string const& name) {
-  for (profkit::named_csv const& each : profkit::nsys_csv(of, true)) {
+std::string csv_of(profkit::nsys_summary const& statistics, std::string const& name) {
+  for (profkit::named_csv const& each : profkit::nsys_csv(statistics, true)) {
     if (each.name == name) return each.content;
   }
   return {};
@@ -235,7 +235,7 @@ TEST_CASE("the GPU's period of a recorded step is the time between the CUDA even
   }
 }
 
-TEST_CASE("a recorded step that launching limits is mostly launch-bound, and what lies far from any launch is host-bound", "[recorded]") {
+TEST_CASE("a recorded launch-limited step is mostly launch-bound, and idle time far from any launch is host-bound", "[recorded]") {
   struct {
     char const* run;
     double launching_ms;
@@ -277,7 +277,7 @@ TEST_CASE("in a recorded training step the backward pass is charged to the scope
   CHECK(layers == 4 * 12);
 }
 
-TEST_CASE("what a recorded graph replays is charged to the scopes of its capture, as in steps without a graph", "[recorded]") {
+TEST_CASE("operations of a recorded graph replay are charged to the scopes of its capture, as without a graph", "[recorded]") {
   profkit::summary const eager = profkit::analyze(recorded_run{"small-128-train-fp32"}.profile);
   profkit::summary const graph = profkit::analyze(profkit::load(TEST_DATA "/small-128-train-fp32-graph.profile"));
   CHECK(graph.gpu->operations_of_graphs > 2000);
@@ -329,8 +329,7 @@ TEST_CASE("in a recorded run the scopes' memory is LibTorch's own, to the byte",
   CHECK(allocations > 100);
 }
 
-TEST_CASE("in a recorded run no scope is above the roof, printed or measured, and the use of the model is what its parts say",
-          "[recorded]") {
+TEST_CASE("in a recorded run no scope exceeds the published or measured roof, and the MFU follows from its parts", "[recorded]") {
   profkit::summary const summary = profkit::analyze(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"));
   std::size_t with_roof = 0;
   for (profkit::scope_summary const& scope : summary.scopes) {
@@ -411,6 +410,8 @@ TEST_CASE("every field of report.json is in docs/report.md, and no other", "[rec
     profile.device_utilization = {{{step.begin - std::chrono::seconds{1}, step.begin}, profile.steps.back().index, 0, {}}};
     profkit::summary summary = profkit::analyze(profile);
     summary.trend.change = profkit::level_change_summary{};
+    REQUIRE(summary.host_samples);
+    summary.host_samples->scopes.at(0).waits = {{"cudaStreamSynchronize", 1, profkit::milliseconds{1.0}, 0.5}};
     add_fields(json::parse(profkit::report_json(summary)), "", in_reports);
   }
   CHECK(in_reports.size() > 200);

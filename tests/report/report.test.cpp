@@ -64,7 +64,7 @@ TEST_CASE("report.json has the fields of the interface with the summary's figure
   CHECK(report["quality"]["collectors"][1]["reason"] == "no libcupti");
 }
 
-TEST_CASE("in report.json what was not measured is null, never 0", "[report]") {
+TEST_CASE("in report.json a missing value is null, never 0", "[report]") {
   json const report = json::parse(profkit::report_json(made_report().summary()));
   for (char const* const name : {"kernels", "copies", "api", "budget"}) CHECK(report.at(name).is_null());
   for (char const* const name : {"gpu_kernel_ms", "gpu_busy_ms", "gpu_self_ms", "gpu_span_ms", "kernels", "peak_bytes"}) {
@@ -120,7 +120,7 @@ TEST_CASE("a number that is not finite becomes null", "[report]") {
   CHECK(json::parse(profkit::report_json(summary))["steps"]["items_per_second"].is_null());
 }
 
-TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for what was not measured", "[report]") {
+TEST_CASE("the text shows host and GPU time of a scope side by side, and n/a for missing values", "[report]") {
   std::string const text = made_report().full_text();
   CHECK_THAT(text, ContainsSubstring("    layer_1      2"));
   CHECK_THAT(text,
@@ -192,7 +192,7 @@ TEST_CASE("the report says why events were dropped, and which scopes ended in th
   CHECK(quality["wrong_ends"][0]["count"] == 5);
 }
 
-TEST_CASE("the report of a snapshot says that the session goes on, and what is missing", "[report]") {
+TEST_CASE("the report of a snapshot states that the session continues, and what is missing", "[report]") {
   profkit::profile profile = made_profile();
   profkit::summary const of_all = profkit::analyze(profile);
   CHECK_THAT(profkit::detail::quality_text(of_all), !ContainsSubstring("snapshot"));
@@ -215,7 +215,7 @@ TEST_CASE("the report of a snapshot says that the session goes on, and what is m
   CHECK(snapshot["untimed_steps"] == 34);
 }
 
-TEST_CASE("what was lost is said with its number", "[report]") {
+TEST_CASE("losses are reported with their number", "[report]") {
   profkit::profile profile = made_profile();
   profile.quality.dropped_events = 17;
   profile.quality.discarded_records = 23;
@@ -240,7 +240,7 @@ TEST_CASE("write makes the directory and its files", "[report]") {
   std::filesystem::remove_all(directory.parent_path());
 }
 
-TEST_CASE("a report removes what an earlier one has left in its folder, and nothing else", "[report]") {
+TEST_CASE("a report removes only the files of an earlier report from its folder", "[report]") {
   std::filesystem::path const directory = std::filesystem::temp_directory_path() / ("profkit-again-" + std::to_string(::getpid()));
   // With kernels and memory by scope. Other programs test all API calls and the compact trace.
   profkit::report{std::make_shared<profkit::profile const>(profkit::load(TEST_DATA "/tiny-128-train-bf16.profile"))}.write(directory);
@@ -259,7 +259,7 @@ TEST_CASE("a report removes what an earlier one has left in its folder, and noth
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("write names what it cannot write", "[report]") {
+TEST_CASE("write names the file that it cannot write", "[report]") {
   CHECK_THROWS_MATCHES(made_report().write("/dev/null/out"), profkit::error, MessageMatches(ContainsSubstring("/dev/null/out")));
 }
 

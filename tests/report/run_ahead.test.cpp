@@ -21,9 +21,9 @@ using nlohmann::json;
 
 namespace {
 
-profkit::report report_on(profkit::profile const& of) { return profkit::report{std::make_shared<profkit::profile const>(of)}; }
+profkit::report report_on(profkit::profile const& profile) { return profkit::report{std::make_shared<profkit::profile const>(profile)}; }
 
-json parsed_json(profkit::profile const& of) { return json::parse(profkit::report_json(profkit::analyze(of))); }
+json parsed_json(profkit::profile const& profile) { return json::parse(profkit::report_json(profkit::analyze(profile))); }
 
 }  // namespace
 
@@ -44,7 +44,7 @@ TEST_CASE("a report of a host that waits for the GPU says nothing of that", "[ru
   CHECK_THAT(text, ContainsSubstring("tokens/s by host step time"));
 }
 
-TEST_CASE("a single step that nobody waits for has no lead", "[run_ahead]") {
+TEST_CASE("a single step without later steps has no lead", "[run_ahead]") {
   made_loop made;
   made.launch(0.1, 10.0);
   made.step(0.0, 2.0);

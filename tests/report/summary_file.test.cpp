@@ -102,7 +102,7 @@ TEST_CASE("a summary's file that is cut off, longer or damaged anywhere is refus
   CHECK_THROWS_MATCHES(profkit::load_summary(file.path), profkit::error, MessageMatches(ContainsSubstring("its checksum is wrong")));
 }
 
-TEST_CASE("what is no summary, and a summary with other members, is named", "[summary]") {
+TEST_CASE("a file that is not a summary, and a summary with other members, are refused with the reason", "[summary]") {
   summary_file const file;
   CHECK_THROWS_MATCHES(profkit::load_summary("/nowhere/summary.profkit"), profkit::error,
                        MessageMatches(ContainsSubstring("cannot open /nowhere/summary.profkit")));
@@ -120,20 +120,21 @@ TEST_CASE("what is no summary, and a summary with other members, is named", "[su
   CHECK_THROWS_MATCHES(profkit::load(file.path), profkit::error, MessageMatches(ContainsSubstring("is not a profkit profile")));
 }
 
-TEST_CASE("a summary whose rows point outside its lists is refused", "[summary]") {
+TEST_CASE("a summary with positions outside its lists is refused", "[summary]") {
   auto const changed = [](std::function<void(profkit::summary&)> const& change) {
     profkit::summary result = filled_summary();
     change(result);
     return result;
   };
-  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].parent = 1; }), "a scope comes before its parent");
-  check_is_refused(changed([](profkit::summary& of) { of.scopes[0].parent = 7; }), "a scope comes before its parent");
-  check_is_refused(changed([](profkit::summary& of) { of.scopes[0].parent = 0; }), "a scope comes before its parent");
-  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].depth = 4'000'000'000U; }), "a scope has another depth");
-  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].path.clear(); }), "a scope has another depth");
-  check_is_refused(changed([](profkit::summary& of) { of.scopes[1].memory.pop_back(); }), "a scope has memory of other allocators");
-  check_is_refused(changed([](profkit::summary& of) { of.adopted[0].depth = 4'000'000'000U; }), "an adopted scope lies deeper");
-  check_is_refused(changed([](profkit::summary& of) { of.steps.host_verdict.verdict = static_cast<profkit::step_verdict>(6); }),
+  check_is_refused(changed([](profkit::summary& summary) { summary.scopes[1].parent = 1; }), "a scope comes before its parent");
+  check_is_refused(changed([](profkit::summary& summary) { summary.scopes[0].parent = 7; }), "a scope comes before its parent");
+  check_is_refused(changed([](profkit::summary& summary) { summary.scopes[0].parent = 0; }), "a scope comes before its parent");
+  check_is_refused(changed([](profkit::summary& summary) { summary.scopes[1].depth = 4'000'000'000U; }), "a scope has another depth");
+  check_is_refused(changed([](profkit::summary& summary) { summary.scopes[1].path.clear(); }), "a scope has another depth");
+  check_is_refused(changed([](profkit::summary& summary) { summary.scopes[1].memory.pop_back(); }),
+                   "a scope has memory of other allocators");
+  check_is_refused(changed([](profkit::summary& summary) { summary.adopted[0].depth = 4'000'000'000U; }), "an adopted scope lies deeper");
+  check_is_refused(changed([](profkit::summary& summary) { summary.steps.host_verdict.verdict = static_cast<profkit::step_verdict>(6); }),
                    "a verdict on steps is 6");
 }
 
@@ -143,17 +144,17 @@ TEST_CASE("a summary that lacks one of two figures which are known together is r
     change(damaged.steps);
     check_is_refused(damaged, why);
   };
-  check("GPU steps without a verdict", [](profkit::step_summary& of) { of.gpu_verdict.reset(); });
-  check("an interval of the mean with one end", [](profkit::step_summary& of) { of.host_verdict.ci95_low.reset(); });
-  check("an interval of the mean without its samples", [](profkit::step_summary& of) { of.gpu_verdict->effective_samples.reset(); });
-  check("a drift without its probability", [](profkit::step_summary& of) { of.gpu_period->verdict.drift_p_value.reset(); });
-  check("a steady part without its begin", [](profkit::step_summary& of) {
-    of.host_verdict.finding = profkit::warmup_finding::enough;
-    of.host_verdict.steady_from.reset();
+  check("GPU steps without a verdict", [](profkit::step_summary& steps) { steps.gpu_verdict.reset(); });
+  check("an interval of the mean with one end", [](profkit::step_summary& steps) { steps.host_verdict.ci95_low.reset(); });
+  check("an interval of the mean without its samples", [](profkit::step_summary& steps) { steps.gpu_verdict->effective_samples.reset(); });
+  check("a drift without its probability", [](profkit::step_summary& steps) { steps.gpu_period->verdict.drift_p_value.reset(); });
+  check("a steady part without its begin", [](profkit::step_summary& steps) {
+    steps.host_verdict.finding = profkit::warmup_finding::enough;
+    steps.host_verdict.steady_from.reset();
   });
-  check("a mean power without the highest", [](profkit::step_summary& of) { of.clocks[1].max_watt.reset(); });
+  check("a mean power without the highest", [](profkit::step_summary& steps) { steps.clocks[1].max_watt.reset(); });
   check("a host that runs ahead by an unknown number of steps",
-        [](profkit::step_summary& of) { of.gpu_period->median_steps_ahead.reset(); });
+        [](profkit::step_summary& steps) { steps.gpu_period->median_steps_ahead.reset(); });
 }
 
 TEST_CASE("the layout of a summary is that of its members' names and types", "[summary]") {

@@ -29,9 +29,9 @@ using nlohmann::json;
 
 namespace {
 
-std::vector<json> events_of(profkit::profile const& of, std::string const& phase, std::uint64_t steps = 100) {
+std::vector<json> events_of(profkit::profile const& profile, std::string const& phase, std::uint64_t steps = 100) {
   std::vector<json> result;
-  json const trace = json::parse(profkit::trace_json(of, steps));
+  json const trace = json::parse(profkit::trace_json(profile, steps));
   for (json const& event : trace.at("traceEvents")) {
     if (event.at("ph") == phase) result.push_back(event);
   }
@@ -65,11 +65,11 @@ void check_that_slices_nest(std::vector<json> const& slices) {
   }
 }
 
-void check_that_flows_have_two_ends(profkit::profile const& of) {
-  std::vector<json> const slices = events_of(of, "X");
+void check_that_flows_have_two_ends(profkit::profile const& profile) {
+  std::vector<json> const slices = events_of(profile, "X");
   std::map<std::int64_t, json> starts;
-  for (json const& start : events_of(of, "s")) CHECK(starts.emplace(start.at("id"), start).second);
-  std::vector<json> const finishes = events_of(of, "f");
+  for (json const& start : events_of(profile, "s")) CHECK(starts.emplace(start.at("id"), start).second);
+  std::vector<json> const finishes = events_of(profile, "f");
   CHECK(finishes.size() == starts.size());
   auto const slice_at = [&](json const& flow, bool is_call) {
     for (json const& slice : slices) {
@@ -236,14 +236,14 @@ TEST_CASE("several devices and threads with the same numbers stay apart", "[trac
 }
 
 TEST_CASE("the track of a process of several ranks has the number of the rank", "[trace]") {
-  profkit::environment_record of;
-  of.host = "node17";
-  CHECK(profkit::detail::process_track_name(of) == "host node17");
-  of.rank = profkit::rank_record{3, 8, {}, 0, "Slurm"};
-  CHECK(profkit::detail::process_track_name(of) == "rank 3 (node17)");
-  of.rank->size = 1;
-  of.rank->rank = 0;
-  CHECK(profkit::detail::process_track_name(of) == "host node17");
+  profkit::environment_record environment;
+  environment.host = "node17";
+  CHECK(profkit::detail::process_track_name(environment) == "host node17");
+  environment.rank = profkit::rank_record{3, 8, {}, 0, "Slurm"};
+  CHECK(profkit::detail::process_track_name(environment) == "rank 3 (node17)");
+  environment.rank->size = 1;
+  environment.rank->rank = 0;
+  CHECK(profkit::detail::process_track_name(environment) == "host node17");
 }
 
 TEST_CASE("counters and memory stand in a trace, but for values that JSON does not have", "[trace]") {

@@ -88,7 +88,7 @@ TEST_CASE("windows of measured steps count by their length, for each device", "[
   CHECK(all.utilization[1].memory_active->mean == Approx(0.41));
 }
 
-TEST_CASE("the report has a table of the units, and says what limits the run beside the declared work", "[utilization]") {
+TEST_CASE("the report has a table of the units, and states the limiting unit beside the declared work", "[utilization]") {
   profkit::report const report{std::make_shared<profkit::profile const>(profile_with_utilization())};
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("GPU utilization"));
@@ -113,7 +113,7 @@ TEST_CASE("a report without utilization has no word about it", "[utilization]") 
              !ContainsSubstring("utilization") && !ContainsSubstring("UNITS"));
 }
 
-TEST_CASE("the roofline shows what the memory moved, if it was measured on one device", "[utilization]") {
+TEST_CASE("the roofline shows the measured memory bandwidth if one device was measured", "[utilization]") {
   auto const band_of = [](profkit::profile const& profile) {
     profkit::summary const all = profkit::analyze(profile);
     return profkit::detail::measured_memory(all);

@@ -80,7 +80,7 @@ TEST_CASE("a mean that slow changes would move too far says so instead of stable
         "the mean is known to +-0.8 %; n = 30 (effective 21), 1 outlier; +-1.6 % if the steps change slowly, which only 100 steps show");
 }
 
-TEST_CASE("clocks that were not read are n/a, with what that means", "[verdict]") {
+TEST_CASE("clocks that were not read are n/a, with the consequence", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
   CHECK_THAT(text_of(profile), ContainsSubstring("GPU clocks: n/a (no collector), so throttling is unknown"));
   profile.device_clocks.push_back({profile.steps[20].time.end, 20, 0, 1200, 1980, 0x8, 300'000U, 85U});
@@ -105,7 +105,7 @@ TEST_CASE("why a session with steps=auto stopped is said", "[verdict]") {
              ContainsSubstring("the program ended the loop after 30 measured steps: the mean step time is not known yet"));
 }
 
-TEST_CASE("report.json has the verdicts' figures, and null for what was not measured", "[verdict]") {
+TEST_CASE("report.json has the figures of the verdicts, and null for missing ones", "[verdict]") {
   profkit::profile profile = profile_of_steps(quiet_steps(), 5);
   json const without = json::parse(profkit::report_json(profkit::analyze(profile)))["steps"];
   CHECK(without["verdict"] == "stable");

@@ -39,11 +39,11 @@ json row_of(json const& rows, std::string const& path) {
 
 }  // namespace
 
-TEST_CASE("the report says how far each scope is from what the device can, forward and backward", "[work]") {
-  made of;
-  of.profile.measured_roofs = {
+TEST_CASE("the report shows each scope as a share of the device peaks, forward and backward", "[work]") {
+  made made;
+  made.profile.measured_roofs = {
       {precision::bf16, 700e12, 0.0, "matrix product"}, {precision::unknown, 0.0, 4e12, "copy"}, {precision::unknown, 0.0, 3e12, "copy"}};
-  std::string const text = squeezed(work_report_of(of.profile).full_text());
+  std::string const text = squeezed(work_report_of(made.profile).full_text());
   CHECK_THAT(text, ContainsSubstring("Work and limits\n"));
   CHECK_THAT(text, ContainsSubstring(" scores declared bf16 GPU busy time 8.000 3958 2 494.8 250 1979 50.0 % compute 70.7 % 100.0 %\n"));
   CHECK_THAT(text, ContainsSubstring(" norm declared fp32 GPU busy time 4.000 2 4.8 0.5 1200 0.4167 25.0 % memory n/a 100.0 %\n"));
@@ -53,16 +53,16 @@ TEST_CASE("the report says how far each scope is from what the device can, forwa
   CHECK_THAT(text, ContainsSubstring("measured: bf16 700 TFLOP/s; 4000 GB/s (matrix product; copy)\n"));
   CHECK_THAT(text, ContainsSubstring("Work by name\n"));
   CHECK_THAT(text, !ContainsSubstring("is impossible"));
-  CHECK_THAT(work_report_of(of.profile).markdown(),
+  CHECK_THAT(work_report_of(made.profile).markdown(),
              ContainsSubstring("## Work and limits\n") && ContainsSubstring("scores | declared | bf16 |"));
 }
 
 TEST_CASE("the line of the model has its denominator in full", "[work]") {
-  made of;
-  of.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
-  for (profkit::step_record& step : of.profile.steps) step.model_flops = 10e12;
+  made made;
+  made.profile.measured_roofs = {{precision::bf16, 700e12, 0.0, "matrix product"}};
+  for (profkit::step_record& step : made.profile.steps) step.model_flops = 10e12;
   CHECK_THAT(
-      work_report_of(of.profile).full_text(),
+      work_report_of(made.profile).full_text(),
       ContainsSubstring("model: 10000 GFLOP per step (given by the program), 250 TFLOP/s by host step time; MFU 25.3 % of 989.5 TFLOP/s: "
                         "NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; 35.7 % of the 700 TFLOP/s measured here\n"));
 }
@@ -87,10 +87,10 @@ TEST_CASE("without a denominator the report says why, and no share", "[work]") {
 }
 
 TEST_CASE("a share above 100 % does not stand without a remark", "[work]") {
-  made of;
-  of.say(made::norm, 6, {0.0, 1e12, precision::unknown, 1.0F});
-  for (profkit::step_record& step : of.profile.steps) step.model_flops = 50e12;
-  std::string const text = work_report_of(of.profile).full_text();
+  made made;
+  made.say(made::norm, 6, {0.0, 1e12, precision::unknown, 1.0F});
+  for (profkit::step_record& step : made.profile.steps) step.model_flops = 50e12;
+  std::string const text = work_report_of(made.profile).full_text();
   CHECK_THAT(text, ContainsSubstring("a share above 100 % is impossible: the work of step "));
   CHECK_THAT(text, ContainsSubstring(
                        "MFU 126.3 % of 989.5 TFLOP/s: NVIDIA H200, bf16 dense, NVIDIA H200 data sheet; more than 100 % is impossible: "
@@ -98,9 +98,9 @@ TEST_CASE("a share above 100 % does not stand without a remark", "[work]") {
 }
 
 TEST_CASE("report.json has the work of each row, or null", "[work]") {
-  made of;
-  of.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "matrix product"}};
-  json const all = json_of(of.profile);
+  made made;
+  made.profile.measured_roofs = {{precision::bf16, 700e12, 4e12, "matrix product"}};
+  json const all = json_of(made.profile);
   json const scores = row_of(all.at("scopes"), "step/forward/scores").at("work");
   CHECK(scores.at("flops").get<double>() == Approx(2 * 1.979e12));
   CHECK(scores.at("bytes").get<double>() == Approx(2e9));
@@ -128,9 +128,9 @@ TEST_CASE("report.json has the work of each row, or null", "[work]") {
 }
 
 TEST_CASE("report.json has the model with its denominator, and the limits", "[work]") {
-  made of;
-  of.profile.measured_roofs = {{precision::unknown, 0.0, 4e12, "copy"}};
-  json const all = json_of(of.profile);
+  made made;
+  made.profile.measured_roofs = {{precision::unknown, 0.0, 4e12, "copy"}};
+  json const all = json_of(made.profile);
   json const& model = all.at("model");
   double const flops = 3 * 1.979e12 + 2.5e9;
   CHECK(model.at("flops_per_step").get<double>() == Approx(flops));
@@ -151,15 +151,15 @@ TEST_CASE("report.json has the model with its denominator, and the limits", "[wo
   CHECK(limits.at("measured").at(0).at("gb_per_s") == 4000);
   CHECK(limits.at("measured").at(0).at("how") == "copy");
 
-  of.profile.environment.gpu = "NVIDIA X1";
-  json const unknown = json_of(of.profile);
+  made.profile.environment.gpu = "NVIDIA X1";
+  json const unknown = json_of(made.profile);
   CHECK(unknown.at("model").at("mfu").is_null());
   CHECK(unknown.at("model").at("source").is_null());
   CHECK(unknown.at("limits").at("tflops_per_s").at("bf16").is_null());
   CHECK(row_of(unknown.at("scopes"), "step/forward/scores").at("work").at("roof_share").is_null());
 }
 
-TEST_CASE("where no scope said what it does the report has no such tables", "[work]") {
+TEST_CASE("without declared work the report has no work tables", "[work]") {
   profkit::report const report = work_report_of(made_gpu_profile());
   CHECK_THAT(report.full_text(), !ContainsSubstring("Work and limits") && !ContainsSubstring("Work by name") &&
                                      ContainsSubstring("of the peak (MFU): n/a (no scope declared its FLOPs)\n"));

@@ -52,9 +52,9 @@ bool lock_in() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-void print_status(profkit::collector const& of) {
-  profkit::collector_status const status = of.status();
-  std::printf("%s: %s\n", std::string{of.name()}.c_str(), status.works ? "works" : status.reason.c_str());
+void print_status(profkit::collector const& collector) {
+  profkit::collector_status const status = collector.status();
+  std::printf("%s: %s\n", std::string{collector.name()}.c_str(), status.works ? "works" : status.reason.c_str());
 }
 
 }  // namespace

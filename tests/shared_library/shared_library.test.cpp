@@ -70,7 +70,7 @@ TEST_CASE("a token taken in the executable is adopted in a shared library, and t
   CHECK(count_scopes(profile, "opened_a (work in executable)") == 1);
 }
 
-TEST_CASE("what a library recorded is in the report when the library was closed before", "[shared library]") {
+TEST_CASE("scopes of a library are in the report even if the library was closed before", "[shared library]") {
   profkit::session session{plain_options()};
   std::promise<void> closed;
   std::promise<void> recorded;
@@ -100,7 +100,7 @@ TEST_CASE("the dynamic linker knows the recorder by the name that libraries look
   CHECK(::dlsym(RTLD_DEFAULT, profkit::detail::recorder_symbol) == &profkit::detail::recorder);
 }
 
-TEST_CASE("the report names a library whose scopes go to a recorder of its own", "[shared library]") {
+TEST_CASE("the report names a library that has its own recorder", "[shared library]") {
   profkit::session session{plain_options()};
   { PROF_SCOPE("executable"); }
   CHECK(open_plugin(HIDDEN, "hidden")() != &profkit::detail::recorder);

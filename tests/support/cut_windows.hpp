@@ -50,14 +50,14 @@ inline std::vector<profkit::detail::gpu_step_window> own_windows(profkit::profil
 /// The launching calls of each thread directly before and after a stretch of time.
 class neighbouring_calls {
  public:
-  neighbouring_calls(profkit::profile const& of, profkit::attribution const& launched) : of_{of}, lanes_{launched.lanes} {
-    std::vector<bool> launches(of.api_calls.size());
+  neighbouring_calls(profkit::profile const& profile, profkit::attribution const& launched) : profile_{profile}, lanes_{launched.lanes} {
+    std::vector<bool> launches(profile.api_calls.size());
     for (std::uint32_t const call : launched.launch_of) {
       if (call != profkit::attribution::none) launches[call] = true;
     }
-    for (std::uint32_t call = 0; call < of.api_calls.size(); ++call) {
+    for (std::uint32_t call = 0; call < profile.api_calls.size(); ++call) {
       using profkit::detail::api_call_kind;
-      api_call_kind const kind = profkit::detail::kind_of_api_call(of.api_names[of.api_calls[call].name]);
+      api_call_kind const kind = profkit::detail::kind_of_api_call(profile.api_names[profile.api_calls[call].name]);
       if (kind != api_call_kind::synchronisation && (kind != api_call_kind::other || launches[call])) launching_.push_back(call);
     }
   }
@@ -68,12 +68,12 @@ class neighbouring_calls {
     std::vector<std::uint32_t> before(lanes_.count(), none);
     std::vector<std::uint32_t> after = before;
     for (std::uint32_t const call : launching_) {
-      interval const& time = of_.api_calls[call].time;
-      std::uint32_t const lane = lanes_.lane_of(of_.api_calls[call].thread);
+      interval const& time = profile_.api_calls[call].time;
+      std::uint32_t const lane = lanes_.lane_of(profile_.api_calls[call].thread);
       std::uint32_t& last = before[lane];
       std::uint32_t& next = after[lane];
-      if (time.end <= stretch.begin && (last == none || of_.api_calls[last].time.end < time.end)) last = call;
-      if (time.begin >= stretch.end && (next == none || time.begin < of_.api_calls[next].time.begin)) next = call;
+      if (time.end <= stretch.begin && (last == none || profile_.api_calls[last].time.end < time.end)) last = call;
+      if (time.begin >= stretch.end && (next == none || time.begin < profile_.api_calls[next].time.begin)) next = call;
     }
     for (std::vector<std::uint32_t> const* const each : {&before, &after}) {
       for (std::uint32_t const call : *each) {
@@ -83,7 +83,7 @@ class neighbouring_calls {
   }
 
  private:
-  profkit::profile const& of_;
+  profkit::profile const& profile_;
   profkit::detail::thread_lanes const& lanes_;
   std::vector<std::uint32_t> launching_;
 };

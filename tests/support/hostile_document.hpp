@@ -101,7 +101,10 @@ void replace_texts(profkit::detail::document& document, Next&& next) {
             for (auto& each : picture.legend) set(each.second);
           } else if constexpr (std::is_same_v<type, icicle_figure>) {
             set(picture.title);
-            for (icicle_figure::box& each : picture.boxes) set(each.name);
+            for (icicle_figure::box& each : picture.boxes) {
+              set(each.name);
+              set(each.more);
+            }
           } else if constexpr (std::is_same_v<type, lines_figure>) {
             set(picture.x_title, picture.y_title);
             for (lines_figure::line& each : picture.lines) set(each.name);

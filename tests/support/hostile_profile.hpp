@@ -20,7 +20,7 @@ inline profkit::profile hostile_profile(profkit::profile from) {
   for (profkit::memory_record& each : from.memory) set(each.source, each.quantity, each.peak_note);
   for (profkit::allocator_record& each : from.allocators) set(each.name);
   for (profkit::measured_roof_record& each : from.measured_roofs) set(each.how);
-  for (profkit::function_record& each : from.functions) set(each.name, each.module, each.caller);
+  for (profkit::function_record& each : from.functions) set(each.name, each.module, each.caller, each.file);
   for (profkit::collector_record& each : from.collectors) set(each.name, each.status, each.reason);
   return from;
 }

@@ -40,7 +40,7 @@ inline profkit::profile profile_with_everything() {
   result.collective_words = {"", "AllReduce", "ncclFloat32", "RING", "LL128"};
   result.collectives = {{{at_ms(205), at_ms(205)}, 17, 25U << 20U, 77, 0, 1, 2, 3, 4, 1, 0, false},
                         {{at_ms(206), at_ms(208)}, 18, 64, 0, 1, 1, 0, 0, 0, profkit::path_record::no_parent, 1, true}};
-  result.functions = {{"layer::exp_loop", "program", ""}, {"", "libc.so.6", "load_batch"}};
+  result.functions = {{"layer::exp_loop", "program", "", "src/layer.cpp", 40}, {"", "libc.so.6", "load_batch"}};
   result.samples = {{at_ms(201), 1, 0, 0, 1'000'000}, {at_ms(202), profkit::path_record::no_parent, 1, 1, 900'000}};
   result.sampling = profkit::sampling_record{"perf_event_open, task clock", std::chrono::milliseconds{1}, 3, 2, 1, "EPERM"};
   result.measured_roofs = {{profkit::precision::tf32, 4.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}};

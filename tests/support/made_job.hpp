@@ -21,8 +21,10 @@ struct made_job {
   std::uint32_t warmup = 2;
   std::uint32_t collectives = 3;  ///< of a step
   std::uint32_t slow_rank = 0;
+  std::vector<std::uint32_t> also_slow{};   ///< further ranks with that delay
   std::chrono::nanoseconds delay{};         ///< of the slow rank in each step, in the scope "step/data"
   std::chrono::nanoseconds jitter{20'000};  ///< of each rank and step
+  std::chrono::nanoseconds end_noise{};     ///< each rank leaves a collective up to so much early or late
   bool is_delay_on_gpu = true;
   std::uint32_t seed = 1;
   std::vector<std::string> hosts{"node"};         ///< of the ranks in turn
@@ -61,7 +63,8 @@ struct made_job {
         profkit::timestamp latest{};
         std::vector<profkit::timeline_collective> all(ranks);
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-          nanoseconds const more = i == 0 && rank == slow_rank ? delay : nanoseconds{};
+          bool const is_slow = rank == slow_rank || std::find(also_slow.begin(), also_slow.end(), rank) != also_slow.end();
+          nanoseconds const more = i == 0 && is_slow ? delay : nanoseconds{};
           nanoseconds const work = compute + up_to(jitter);
           all[rank].busy = {{1, work}};
           if (more.count() > 0) {
@@ -84,6 +87,7 @@ struct made_job {
           of_step[rank].compute += each.busy.back().time;
         }
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+          if (end_noise.count() > 0) all[rank].time.end += up_to(2 * end_noise) - end_noise;
           move(all[rank].time.begin, rank), move(all[rank].time.end, rank);
           all[rank].exposed = {all[rank].time};
           result[rank].timeline.collectives.push_back(std::move(all[rank]));

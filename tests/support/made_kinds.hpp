@@ -53,9 +53,9 @@ class made_kinds {
 
   std::uint32_t path_of(std::uint32_t parent, std::string const& name, std::optional<std::int64_t> index = {}) {
     auto const is_same = [&](auto const& each) { return each.parent == parent && each.name == name && each.index == index; };
-    auto const known = std::find_if(profile.paths.begin(), profile.paths.end(), is_same);
-    auto const position = static_cast<std::uint32_t>(known - profile.paths.begin());
-    if (known == profile.paths.end()) profile.paths.push_back({parent, name, index, "train.cpp", position});
+    auto const found = std::find_if(profile.paths.begin(), profile.paths.end(), is_same);
+    auto const position = static_cast<std::uint32_t>(found - profile.paths.begin());
+    if (found == profile.paths.end()) profile.paths.push_back({parent, name, index, "train.cpp", position});
     return position;
   }
 
@@ -65,10 +65,10 @@ class made_kinds {
 
  private:
   std::uint32_t name_of(std::string const& kernel) {
-    auto const known =
+    auto const found =
         std::find_if(profile.gpu_names.begin(), profile.gpu_names.end(), [&](auto const& each) { return each.name == kernel; });
-    auto const position = static_cast<std::uint32_t>(known - profile.gpu_names.begin());
-    if (known == profile.gpu_names.end()) profile.gpu_names.push_back({kernel, {}});
+    auto const position = static_cast<std::uint32_t>(found - profile.gpu_names.begin());
+    if (found == profile.gpu_names.end()) profile.gpu_names.push_back({kernel, {}});
     return position;
   }
 

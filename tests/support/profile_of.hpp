@@ -19,31 +19,31 @@ inline profkit::options plain_options(std::uint64_t warmup = 0, std::uint64_t me
 }
 
 /// "outer/inner_3" of a path in a profile.
-inline std::string path_name(profkit::profile const& of, std::uint32_t path) {
-  profkit::path_record const& record = of.paths.at(path);
+inline std::string path_name(profkit::profile const& profile, std::uint32_t path) {
+  profkit::path_record const& record = profile.paths.at(path);
   std::string name = record.name;
   if (record.index) name += "_" + std::to_string(*record.index);
-  return record.parent == profkit::path_record::no_parent ? name : path_name(of, record.parent) + "/" + name;
+  return record.parent == profkit::path_record::no_parent ? name : path_name(profile, record.parent) + "/" + name;
 }
 
 /// The paths of all scopes, in the order of their ends.
-inline std::vector<std::string> scope_names(profkit::profile const& of) {
+inline std::vector<std::string> scope_names(profkit::profile const& profile) {
   std::vector<std::string> result;
-  for (profkit::scope_record const& scope : of.scopes) result.push_back(path_name(of, scope.path));
+  for (profkit::scope_record const& scope : profile.scopes) result.push_back(path_name(profile, scope.path));
   return result;
 }
 
-inline std::size_t count_scopes(profkit::profile const& of, std::string_view path) {
-  std::vector<std::size_t> counts(of.paths.size());
-  for (profkit::scope_record const& scope : of.scopes) ++counts.at(scope.path);
+inline std::size_t count_scopes(profkit::profile const& profile, std::string_view path) {
+  std::vector<std::size_t> counts(profile.paths.size());
+  for (profkit::scope_record const& scope : profile.scopes) ++counts.at(scope.path);
   std::size_t result = 0;
-  for (std::uint32_t i = 0; i < of.paths.size(); ++i) {
-    if (path_name(of, i) == path) result += counts[i];
+  for (std::uint32_t i = 0; i < profile.paths.size(); ++i) {
+    if (path_name(profile, i) == path) result += counts[i];
   }
   return result;
 }
 
-inline profkit::scope_summary const* find_row(profkit::summary const& of, std::string_view path) {
-  auto const row = std::find_if(of.scopes.begin(), of.scopes.end(), [&](auto const& each) { return each.path == path; });
-  return row == of.scopes.end() ? nullptr : &*row;
+inline profkit::scope_summary const* find_row(profkit::summary const& summary, std::string_view path) {
+  auto const row = std::find_if(summary.scopes.begin(), summary.scopes.end(), [&](auto const& each) { return each.path == path; });
+  return row == summary.scopes.end() ? nullptr : &*row;
 }

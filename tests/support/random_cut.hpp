@@ -12,42 +12,43 @@
 #include <vector>
 
 /// With all API calls, work of some scopes (whole numbers), adopted paths, and readings of usage at the ends of steps.
-inline profkit::profile with_more(profkit::profile of, std::mt19937_64& random) {
-  of.has_all_api_calls = true;
-  for (std::uint16_t allocator = 0; allocator < of.allocators.size(); ++allocator) {
-    if (!of.allocators[allocator].is_polled) continue;
-    for (profkit::step_record const& each : of.steps) {
+inline profkit::profile with_more(profkit::profile profile, std::mt19937_64& random) {
+  profile.has_all_api_calls = true;
+  for (std::uint16_t allocator = 0; allocator < profile.allocators.size(); ++allocator) {
+    if (!profile.allocators[allocator].is_polled) continue;
+    for (profkit::step_record const& each : profile.steps) {
       if (random() % 2 != 0) continue;
       profkit::timestamp const time = each.time.end + std::chrono::nanoseconds{1 + random() % 17};
-      of.allocations.push_back({time, 0, random() % 1000, 0, allocator, profkit::allocation_kind::usage});
+      profile.allocations.push_back({time, 0, random() % 1000, 0, allocator, profkit::allocation_kind::usage});
     }
   }
-  for (profkit::scope_record const& each : of.scopes) {
+  for (profkit::scope_record const& each : profile.scopes) {
     if (random() % 4 != 0) continue;
     profkit::work done;
     done.flops = static_cast<double>(random() % 1'000'000);
     done.bytes = static_cast<double>(random() % 1'000'000);
     if (random() % 3 != 0) done.backward = 2.0F;
-    of.work.push_back({each.time.begin, each.path, done});
+    profile.work.push_back({each.time.begin, each.path, done});
   }
   // Some scopes adopt others.
-  for (std::uint32_t path = 2; path < of.paths.size(); ++path) {
-    profkit::path_record& record = of.paths[path];
+  for (std::uint32_t path = 2; path < profile.paths.size(); ++path) {
+    profkit::path_record& record = profile.paths[path];
     if (random() % 2 != 0 || record.is_step || record.adopted_from != profkit::path_record::no_parent) continue;
     record.adopted_from = static_cast<std::uint32_t>(random() % path);
     record.role = random() % 2 == 0 ? "backward" : "again";
   }
-  return of;
+  return profile;
 }
 
 /// Borders between windows, outside steps.
-inline std::vector<profkit::timestamp> random_borders(profkit::profile const& of, std::mt19937_64& random) {
+inline std::vector<profkit::timestamp> random_borders(profkit::profile const& profile, std::mt19937_64& random) {
   std::vector<profkit::timestamp> possible;
-  if (of.steps.empty()) {
-    for (profkit::scope_record const& each : of.scopes) possible.insert(possible.end(), {each.time.begin, each.time.end});
+  if (profile.steps.empty()) {
+    for (profkit::scope_record const& each : profile.scopes) possible.insert(possible.end(), {each.time.begin, each.time.end});
   } else {
-    for (std::size_t i = 1; i < of.steps.size(); ++i) possible.insert(possible.end(), {of.steps[i - 1].time.end, of.steps[i].time.begin});
-    possible.push_back(of.steps.back().time.end);
+    for (std::size_t i = 1; i < profile.steps.size(); ++i)
+      possible.insert(possible.end(), {profile.steps[i - 1].time.end, profile.steps[i].time.begin});
+    possible.push_back(profile.steps.back().time.end);
   }
   std::vector<profkit::timestamp> result;
   std::uint64_t const rarity = 1 + random() % 5;

@@ -14,6 +14,7 @@
 inline profkit::profile with_random_samples(profkit::profile to, std::uint64_t seed) {
   std::minstd_rand random{static_cast<std::uint32_t>(seed) + 1U};
   to.functions = {{"exp_loop", "program", ""}, {"", "libc.so.6", "load_batch"}, {"exp_loop", "libplugin.so", ""}, {"", "", ""}};
+  if (seed % 3 == 0) to.functions[2].file = "plugin.cpp", to.functions[2].line = 7;
   to.sampling = profkit::sampling_record{"random", std::chrono::nanoseconds{7}, 2, 3, 1, "a reason"};
   profkit::interval span{profkit::timestamp::max(), profkit::timestamp::min()};
   for (profkit::scope_record const& each : to.scopes) {

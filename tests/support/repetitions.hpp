@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../support/repetitions.hpp"
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define PROFKIT_TEST_REPEATS_LESS 1
 #elif defined(__has_feature)  // clang's; g++ has macros for it

@@ -46,12 +46,12 @@ inline std::set<std::string> fields_of_page(std::istream& page) {
 }
 
 /// Adds the paths of all fields, such as "scopes[].per_step.steps".
-inline void add_fields(nlohmann::json const& of, std::string const& path, std::set<std::string>& to) {
-  if (of.is_array()) {
-    for (nlohmann::json const& each : of) add_fields(each, path + "[]", to);
+inline void add_fields(nlohmann::json const& document, std::string const& path, std::set<std::string>& to) {
+  if (document.is_array()) {
+    for (nlohmann::json const& each : document) add_fields(each, path + "[]", to);
   }
-  if (!of.is_object()) return;
-  for (auto const& [key, value] : of.items()) {
+  if (!document.is_object()) return;
+  for (auto const& [key, value] : document.items()) {
     // The keys of these objects are names chosen by programs.
     std::string const name = path == "memory" ? "<source>" : path == "memory.<source>" ? "<quantity>" : key;
     std::string const inner = path.empty() ? name : path + "." + name;

@@ -26,5 +26,5 @@ void read_state_of(std::string const& bytes, State& into) {
   std::istringstream stream{bytes};
   profkit::detail::archive_reader archive{stream, bytes.size()};
   profkit::detail::read_state(archive, into);
-  if (!archive.at_end()) throw profkit::error{"a state goes on behind its end"};
+  if (!archive.at_end()) throw profkit::error{"a state has unexpected bytes after its end"};
 }

@@ -279,13 +279,13 @@ TEST_CASE("programs without steps are compared by the mean time of a scope", "[p
   auto const same = folder.run("compare --all" + a + a);
   CHECK(same.code == 0);
   CHECK_THAT(same.out, ContainsSubstring("(1 run, without steps)") && ContainsSubstring("4 scopes, 16 rows, no steps: 0 FASTER, 0 SLOWER"));
-  CHECK_THAT(same.out, ContainsSubstring("times are the mean and quantiles of one scope"));
+  CHECK_THAT(same.out, ContainsSubstring("the mean and quantiles of one scope"));
   CHECK(folder.run("compare --fail-if-slower 20%" + a + a).code == 3);
   auto const slower = folder.run("compare --format json" + a + quoted(folder.write("b", report(400, 3))));
   json const result = json::parse(slower.out);
   CHECK(result["covers"] == "session");
-  auto const row_of = [&](json const& of, char const* name, char const* figure) {
-    for (json const& each : of["rows"]) {
+  auto const row_of = [&](json const& document, char const* name, char const* figure) {
+    for (json const& each : document["rows"]) {
       if (each["name"] == name && each["figure"] == figure) return each;
     }
     return json{};

@@ -21,12 +21,12 @@ constexpr std::size_t run_counts[] = {1, 2, 3, 5, 10};
 
 bool has_changed(comparison_row const& row) { return row.says == verdict::faster || row.says == verdict::slower; }
 
-bool has_changed_scope(comparison const& of) {
-  return std::any_of(of.rows.begin(), of.rows.end(),
+bool has_changed_scope(comparison const& comparison) {
+  return std::any_of(comparison.rows.begin(), comparison.rows.end(),
                      [](comparison_row const& row) { return row.kind != row_kind::step && has_changed(row); });
 }
 
-bool fails(comparison const& of, double limit) { return decide(of, "", limit).says() == decision::outcome::fails; }
+bool fails(comparison const& comparison, double limit) { return decide(comparison, "", limit).says() == decision::outcome::fails; }
 
 made_program cpu_program() {
   made_program result;

@@ -2,6 +2,7 @@
 #include "comparison_document.hpp"
 
 #include <profkit/report/html_page.hpp>
+#include <profkit/report/section_blocks.hpp>
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
@@ -103,6 +104,14 @@ TEST_CASE("the parts of a difference add up to it, and are n/a where they would 
   for (auto const& each : falls.parts) sum += each.difference;
   CHECK(sum == Approx(falls.after));
   CHECK(std::count_if(falls.parts.begin(), falls.parts.end(), [](auto const& each) { return each.is_certain; }) == 1);
+  // Its table has the same numbers.
+  auto const& table = std::get<profkit::detail::data_table>(section_of(document, "parts").blocks.back());
+  REQUIRE(table.rows.size() == falls.parts.size() + 1);
+  for (std::size_t column : {1U, 2U, 3U}) {
+    double parts = 0.0;
+    for (std::size_t i = 0; i < falls.parts.size(); ++i) parts += std::get<double>(table.rows[i].cells[column].value);
+    CHECK(parts == Approx(std::get<double>(table.rows.back().cells[column].value)));
+  }
 
   // GPU times of scopes do not add up to the step.
   made_sides const on_gpu{8, quiet(true), with_slow_part(true, 2.0)};
@@ -117,13 +126,14 @@ TEST_CASE("the page lists each row once: changes with the scopes around them, an
   bool has_changed_scope = false;
   profkit::detail::document const document = sides.document();
   for (profkit::detail::block const& each : section_of(document, "changes").blocks) {
+    if (profkit::detail::use_of(each) == profkit::detail::block_use::text) continue;  // pages do not have it
     auto const& table = std::get<profkit::detail::data_table>(each);
-    rows += table.rows.size();
+    for (profkit::detail::row const& row : table.rows) rows += row.stands_for;
     for (profkit::detail::row const& row : table.rows) {
       CHECK(row.cells.size() == table.columns.size());
       if (table.name == "changes" && std::get<std::string>(row.cells.front().value) == "part_13") {
         has_changed_scope = true;
-        auto const& change = std::get<profkit::detail::change_cell>(row.cells[5].value);
+        auto const& change = std::get<profkit::detail::change_cell>(row.cells[4].value);
         CHECK(change.is_certain);
         CHECK(change.low > 0.0);
         CHECK(change.low < change.change);
@@ -148,16 +158,95 @@ TEST_CASE("noise that hides changes is a finding, with the number of runs that w
   CHECK_THAT(found->action, ContainsSubstring("runs a side"));
 }
 
+TEST_CASE("the step is that of usual steps where both sides have the same, and steps of other kinds do not hide a change", "[html]") {
+  made_sides sides{1, quiet(false), quiet(false)};
+  double const mean = sides.a.front().step.mean_ms;
+  for (auto* const side : {&sides.a, &sides.b}) {
+    run_figures& run = side->front();
+    run.usual = usual_steps{{"group_0", "group_1"}, 1, run.step, std::nullopt, std::nullopt};
+    run.step.mean_ms *= 1.5;  // with a step of validation
+  }
+  sides.b.front().usual->host.mean_ms *= 2.0;
+  comparison const result = compare(sides.a, sides.b, sides.options);
+  CHECK(result.is_usual_step);
+  CHECK(result.rows.front().a_ms == Approx(mean));
+  REQUIRE(result.rows.front().change);
+  CHECK(*result.rows.front().change == Approx(1.0).epsilon(0.1));
+  REQUIRE_FALSE(result.notes.empty());
+  CHECK_THAT(result.notes.back(), ContainsSubstring("the step time is that of usual steps") && ContainsSubstring("1 in A, 1 in B"));
+
+  // With other parts on a side, nothing is usual for both.
+  sides.b.front().usual->parts = {"group_0"};
+  CHECK_FALSE(compare(sides.a, sides.b, sides.options).is_usual_step);
+  // Without steps of another kind there is nothing to say.
+  sides.b.front().usual->parts = sides.a.front().usual->parts;
+  sides.a.front().usual->others = sides.b.front().usual->others = 0;
+  CHECK_FALSE(compare(sides.a, sides.b, sides.options).is_usual_step);
+}
+
+TEST_CASE("numbered siblings without a change are one row of the page, and text has a line for each", "[html]") {
+  made_sides sides{4, quiet(false), quiet(false)};
+  for (auto* const side : {&sides.a, &sides.b}) {
+    for (run_figures& run : *side) {
+      for (scope_figures& each : run.scopes) {
+        std::size_t const part = each.path.find("/part_");
+        each.family = part == std::string::npos ? each.path : each.path.substr(0, part) + "/part_*";
+      }
+    }
+  }
+  profkit::detail::document const document =
+      make_comparison_document(compare(sides.a, sides.b, sides.options), {"old", "new", sides.a, sides.b}, sides.options, true);
+  profkit::detail::data_table const* others = nullptr;
+  profkit::detail::data_table const* flat = nullptr;
+  for (profkit::detail::block const& each : section_of(document, "changes").blocks) {
+    auto const* const table = std::get_if<profkit::detail::data_table>(&each);
+    if (table != nullptr && table->name == "other_rows") others = table;
+    if (table != nullptr && table->name == "rows") flat = table;
+  }
+  REQUIRE(others != nullptr);
+  REQUIRE(flat != nullptr);
+  auto const folded = std::find_if(others->rows.begin(), others->rows.end(), [](profkit::detail::row const& each) {
+    return std::get<std::string>(each.cells.front().value) == "step/group_1/part_* \xc3\x97 10";
+  });
+  REQUIRE(folded != others->rows.end());
+  CHECK(folded->stands_for == 10);
+  double sum = 0.0;
+  for (scope_figures const& each : sides.a.front().scopes) sum += each.path.rfind("step/group_1/part_", 0) == 0 ? each.host.mean_ms : 0.0;
+  CHECK(std::get<double>(folded->cells[1].value) == Approx(sum).epsilon(0.05));
+  CHECK(std::count_if(flat->rows.begin(), flat->rows.end(), [](profkit::detail::row const& each) {
+          return std::get<std::string>(each.cells[2].value).rfind("step/group_1/part_", 0) == 0;
+        }) == 10);
+}
+
 TEST_CASE("a comparison of single runs shows the steps of both, and one of many runs the runs", "[html]") {
   made_sides one{1, quiet(false), quiet(false)};
-  one.a.front().step_ms = {1.0, 2.0, 3.0};
-  one.b.front().step_ms = {1.5, 2.5};
+  using role = profkit::detail::plotted_step::role;
+  one.a.front().host_steps = {{0, 9.0, role::warmup}, {1, 1.0}, {2, 2.0}, {3, 3.0}};
+  one.b.front().host_steps = {{1, 1.5}, {2, 2.5}, {3, 7.0, role::outlier}};
   profkit::detail::document const steps = one.document();
-  std::vector<std::size_t> counts;
-  for (profkit::detail::block const& each : section_of(steps, "runs").blocks) {
-    counts.push_back(std::get<profkit::detail::steps_figure>(std::get<profkit::detail::figure>(each).content).steps.size());
+  profkit::detail::section const& section = section_of(steps, "runs");
+  std::vector<profkit::detail::steps_figure> figures;
+  for (profkit::detail::block const& each : section.blocks) {
+    auto const* const picture = std::get_if<profkit::detail::figure>(&each);
+    if (picture != nullptr) figures.push_back(std::get<profkit::detail::steps_figure>(picture->content));
   }
-  CHECK(counts == std::vector<std::size_t>{3, 2});
+  REQUIRE(figures.size() == 2);
+  CHECK(figures[0].steps.size() == 4);
+  CHECK(figures[0].steps[0].is == role::warmup);
+  CHECK(figures[1].steps[2].is == role::outlier);
+  for (profkit::detail::steps_figure const& each : figures) {
+    // Both have the scale of the usual steps of both sides, and of their longest step.
+    REQUIRE(each.common_scale);
+    CHECK(each.common_scale->low == 1.0);
+    CHECK(each.common_scale->high == 3.0);
+    CHECK(each.common_scale->largest == 9.0);
+  }
+  auto const& table = std::get<profkit::detail::data_table>(section.blocks.back());
+  REQUIRE(table.rows.size() == 4);
+  CHECK(std::get<std::string>(table.rows[0].cells[3].value) == "none");
+  CHECK(std::get<std::string>(table.rows[3].cells[4].value) == "outlier");
+  std::string const page = profkit::detail::html_page(steps);
+  CHECK_THAT(page, ContainsSubstring("class=\"beside figures\"") && !ContainsSubstring("number of steps"));
   made_sides const many{5, quiet(false), quiet(false)};
   profkit::detail::document const runs = many.document();
   auto const& pairs = figure_in<profkit::detail::pairs_figure>(section_of(runs, "runs"));

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -69,7 +71,49 @@ TEST_CASE("profkit report of a folder writes a page and JSON", "[ranks_report]")
   CHECK(html_fault(html) == "");
   CHECK(html.size() < 100'000);
   CHECK_THAT(html, ContainsSubstring("class=\"heat\"") && ContainsSubstring("<h2>Collectives</h2>"));
+  CHECK_THAT(html, ContainsSubstring("title=\"exposed waiting: ") && ContainsSubstring("low\" style=\"left:0") &&
+                       ContainsSubstring("title=\"communication beside computing: 0"));
   CHECK_THAT(html, ContainsSubstring("class=\"lanes\"") && ContainsSubstring("GPU time a step on rank 1 (vm), none on the others."));
+}
+
+TEST_CASE("profkit report finds the files that ranks write with journal=FILE", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const job = folder.path() / "job";
+  fs::create_directories(job);
+  for (int rank = 0; rank < 2; ++rank) {
+    std::string const number = std::to_string(rank);
+    fs::copy_file(recorded_job("slowgpu") / ("rank" + number + ".profile"), job / ("app.journal.rank" + number));
+  }
+  std::ofstream{job / "trace.rank0.json"} << "{}";
+  temporary_folder::result const run = folder.run("report" + quoted(job));
+  CHECK(run.code == 0);
+  CHECK_THAT(run.out, ContainsSubstring("Rank 1 (vm) holds the others up by 3.01 ms"));
+}
+
+TEST_CASE("the functions of sampled ranks are in the page and in JSON", "[ranks_report]") {
+  temporary_folder const folder;
+  fs::path const job_folder = folder.path() / "job";
+  fs::create_directories(job_folder);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    profkit::profile recorded = profkit::load((recorded_job("even") / ("rank" + std::to_string(rank) + ".profile")).string());
+    recorded.functions = {{"decode", "program", ""}};
+    recorded.sampling = profkit::sampling_record{"made", std::chrono::milliseconds{1}, 0, 1, 0, ""};
+    for (profkit::step_record const& step : recorded.steps) {
+      for (std::uint32_t i = 0; i < 20 * (rank + 1); ++i) {
+        recorded.samples.push_back({step.time.begin + std::chrono::microseconds{10 * i}, profkit::path_record::no_parent, 0, 0, 100'000});
+      }
+    }
+    profkit::save(recorded, (job_folder / ("rank" + std::to_string(rank) + ".profile")).string());
+  }
+  fs::path const page = folder.path() / "ranks.html";
+  temporary_folder::result const run = folder.run("report" + quoted(job_folder) + " --format json --html" + quoted(page));
+  REQUIRE(run.code == 0);
+  nlohmann::json const functions = nlohmann::json::parse(run.out).at("job").at("functions");
+  REQUIRE(functions.size() == 1);
+  CHECK(functions[0].at("name") == "decode");
+  CHECK(functions[0].at("is_different") == true);
+  CHECK_THAT(content_of(page),
+             ContainsSubstring("<h2>Functions by host samples</h2>") && ContainsSubstring("outside any scope: decode takes"));
 }
 
 TEST_CASE("the trace of all ranks has one clock", "[ranks_report]") {

@@ -50,10 +50,38 @@ TEST_CASE("profkit report prints the report of a summary, and says that its sing
   CHECK(folder.run("report --full" + file).out == wanted.full_text());
   CHECK(folder.run("report" + file + " --format markdown").out == wanted.markdown());
   CHECK(folder.run("report" + file + " --format json").out == profkit::report_json(wanted.summary()));
-  temporary_folder::result const refused = folder.run("report" + file + " --out" + quoted(folder.path() / "again"));
-  CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, ContainsSubstring("is a summary; --out needs a profile or a journal"));
-  CHECK_FALSE(fs::exists(folder.path() / "again"));
+}
+
+TEST_CASE("profkit report --out of a summary writes the files that need no single events, and names the others", "[report_command]") {
+  temporary_folder const folder;
+  fs::path const first = folder.path() / "out";
+  fs::path const again = folder.path() / "again";
+  report_of(made_gpu_profile()).write(first.string());
+  temporary_folder::result const run = folder.run("report" + quoted(first / "summary.profkit") + " --out" + quoted(again));
+  REQUIRE(run.code == 0);
+  for (char const* const name : {"report.json", "summary.profkit", "report.html", "report.md", "scopes.csv", "steps.csv", "kernels.csv"}) {
+    CAPTURE(name);
+    CHECK(content_of(again / name) == content_of(first / name));
+    CHECK_THAT(run.out, ContainsSubstring(name));
+  }
+  CHECK_THAT(run.out, ContainsSubstring("not from a summary: traces, nvtx_*.csv, cuda_*.csv"));
+  CHECK_FALSE(fs::exists(again / "trace.json"));
+  // In the folder of the report itself it leaves what it cannot write again.
+  REQUIRE(folder.run("report" + quoted(first / "summary.profkit") + " --out" + quoted(first)).code == 0);
+  CHECK(fs::exists(first / "trace.json"));
+}
+
+TEST_CASE("profkit report --format document prints the document of a profile and of ranks as JSON", "[report_command]") {
+  temporary_folder const folder;
+  fs::path const file = folder.path() / "saved";
+  profkit::save(made_gpu_profile(), file);
+  nlohmann::json const made = nlohmann::json::parse(folder.run("report" + quoted(file) + " --format document").out);
+  CHECK(made.at("sections").at(0).at("title") == "Steps");
+  CHECK_FALSE(made.at("headline").get<std::string>().empty());
+  nlohmann::json const job = nlohmann::json::parse(folder.run("report" + quoted(fs::path{TEST_RANKS} / "four") + " --format document").out);
+  CHECK(job.at("headline") == "4 ranks step together in 9.48\u00a0ms, and no rank holds the others up");
+  CHECK(job.at("sections").at(0).at("tables").at(0).at("rows").size() == 5);
+  CHECK(folder.run("report" + quoted(file) + " --format document --full").code == 2);
 }
 
 TEST_CASE("profkit report reads the journal of a session that did not end, and says so", "[report_command]") {

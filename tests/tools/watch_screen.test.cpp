@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <profkit/analyze/analyze.hpp>
 #include <profkit/profile/save_load.hpp>
 
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "../support/is_utf8.hpp"
+#include "../support/made_kinds.hpp"
 #include "../support/repetitions.hpp"
 #include "screen_line.hpp"
 #include "watch_screen.hpp"
@@ -33,7 +36,7 @@ struct watched_run {
   profkit::summary figures = profkit::analyze(recorded);
   step_series steps{};
 
-  explicit watched_run(profkit::profile of) : recorded{std::move(of)} {
+  explicit watched_run(profkit::profile profile) : recorded{std::move(profile)} {
     for (profkit::step_record const& each : recorded.steps) steps.add(each);
   }
   watched_run(watched_run const&) = delete;
@@ -183,6 +186,23 @@ TEST_CASE("scopes that differ in their index only are one row with their sum", "
   }
   CHECK(layers->time.count() == Catch::Approx(sum));
   CHECK(std::none_of(rows.begin(), rows.end(), [](watched_scope const& each) { return each.name.find("layer_3") != std::string::npos; }));
+}
+
+TEST_CASE("scopes and budget are those of usual steps", "[watch]") {
+  watched_run const run{training_with_one_validation()};
+  REQUIRE(run.figures.kinds.front().is_usual);
+  REQUIRE(run.figures.kinds.size() > 1);
+  std::vector<watched_scope> const rows = watched_scopes(run.figures);
+  REQUIRE_FALSE(rows.empty());
+  REQUIRE(rows.front().share);
+  CHECK(*rows.front().share == Catch::Approx(1.0).margin(0.01));
+  // No part of the validation is a row, and the share of the GPU is that of the usual kind.
+  std::vector<std::string> const& usual = run.figures.kinds.front().parts;
+  for (watched_scope const& each : rows) {
+    if (each.depth == 1) CHECK(std::find(usual.begin(), usual.end(), each.name) != usual.end());
+  }
+  profkit::budget_summary const& budget = *run.figures.kinds.front().budget;
+  CHECK_THAT(joined(screen_of({run.view()}, page)), ContainsSubstring(fmt::format("busy {:.1f} %", 100.0 * (budget.busy / budget.wall))));
 }
 
 TEST_CASE("what was not measured is n/a, with the reason", "[watch]") {

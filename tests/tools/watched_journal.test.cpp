@@ -32,21 +32,22 @@ using profkit_program::watched_journal;
 namespace {
 
 /// A profile without its records.
-profkit::profile without_records(profkit::profile of) {
-  of.scopes.clear(), of.steps.clear(), of.gpu_scopes.clear(), of.gpu_steps.clear(), of.gpu_operations.clear(), of.api_calls.clear();
-  of.counters.clear(), of.memory.clear(), of.allocations.clear(), of.work.clear(), of.device_clocks.clear();
-  of.collectives.clear(), of.device_utilization.clear(), of.samples.clear();
-  return of;
+profkit::profile without_records(profkit::profile profile) {
+  profile.scopes.clear(), profile.steps.clear(), profile.gpu_scopes.clear(), profile.gpu_steps.clear(), profile.gpu_operations.clear(),
+      profile.api_calls.clear();
+  profile.counters.clear(), profile.memory.clear(), profile.allocations.clear(), profile.work.clear(), profile.device_clocks.clear();
+  profile.collectives.clear(), profile.device_utilization.clear(), profile.samples.clear();
+  return profile;
 }
 
 /// A run of many steps: those of a profile, again and again.
-profkit::profile repeated(profkit::profile const& of, std::uint64_t times) {
-  profkit::profile result = without_records(of);
-  profkit::timestamp end = of.steps.back().time.end;
+profkit::profile repeated(profkit::profile const& profile, std::uint64_t times) {
+  profkit::profile result = without_records(profile);
+  profkit::timestamp end = profile.steps.back().time.end;
   std::uint64_t max_correlation = 0;
-  for (profkit::gpu_operation_record const& each : of.gpu_operations) end = std::max(end, each.time.end);
-  for (profkit::api_call_record const& each : of.api_calls) max_correlation = std::max(max_correlation, each.correlation);
-  std::chrono::nanoseconds const period = end - of.steps.front().time.begin;
+  for (profkit::gpu_operation_record const& each : profile.gpu_operations) end = std::max(end, each.time.end);
+  for (profkit::api_call_record const& each : profile.api_calls) max_correlation = std::max(max_correlation, each.correlation);
+  std::chrono::nanoseconds const period = end - profile.steps.front().time.begin;
   for (std::uint64_t i = 0; i < times; ++i) {
     std::chrono::nanoseconds const later = static_cast<std::int64_t>(i) * period;
     auto const add = [](auto& list, auto const& all, auto const& move) {
@@ -57,16 +58,16 @@ profkit::profile repeated(profkit::profile const& of, std::uint64_t times) {
     };
     auto const move = [&](auto& each) { each.time = {each.time.begin + later, each.time.end + later}; };
     auto const move_of_gpu = [&](auto& each) { move(each), each.correlation += i * (max_correlation + 1); };
-    add(result.scopes, of.scopes, move), add(result.gpu_operations, of.gpu_operations, move_of_gpu),
-        add(result.api_calls, of.api_calls, move_of_gpu);
-    add(result.work, of.work, [&](auto& each) { each.begin += later; }),
-        add(result.allocations, of.allocations, [&](auto& each) { each.time += later; });
-    add(result.steps, of.steps, [&](auto& each) {
+    add(result.scopes, profile.scopes, move), add(result.gpu_operations, profile.gpu_operations, move_of_gpu),
+        add(result.api_calls, profile.api_calls, move_of_gpu);
+    add(result.work, profile.work, [&](auto& each) { each.begin += later; }),
+        add(result.allocations, profile.allocations, [&](auto& each) { each.time += later; });
+    add(result.steps, profile.steps, [&](auto& each) {
       move(each);
-      each.index += i * of.steps.size();
+      each.index += i * profile.steps.size();
       each.warmup = each.warmup && i == 0;
     });
-    add(result.memory, of.memory, [&](auto& each) { each.step += i * of.steps.size(); });
+    add(result.memory, profile.memory, [&](auto& each) { each.step += i * profile.steps.size(); });
   }
   result.time.end += static_cast<std::int64_t>(times) * period;
   return result;
@@ -75,16 +76,17 @@ profkit::profile repeated(profkit::profile const& of, std::uint64_t times) {
 /// Writes a profile as a session writes its journal: what has ended by the end of each step.
 class journal_in_parts {
  public:
-  journal_in_parts(profkit::profile const& of, fs::path const& file) : of_{of}, so_far_{without_records(of)}, file_{file} {
+  journal_in_parts(profkit::profile const& profile, fs::path const& file)
+      : profile_{profile}, so_far_{without_records(profile)}, file_{file} {
     write(profkit::detail::journal_encoder::beginning());
   }
 
-  [[nodiscard]] std::size_t parts() const { return of_.steps.size(); }
+  [[nodiscard]] std::size_t parts() const { return profile_.steps.size(); }
 
   void write_part(std::size_t part) {
     bool const is_last = part + 1 == parts();
-    profkit::timestamp const to = is_last ? profkit::timestamp::max() : of_.steps[part].time.end;
-    std::uint64_t const steps = of_.steps[part].index + 1;
+    profkit::timestamp const to = is_last ? profkit::timestamp::max() : profile_.steps[part].time.end;
+    std::uint64_t const steps = profile_.steps[part].index + 1;
     auto const take = [&](auto& list, auto const& all, auto const& time_of) {
       for (auto const& each : all) {
         if (from_ < time_of(each) && time_of(each) <= to) list.push_back(each);
@@ -93,18 +95,19 @@ class journal_in_parts {
     auto const end_of = [](auto const& each) { return each.time.end; };
     auto const begin_of = [](auto const& each) { return each.begin; };
     auto const time_of = [](auto const& each) { return each.time; };
-    take(so_far_.scopes, of_.scopes, end_of), take(so_far_.steps, of_.steps, end_of), take(so_far_.api_calls, of_.api_calls, end_of);
-    take(so_far_.gpu_operations, of_.gpu_operations, end_of), take(so_far_.gpu_scopes, of_.gpu_scopes, begin_of);
-    take(so_far_.work, of_.work, begin_of), take(so_far_.counters, of_.counters, time_of),
-        take(so_far_.allocations, of_.allocations, time_of), take(so_far_.collectives, of_.collectives, end_of),
-        take(so_far_.samples, of_.samples, time_of);
+    take(so_far_.scopes, profile_.scopes, end_of), take(so_far_.steps, profile_.steps, end_of),
+        take(so_far_.api_calls, profile_.api_calls, end_of);
+    take(so_far_.gpu_operations, profile_.gpu_operations, end_of), take(so_far_.gpu_scopes, profile_.gpu_scopes, begin_of);
+    take(so_far_.work, profile_.work, begin_of), take(so_far_.counters, profile_.counters, time_of),
+        take(so_far_.allocations, profile_.allocations, time_of), take(so_far_.collectives, profile_.collectives, end_of),
+        take(so_far_.samples, profile_.samples, time_of);
     auto const take_of_steps = [&](auto& list, auto const& all) {
       for (auto const& each : all) {
         if ((from_step_ <= each.step && each.step < steps) || (is_last && each.step >= steps)) list.push_back(each);
       }
     };
-    take_of_steps(so_far_.gpu_steps, of_.gpu_steps), take_of_steps(so_far_.memory, of_.memory);
-    take_of_steps(so_far_.device_clocks, of_.device_clocks), take_of_steps(so_far_.device_utilization, of_.device_utilization);
+    take_of_steps(so_far_.gpu_steps, profile_.gpu_steps), take_of_steps(so_far_.memory, profile_.memory);
+    take_of_steps(so_far_.device_clocks, profile_.device_clocks), take_of_steps(so_far_.device_utilization, profile_.device_utilization);
     std::string bytes;
     encoder_.append(so_far_, is_last, bytes);
     write(bytes);
@@ -115,7 +118,7 @@ class journal_in_parts {
  private:
   void write(std::string const& bytes) const { std::ofstream{file_, std::ios::binary | std::ios::app} << bytes; }
 
-  profkit::profile const& of_;
+  profkit::profile const& profile_;
   profkit::profile so_far_;
   fs::path file_;
   profkit::detail::journal_encoder encoder_;
@@ -261,4 +264,23 @@ TEST_CASE("the journals of a folder are watched, and no other file in it", "[wat
   temporary_folder::result const printed = folder.run("watch --once" + quoted(all));
   CHECK(printed.code == 0);
   CHECK_THAT(printed.out, ContainsSubstring("> a.journal") && ContainsSubstring("  b.journal") && ContainsSubstring("  empty"));
+}
+
+TEST_CASE("the journals of ranks are named by rank and host", "[watch]") {
+  temporary_folder const folder;
+  fs::path const all = folder.path() / "all";
+  fs::create_directories(all);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    profkit::profile made = made_gpu_profile();
+    made.environment.host = "node7";
+    made.environment.rank = profkit::rank_record{};
+    made.environment.rank->rank = rank;
+    made.environment.rank->size = 2;
+    std::string bytes = profkit::detail::journal_encoder::beginning();
+    profkit::detail::journal_encoder{}.append(made, true, bytes);
+    std::ofstream{all / ("run.journal.rank" + std::to_string(rank)), std::ios::binary} << bytes;
+  }
+  temporary_folder::result const printed = folder.run("watch --once" + quoted(all));
+  CHECK(printed.code == 0);
+  CHECK_THAT(printed.out, ContainsSubstring("rank 0 (node7)") && ContainsSubstring("rank 1 (node7)"));
 }

@@ -37,6 +37,10 @@ class comparer {
     result_.host_noise = is_guess ? std::max(options_.host_noise, options_.unknown_machine_noise) : options_.host_noise;
     inputs_ = compared_rows{a_, b_, options_}.make(result_);
     for (row_input& each : inputs_) describe(each);
+    if (!inputs_.empty() && inputs_.front().row.kind == row_kind::step) {
+      for (figures const& each : inputs_.front().a) result_.step_means_a.push_back(each.mean_ms);
+      for (figures const& each : inputs_.front().b) result_.step_means_b.push_back(each.mean_ms);
+    }
     judge_step();
     judge_families();
     for (row_input& each : inputs_) result_.rows.push_back(std::move(each.row));
@@ -74,7 +78,7 @@ class comparer {
     if (row.a_ms > 0.0) row.change = difference / row.a_ms;
     if (!row.figure.empty()) {
       if (!result_.is_noise_measured) row.says = verdict::unsure;
-    } else {
+    } else if (row.kind != row_kind::function) {  // single steps of a function are not known
       row.effect = hedges_g(input.a, input.b);
     }
     if (!is_judged(input) || (row.a_ms > 0.0 && row.b_ms > 0.0)) return;
@@ -99,16 +103,17 @@ class comparer {
     judge(input.row, family, 0, family.change_alone(0, options_.error_rate));
   }
 
-  /// Rows with times of one kind: host means of scopes, their quantiles, GPU times of scopes, kernels.
+  /// Rows with times of one kind: host means of scopes, their quantiles, GPU times of scopes, kernels, functions.
   [[nodiscard]] static std::size_t family_of(comparison_row const& row) {
     if (row.kind == row_kind::kernel) return 2;
+    if (row.kind == row_kind::function) return 3;
     if (row.figure.empty()) return row.is_gpu ? 1 : 0;
     auto const name = std::find(quantile_names.begin(), quantile_names.end(), row.figure);
-    return 3 + static_cast<std::size_t>(name - quantile_names.begin());
+    return 4 + static_cast<std::size_t>(name - quantile_names.begin());
   }
 
   void judge_families() {
-    std::array<positions, 3 + quantile_names.size()> families;
+    std::array<positions, 4 + quantile_names.size()> families;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       comparison_row const& row = inputs_[i].row;
       if (row.kind != row_kind::step && has_range(inputs_[i])) families[family_of(row)].push_back(i);
@@ -197,7 +202,7 @@ class comparer {
 
 }  // namespace detail
 
-/// Compares the runs of two sides: the step, each scope and each kernel. Pure.
+/// Compares the runs of two sides: the step, each scope, each kernel and each sampled function. Pure.
 ///
 /// FASTER, SLOWER: the change is relevant (margin, floor), and its range excludes 0. If a program is compared with itself, the step is
 /// FASTER or SLOWER in at most `error_rate` of comparisons, and any other row in at most `error_rate`. This assumes that the noise between

@@ -20,8 +20,11 @@
 #include "compare.hpp"
 #include "comparison.hpp"
 #include "comparison_document.hpp"
+#include "comparison_json.hpp"
 #include "comparison_text.hpp"
+#include "comparison_words.hpp"
 #include "decision.hpp"
+#include "decision_text.hpp"
 #include "report_reader.hpp"
 #include "run_figures.hpp"
 
@@ -104,13 +107,12 @@ int run_compare(compare_arguments const& given) {
   }
   std::optional<decision> const decided = given.limit ? std::optional{decide(result, given.options.scope, *given.limit)} : std::nullopt;
   compared_sides const sides{given.a, given.b, a, b};
-  if (!given.html.empty()) {
-    profkit::detail::write_file(given.html, profkit::detail::html_page(make_comparison_document(result, sides, given.options)));
-  }
+  profkit::detail::document const made = make_comparison_document(result, sides, given.options, given.all);
+  if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::html_page(made));
   if (given.format == text_format::json) {
     fmt::print("{}", comparison_json(result, sides, given.options, decided ? &*decided : nullptr));
   } else {
-    fmt::print("{}", comparison_text(result, sides, given.options, given.all, given.format == text_format::markdown));
+    fmt::print("{}", comparison_text(made, given.format == text_format::markdown));
   }
   if (!decided) return exit_success;
   fmt::print(stderr, "{}", decision_text(*decided, *given.limit, result.is_noise_measured));

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,7 +39,7 @@ inline double mean_of(std::vector<figures> const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
-/// Combines the figures of both sides for the step, each scope and each kernel.
+/// Combines the figures of both sides for the step, each scope, each kernel and each sampled function.
 class compared_rows {
  public:
   compared_rows(std::vector<run_figures> const& a, std::vector<run_figures> const& b, compare_options const& options)
@@ -47,6 +51,8 @@ class compared_rows {
     if (options_.scope.empty() && a_.front().has_steps) add_step(into);
     add_scopes(into);
     if (options_.scope.empty() && options_.time != time_kind::host) add_kernels();
+    if (options_.time != time_kind::gpu) add_functions(into);
+    if (options_.scope.empty()) add_utilization(into);
     return std::move(inputs_);
   }
 
@@ -89,13 +95,42 @@ class compared_rows {
     row_input input;
     input.row.name = "step time";
     input.row.is_gpu = by_period || options_.time == time_kind::gpu;
+    into.is_usual_step = are_usual_steps_comparable(by_period, input.row.is_gpu);
+    if (into.is_usual_step) into.notes.push_back(usual_note());
     for (auto const* const side : {&a_, &b_}) {
       for (run_figures const& run : *side) {
-        (side == &a_ ? input.a : input.b).push_back(by_period ? *run.gpu_period : input.row.is_gpu ? *run.gpu_step : run.step);
+        std::optional<figures> const& period = into.is_usual_step ? run.usual->gpu_period : run.gpu_period;
+        std::optional<figures> const& gpu = into.is_usual_step ? run.usual->gpu_step : run.gpu_step;
+        figures const& host = into.is_usual_step ? run.usual->host : run.step;
+        (side == &a_ ? input.a : input.b).push_back(by_period ? *period : input.row.is_gpu ? *gpu : host);
       }
     }
     input.is_in_a = input.is_in_b = true;
     inputs_.push_back(std::move(input));
+  }
+
+  /// Whether all runs have a usual kind of step with the same parts, and some run has steps of other kinds.
+  [[nodiscard]] bool are_usual_steps_comparable(bool by_period, bool by_gpu) const {
+    auto const is_usual = [&](run_figures const& run) {
+      return run.usual && a_.front().usual && run.usual->parts == a_.front().usual->parts &&
+             (by_period ? run.usual->gpu_period.has_value() : !by_gpu || run.usual->gpu_step.has_value());
+    };
+    auto const has_others = [](run_figures const& run) { return run.usual && run.usual->others > 0; };
+    return all_of(a_, is_usual) && all_of(b_, is_usual) &&
+           (std::any_of(a_.begin(), a_.end(), has_others) || std::any_of(b_.begin(), b_.end(), has_others));
+  }
+
+  [[nodiscard]] std::string usual_note() const {
+    auto const others = [](std::vector<run_figures> const& side) {
+      std::uint64_t count = 0;
+      for (run_figures const& run : side) count += run.usual->others;
+      return count;
+    };
+    return fmt::format(
+        "the step time is that of usual steps; scopes and kernels are means of all measured steps, with those of other kinds ({} in A, {} "
+        "in "
+        "B)",
+        others(a_), others(b_));
   }
 
   void add_scopes(comparison& into) {
@@ -124,6 +159,7 @@ class compared_rows {
         return mine;
       });
       input.row.is_gpu = by_gpu;
+      input.row.family = any.family;
       add_counts(of_runs, input.row);
       if (by_gpu && total > 0.0) input.copies = copies / total;
       bool const is_in_both = input.is_in_a && input.is_in_b;
@@ -178,6 +214,80 @@ class compared_rows {
       input.row.is_gpu = true;
       inputs_.push_back(std::move(input));
     });
+  }
+
+  /// Adds the rows of sampled functions. A function with few samples has no row: its change would be noise, and a function without samples
+  /// on one side may have run there nevertheless.
+  void add_functions(comparison& into) {
+    auto const is_sampled = [](run_figures const& run) { return run.functions.has_value(); };
+    bool const in_a = all_of(a_, is_sampled);
+    bool const in_b = all_of(b_, is_sampled);
+    if (!in_a || !in_b) {
+      if (in_a || in_b) {
+        into.notes.push_back(std::string{"host samples were taken in all runs of "} + (in_a ? "A" : "B") +
+                             " only: functions are not compared");
+      }
+      return;
+    }
+    auto const has_same_rate = [&](run_figures const& run) { return run.sampling_interval_us == a_.front().sampling_interval_us; };
+    if (!all_of(a_, has_same_rate) || !all_of(b_, has_same_rate)) into.notes.emplace_back("the runs were sampled at different rates");
+    auto const key_of = [](function_figures const& function) -> std::string const& { return function.name; };
+    auto const list_of = [](run_figures const& run) -> std::vector<function_figures> const& { return *run.functions; };
+    matched_items<function_figures, decltype(key_of), decltype(list_of)> const functions{a_, b_, key_of, list_of};
+    functions.for_each([&](std::vector<function_figures const*> const& of_runs) {
+      function_figures const& any = **std::find_if(of_runs.begin(), of_runs.end(), [](auto const* each) { return each != nullptr; });
+      if (!options_.scope.empty() && !is_inside(any.path, options_.scope)) return;
+      std::array<std::uint64_t, 2> samples{};
+      for (std::size_t run = 0; run < of_runs.size(); ++run) {
+        if (of_runs[run] != nullptr) samples[run < a_.size() ? 0 : 1] += of_runs[run]->samples;
+      }
+      constexpr std::uint64_t min_samples = 30;
+      if (std::max(samples[0], samples[1]) < min_samples) return;
+      row_input input = input_of(of_runs, row_kind::function, any.name,
+                                 [](function_figures const* function) { return function ? function->host : figures{}; });
+      if (!input.is_in_a && !would_be_seen(a_, any.path, mean_of(input.b), min_samples)) return;
+      if (!input.is_in_b && !would_be_seen(b_, any.path, mean_of(input.a), min_samples)) return;
+      inputs_.push_back(std::move(input));
+    });
+  }
+
+  /// Whether a function without samples on a side would have had enough there with the same time: else it is not known to be new or gone.
+  [[nodiscard]] static bool would_be_seen(std::vector<run_figures> const& side, std::string const& path, double ms,
+                                          std::uint64_t min_samples) {
+    double expected = 0.0;
+    for (run_figures const& run : side) {
+      if (std::find(run.cut_scopes.begin(), run.cut_scopes.end(), path) != run.cut_scopes.end()) return false;
+      if (run.sample_ms > 0.0) expected += ms / run.sample_ms;
+    }
+    return expected >= static_cast<double>(min_samples);
+  }
+
+  /// A line for the notes: these shares are of whole runs, so nothing is known of their spread and they have no verdict.
+  void add_utilization(comparison& into) const {
+    auto const has_shares = [](run_figures const& run) { return run.utilization.has_value(); };
+    if (!all_of(a_, has_shares) || !all_of(b_, has_shares)) return;
+    std::string text;
+    for (auto const& [name, share] : *a_.front().utilization) {
+      auto const before = mean_share(a_, name);
+      auto const after = mean_share(b_, name);
+      if (!before || !after || std::max(*before, *after) < 0.0005) continue;
+      text += fmt::format("{}{} {:.1f} % in A, {:.1f} % in B ({:+.1f})", text.empty() ? "" : "; ", name, 100.0 * *before, 100.0 * *after,
+                          100.0 * (*after - *before));
+    }
+    auto const has_many = [](run_figures const& run) { return run.utilized_devices > 1; };
+    bool const are_many = std::any_of(a_.begin(), a_.end(), has_many) || std::any_of(b_.begin(), b_.end(), has_many);
+    if (!text.empty()) into.notes.push_back((are_many ? "GPU utilization, mean of all devices: " : "GPU utilization: ") + text);
+  }
+
+  /// The mean over the runs of a side; n/a if one does not have it.
+  [[nodiscard]] static std::optional<double> mean_share(std::vector<run_figures> const& side, std::string const& name) {
+    double sum = 0.0;
+    for (run_figures const& run : side) {
+      auto const at = std::find_if(run.utilization->begin(), run.utilization->end(), [&](auto const& each) { return each.first == name; });
+      if (at == run.utilization->end()) return std::nullopt;
+      sum += at->second;
+    }
+    return sum / static_cast<double>(side.size());
   }
 
   /// A row that a run does not have took no time in it.

@@ -16,7 +16,7 @@ namespace profkit_program {
 enum class verdict : std::uint8_t { faster, slower, same, unsure, added, gone };
 inline constexpr std::size_t verdicts = 6;
 
-enum class row_kind : std::uint8_t { step, scope, kernel };
+enum class row_kind : std::uint8_t { step, scope, kernel, function };
 
 enum class time_kind : std::uint8_t { automatic, gpu, host };
 
@@ -37,7 +37,8 @@ struct compare_options {
 
 struct comparison_row {
   row_kind kind = row_kind::step;
-  std::string name;    ///< path of a scope, name of a kernel
+  std::string name;    ///< path of a scope, name of a kernel, or both a path and the name of a function: "step/softmax: exp_loop"
+  std::string family;  ///< of a scope: path without indices, "step/layer_*/attention"; empty for other rows
   std::string figure;  ///< the compared figure of scopes, such as "p95"; empty: the mean
   bool is_gpu = false;
   double a_ms = 0.0;  ///< per step
@@ -56,15 +57,18 @@ struct comparison_row {
 };
 
 struct comparison {
-  std::vector<comparison_row> rows;       ///< the step, scopes in the order of the tree, kernels
-  std::size_t judged = 0;                 ///< number of scopes and kernels above the floor, which share the error rate
+  std::vector<comparison_row> rows;       ///< the step, scopes in the order of the tree, kernels, functions
+  std::size_t judged = 0;                 ///< number of scopes, kernels and functions above the floor, which share the error rate
   std::size_t runs = 1;                   ///< number of runs of the smaller side
   bool has_steps = true;                  ///< false: times are of single scopes
   bool is_noise_measured = false;         ///< true with more than two runs
   double host_noise = 0.0;                ///< the assumed shared noise of host times
+  bool is_usual_step = false;             ///< the step is that of the usual kind; scopes and kernels are means of all measured steps
   std::optional<machine_change> machine;  ///< n/a if a run has no probe
   double host_total_ms = 0.0;             ///< of the longer side: step time, or without steps the time of all outermost scopes
   double gpu_total_ms = 0.0;              ///< GPU operations per step of the longer side; 0 if not compared
+  std::vector<double> step_means_a{};     ///< by run: the mean of the step as it is compared, ms; empty if the step is not compared
+  std::vector<double> step_means_b{};
   std::vector<std::string> notes;
 
   [[nodiscard]] std::size_t count(verdict which) const {

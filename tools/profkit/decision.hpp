@@ -76,6 +76,7 @@ inline bool counts_for_limit(comparison_row const& row, comparison const& compar
   decision result;
   std::size_t runs = comparison.runs + 1;
   for (comparison_row const& row : comparison.rows) {
+    if (row.kind == row_kind::function) continue;  // its scope counts
     if (is_slower_by(row, limit)) {
       result.too_slow.push_back(&row);
     } else if (row.own && row.own->second >= limit && detail::counts_for_limit(row, comparison, scope, limit)) {

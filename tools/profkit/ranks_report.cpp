@@ -47,6 +47,12 @@ std::optional<std::uint32_t> rank_in(std::string const& name) {
   return is_known ? std::optional{static_cast<std::uint32_t>(std::stoul(name.substr(prefix, end - prefix)))} : std::nullopt;
 }
 
+/// The number in "app.journal.rank12": what a rank writes with `journal=FILE`.
+std::optional<std::uint32_t> rank_after(std::string const& name) {
+  std::size_t const dot = name.rfind(".rank");
+  return dot == std::string::npos || dot == 0 ? std::nullopt : rank_in(name.substr(dot + 1));
+}
+
 profkit::summary summary_of(fs::path const& file) {
   return profkit::is_summary_file(file) ? profkit::load_summary(file) : profkit::load_report(file).summary();
 }
@@ -69,11 +75,13 @@ profkit::job_rank read_rank(std::uint32_t rank, fs::path const& file) {
 
 std::vector<std::pair<std::uint32_t, fs::path>> rank_files(fs::path const& folder) {
   std::vector<std::pair<std::uint32_t, fs::path>> result;
-  std::error_code ignored;
-  for (fs::directory_entry const& each : fs::directory_iterator{folder, ignored}) {
-    std::optional<std::uint32_t> const rank = rank_in(each.path().filename().string());
-    if (!rank) continue;
-    result.emplace_back(*rank, each.is_directory(ignored) ? each.path() / "summary.profkit" : each.path());
+  for (auto const number_in : {rank_in, rank_after}) {
+    std::error_code ignored;
+    for (fs::directory_entry const& each : fs::directory_iterator{folder, ignored}) {
+      std::optional<std::uint32_t> const rank = number_in(each.path().filename().string());
+      if (rank) result.emplace_back(*rank, each.is_directory(ignored) ? each.path() / "summary.profkit" : each.path());
+    }
+    if (!result.empty()) break;
   }
   std::sort(result.begin(), result.end());
   return result;
@@ -88,7 +96,7 @@ std::vector<profkit::job_rank> read_ranks(std::vector<std::pair<std::uint32_t, f
 
 std::string ranks_report(fs::path const& folder, ranks_output const& wanted) {
   std::vector<std::pair<std::uint32_t, fs::path>> const files = rank_files(folder);
-  if (files.empty()) throw profkit::error{folder.string() + ": has no ranks: no rank0/summary.profkit and no rank0.profile"};
+  if (files.empty()) throw profkit::error{folder.string() + ": has no ranks: no rank0/summary.profkit, rank0.profile or FILE.rank0"};
   std::vector<profkit::job_rank> ranks = read_ranks(files);
   if (!wanted.trace.empty()) profkit::detail::write_file(wanted.trace, profkit::ranks_trace(ranks));
   profkit::job_summary const job = profkit::summarize_job(std::move(ranks));
@@ -99,6 +107,8 @@ std::string ranks_report(fs::path const& folder, ranks_output const& wanted) {
       return profkit::ranks_json(job);
     case ranks_output::format::markdown:
       return profkit::detail::report_code<void>::full_text(made, true);
+    case ranks_output::format::document:
+      return profkit::detail::report_code<void>::document_json(made);
     case ranks_output::format::full_text:
       return profkit::detail::report_code<void>::full_text(made, false);
     case ranks_output::format::text:

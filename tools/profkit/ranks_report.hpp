@@ -10,7 +10,7 @@
 namespace profkit_program {
 
 /// Finds the files of the ranks in the folder of a job. The file of rank 3 is `rank3/summary.profkit`, `rank3.profile`, `rank3.journal`,
-/// `rank3.profkit` or `rank3`; its content tells whether it is a profile, a summary or a journal.
+/// `rank3.profkit` or `rank3`, or without any of these FILE.rank3; its content tells whether it is a profile, a summary or a journal.
 /// @return by rank; empty if the folder has none.
 [[nodiscard]] std::vector<std::pair<std::uint32_t, std::filesystem::path>> rank_files(std::filesystem::path const& folder);
 
@@ -21,7 +21,7 @@ namespace profkit_program {
 struct ranks_output {
   std::string html{};   ///< file of the page; empty: none
   std::string trace{};  ///< file of the trace; empty: none
-  enum class format { text, full_text, json, markdown } printed = format::text;
+  enum class format { text, full_text, json, markdown, document } printed = format::text;
 };
 
 /// Reports the ranks of a job, and writes the wanted files.

@@ -27,7 +27,7 @@ namespace profkit_program {
 
 namespace {
 
-enum class report_format { text, json, markdown };
+enum class report_format { text, json, markdown, document };
 
 struct report_arguments {
   std::string file;
@@ -46,6 +46,8 @@ std::string content_of(profkit::summary const& what, profkit::detail::document c
       return profkit::report_json(what);
     case report_format::markdown:
       return code::full_text(made, true);
+    case report_format::document:
+      return code::document_json(made);
     case report_format::text:
       break;
   }
@@ -56,25 +58,33 @@ void write_page(profkit::detail::document const& made, report_arguments const& g
   if (!given.html.empty()) profkit::detail::write_file(given.html, profkit::detail::report_code<void>::html(made));
 }
 
+/// Writes the files that a summary has all figures of. @return the last line of the first screen, which names them and those that need
+/// single events.
+std::string write_files(profkit::summary const& what, profkit::detail::document const& made, std::string const& directory) {
+  std::string text = directory + ":";
+  for (std::string const& name : profkit::detail::report_code<void>::write(what, made, directory)) text += " " + name;
+  return text + "; not from a summary: traces, nvtx_*.csv, cuda_*.csv";
+}
+
 int run_report(report_arguments const& given) {
-  if (given.is_full && given.format == report_format::json)
+  if (given.is_full && (given.format == report_format::json || given.format == report_format::document))
     throw profkit::error{"--full is for text; --format json always has all figures. Remove --full"};
   if (std::error_code ignored; std::filesystem::is_directory(given.file, ignored)) {
     if (!given.directory.empty()) throw profkit::error{given.file + ": is a folder; --out needs a profile or a journal"};
     ranks_output wanted{given.html, given.trace, ranks_output::format::text};
     if (given.is_full) wanted.printed = ranks_output::format::full_text;
     if (given.format == report_format::json) wanted.printed = ranks_output::format::json;
+    if (given.format == report_format::document) wanted.printed = ranks_output::format::document;
     if (given.format == report_format::markdown) wanted.printed = ranks_output::format::markdown;
     fmt::print("{}", ranks_report(given.file, wanted));
     return 0;
   }
   if (!given.trace.empty()) throw profkit::error{given.file + ": is one process; --trace needs a folder of ranks, --out writes its traces"};
   if (profkit::is_summary_file(given.file)) {
-    if (!given.directory.empty()) throw profkit::error{given.file + ": is a summary; --out needs a profile or a journal"};
     profkit::summary const what = profkit::load_summary(given.file);
     profkit::detail::document const made = profkit::detail::describe(what);
     write_page(made, given);
-    fmt::print("{}", content_of(what, made, given, {}));
+    fmt::print("{}", content_of(what, made, given, given.directory.empty() ? std::string{} : write_files(what, made, given.directory)));
     return 0;
   }
   profkit::report const what = profkit::load_report(given.file);
@@ -101,18 +111,23 @@ void add_report_command(CLI::App& app, command& chosen) {
                   "What profkit::save or PROFKIT=journal=FILE wrote, summary.profkit of a report, or a folder with rank0, rank1, ...")
       ->required()
       ->type_name("");
-  std::map<std::string, report_format> const formats = {
-      {"text", report_format::text}, {"json", report_format::json}, {"markdown", report_format::markdown}};
-  report.add_option("--format", given->format, "What to print; json is that of report.json")
+  std::map<std::string, report_format> const formats = {{"text", report_format::text},
+                                                        {"json", report_format::json},
+                                                        {"markdown", report_format::markdown},
+                                                        {"document", report_format::document}};
+  report.add_option("--format", given->format, "What to print; json is that of report.json, document is the text with its tables as JSON")
       ->transform(CLI::CheckedTransformer{formats})
       ->type_name("")
-      ->option_text("text|json|markdown [text]");
+      ->option_text("text|json|markdown|document [text]");
   report.add_flag("--full", given->is_full, "Print all tables instead of the first screen");
   report.add_option("--html", given->html, "Also write the report as one HTML file, with pictures")->type_name("FILE");
   report
       .add_option("--trace", given->trace, "Of a folder of ranks: also write steps and collectives of all ranks as a trace, on one clock")
       ->type_name("FILE");
-  report.add_option("--out", given->directory, "Also write the files there that a session writes with out=DIR")->type_name("DIR");
+  report
+      .add_option("--out", given->directory,
+                  "Also write the files there that a session writes with out=DIR; of a summary those that need no single events")
+      ->type_name("DIR");
   report.footer("Returns 0; 2 for bad arguments or input. Of a journal whose session did not end, \"Data quality\" says how far it goes.");
   report.callback([given, &chosen] { chosen = [given] { return run_report(*given); }; });
 }

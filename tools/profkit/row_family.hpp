@@ -121,9 +121,9 @@ class row_family {
     return sum;
   }
 
-  [[nodiscard]] double median_of_parts(double (*of)(family_row const&)) const {
+  [[nodiscard]] double median_of_parts(double (*figure)(family_row const&)) const {
     std::vector<double> values;
-    for (std::size_t const part : parts_) values.push_back(of(rows_[part]));
+    for (std::size_t const part : parts_) values.push_back(figure(rows_[part]));
     return median(std::move(values));
   }
 

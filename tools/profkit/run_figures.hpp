@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <profkit/report/document.hpp>
+
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace profkit_program {
@@ -26,6 +29,7 @@ struct scope_figures {
   double host_copies_ms = 0.0;           ///< part of the mean of `gpu`
   std::uint64_t count = 0;               ///< scopes, in a run without steps
   std::array<double, 3> quantiles_ms{};  ///< by `quantile_names`, in a run without steps; 0: n/a
+  std::string family{};                  ///< path without the indices of scopes: "step/layer_*/attention"; as `path` if it has none
 };
 
 struct kernel_figures {
@@ -34,21 +38,50 @@ struct kernel_figures {
   figures gpu;
 };
 
+/// A function in the own time of a scope, by host samples.
+struct function_figures {
+  std::string name;  ///< "step/softmax: exp_loop"
+  std::string path;  ///< of the scope; empty: outside any scope
+  figures host;      ///< processor time; its standard deviation contains that of sampling
+  std::uint64_t samples = 0;
+};
+
+/// The shares of the units of the devices over the run, by name: means over the devices.
+using unit_shares = std::vector<std::pair<std::string, double>>;
+
+/// The measured steps of the usual kind: steps with the same parts, at least half of all.
+struct usual_steps {
+  std::vector<std::string> parts;
+  std::uint64_t others = 0;  ///< number of measured steps of other kinds
+  figures host;
+  std::optional<figures> gpu_step;
+  std::optional<figures> gpu_period;
+};
+
 /// The figures of one run that a comparison needs.
 struct run_figures {
   std::string file;
   std::string host;  ///< empty if unknown
   std::string gpu;
-  std::optional<double> probe_us{};     ///< duration of the host speed probe; n/a in older reports
-  std::optional<double> waiting{};      ///< share of the time in which the step thread waited for a processor
-  bool has_steps = true;                ///< false: times are of single scopes
-  std::vector<double> step_ms{};        ///< host times of the measured steps, in order; means of groups in a long run
+  std::optional<double> probe_us{};  ///< duration of the host speed probe; n/a in older reports
+  std::optional<double> waiting{};   ///< share of the time in which the step thread waited for a processor
+  bool has_steps = true;             ///< false: times are of single scopes
+  /// Host times of the steps in order, with warm-up; a sample of them in a long run.
+  std::vector<profkit::detail::plotted_step> host_steps{};
+  std::vector<profkit::detail::plotted_step> gpu_steps{};  ///< GPU times of these steps; empty if they are not known
   figures step;                         ///< wall time on the host; without steps the mean is the time of all outermost scopes
   std::optional<figures> gpu_step;      ///< between CUDA events
   std::optional<figures> gpu_period{};  ///< GPU period, which is the step time if the host runs ahead
+  std::optional<usual_steps> usual{};   ///< n/a if no kind of step is usual
   std::vector<scope_figures> scopes;    ///< in the order of the tree; paths are unique
-  std::optional<std::vector<kernel_figures>> kernels;  ///< n/a if kernels were not collected; keys are unique
-  std::vector<std::string> doubts;                     ///< reasons in the report to doubt its figures
+  std::optional<std::vector<kernel_figures>> kernels;      ///< n/a if kernels were not collected; keys are unique
+  std::optional<std::vector<function_figures>> functions;  ///< n/a without host samples; names are unique
+  double sampling_interval_us = 0.0;
+  double sample_ms = 0.0;                  ///< processor time per step for which one host sample in the run stands; 0: no samples
+  std::vector<std::string> cut_scopes{};   ///< paths of the scopes that have more functions than `functions` lists
+  std::optional<unit_shares> utilization;  ///< n/a if it was not measured
+  std::size_t utilized_devices = 0;        ///< number of devices of `utilization`
+  std::vector<std::string> doubts;         ///< reasons in the report to doubt its figures
 };
 
 }  // namespace profkit_program

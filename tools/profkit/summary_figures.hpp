@@ -3,6 +3,9 @@
 
 #include <profkit/analyze/summary.hpp>
 #include <profkit/profile/error.hpp>
+#include <profkit/report/report_view.hpp>
+#include <profkit/report/samples_section.hpp>
+#include <profkit/report/steps_section.hpp>
 #include <profkit/report/verdict_text.hpp>
 
 #include <algorithm>
@@ -34,6 +37,8 @@ class summary_figures {
     add_steps();
     add_scopes();
     add_kernels();
+    add_functions();
+    add_utilization();
     add_doubts();
     return std::move(result_);
   }
@@ -65,19 +70,47 @@ class summary_figures {
       fail("steps.samples_ms has " + std::to_string(steps.host_samples.size()) + " measured steps, at least 2 are needed");
     }
     result_.step = figures_of(steps.host_samples);
-    for (profkit::milliseconds const each : steps.host_samples) result_.step_ms.push_back(each.count());
-    if (steps.gpu_samples.size() >= 2) result_.gpu_step = figures_of(steps.gpu_samples);
-    if (steps.gpu_period && steps.gpu_period->is_longer && steps.gpu_period->samples.size() >= 2) {
-      result_.gpu_period = figures_of(steps.gpu_period->samples);
-    }
+    result_.gpu_step = gpu_step_of(steps);
+    result_.gpu_period = gpu_period_of(steps);
+    add_usual_steps();
+    add_series();
+  }
+
+  [[nodiscard]] static std::optional<figures> gpu_step_of(profkit::step_summary const& steps) {
+    return steps.gpu_samples.size() >= 2 ? std::optional{figures_of(steps.gpu_samples)} : std::nullopt;
+  }
+
+  [[nodiscard]] static std::optional<figures> gpu_period_of(profkit::step_summary const& steps) {
+    bool const is_known = steps.gpu_period && steps.gpu_period->is_longer && steps.gpu_period->samples.size() >= 2;
+    return is_known ? std::optional{figures_of(steps.gpu_period->samples)} : std::nullopt;
+  }
+
+  void add_usual_steps() {
+    if (what_.kinds.empty() || !what_.kinds.front().is_usual) return;
+    profkit::step_kind_summary const& kind = what_.kinds.front();
+    if (kind.times.host_samples.size() < 2 || kind.steps > what_.steps.host.count) return;
+    result_.usual = usual_steps{kind.parts, what_.steps.host.count - kind.steps, figures_of(kind.times.host_samples),
+                                gpu_step_of(kind.times), gpu_period_of(kind.times)};
+  }
+
+  /// The series of steps for the picture.
+  void add_series() {
+    profkit::detail::report_view const view{what_};
+    result_.host_steps = profkit::detail::plotted_steps(view, false);
+    auto const has_gpu = [](profkit::listed_step const& each) { return each.gpu.has_value(); };
+    bool const is_gpu_known = std::any_of(what_.listed_steps.begin(), what_.listed_steps.end(), has_gpu);
+    if (is_gpu_known) result_.gpu_steps = profkit::detail::plotted_steps(view, true);
   }
 
   void add_scopes() {
     std::set<std::string> taken;
+    std::vector<std::string> families;
     for (std::size_t i = 0; i < what_.scopes.size(); ++i) {
       profkit::scope_summary const& row = what_.scopes[i];
       scope_figures scope;
       scope.path = unique(taken, row.path);
+      families.push_back(family_of(row, families));
+      scope.family = families.back();
       if (result_.has_steps) {
         if (!row.per_step) fail_without_steps("scopes", i);
         scope.host = figures_of(row.per_step->host, row.per_step->steps);
@@ -94,6 +127,15 @@ class summary_figures {
     }
   }
 
+  /// The path with "*" for each index that the recorder knows: "step/layer_*/attention". Digits in other names mean nothing.
+  static std::string family_of(profkit::scope_summary const& row, std::vector<std::string> const& before) {
+    std::string name = row.name;
+    std::string const index = row.index ? std::to_string(*row.index) : std::string{};
+    if (row.index && name.size() > index.size() && name.compare(name.size() - index.size(), index.size(), index) == 0)
+      name.replace(name.size() - index.size(), index.size(), "*");
+    return row.parent && *row.parent < before.size() ? before[*row.parent] + "/" + name : name;
+  }
+
   void add_kernels() {
     if (!what_.gpu || !result_.has_steps) return;
     result_.kernels.emplace();
@@ -106,6 +148,61 @@ class summary_figures {
     }
   }
 
+  /// Adds the functions of host samples. Samples are independent events, so the variance of their number is at most its mean. The variation
+  /// between steps comes on top; it is at most that of the scope.
+  void add_functions() {
+    if (!what_.host_samples || !result_.has_steps) return;
+    profkit::host_samples_summary const& samples = *what_.host_samples;
+    if (samples.samples == 0 || what_.steps.host.count == 0) return;  // such as where sampling was refused
+    result_.functions.emplace();
+    result_.sample_ms = samples.sampled.count() / static_cast<double>(samples.samples * what_.steps.host.count);
+    result_.sampling_interval_us = static_cast<double>(samples.interval.count()) / 1000.0;
+    std::uint64_t const steps = what_.steps.host.count;
+    std::set<std::string> taken;
+    for (profkit::sampled_scope_summary const& scope : samples.scopes) {
+      figures const around = scope.scope && *scope.scope < result_.scopes.size() ? result_.scopes[*scope.scope].host : result_.step;
+      double const spread = around.mean_ms > 0.0 ? around.std_ms / around.mean_ms : 0.0;
+      if (scope.other_functions > 0) result_.cut_scopes.push_back(scope.path);
+      for (profkit::sampled_function_summary const& each : scope.functions) {
+        if (each.samples == 0) continue;
+        double const mean = each.time.count() / static_cast<double>(steps);
+        double const variance = static_cast<double>(steps) / static_cast<double>(each.samples) + spread * spread;
+        std::string const place = scope.path.empty() ? "outside any scope" : scope.path;
+        result_.functions->push_back({unique(taken, place + ": " + profkit::detail::function_words(each)),
+                                      scope.path,
+                                      {steps, mean, mean * std::sqrt(variance), std::max(around.autocorrelation, 0.0)},
+                                      each.samples});
+      }
+    }
+  }
+
+  void add_utilization() {
+    if (what_.utilization.empty()) return;
+    using use = profkit::utilization_summary;
+    unit_shares shares;
+    auto const add = [&](char const* name, std::optional<profkit::share_of_unit> use::*unit) {
+      double sum = 0.0;
+      std::size_t devices = 0;
+      for (use const& each : what_.utilization) {
+        if (!(each.*unit)) continue;
+        sum += (each.*unit)->mean;
+        ++devices;
+      }
+      if (devices > 0) shares.emplace_back(name, sum / static_cast<double>(devices));
+    };
+    add("a kernel ran", &use::busy);
+    add("SMs active", &use::sm_active);
+    add("tensor pipes", &use::tensor);
+    add("fp32 pipes", &use::fp32);
+    add("fp64 pipes", &use::fp64);
+    add("fp16 pipes", &use::fp16);
+    add("integer pipes", &use::integer);
+    add("DRAM bandwidth", &use::dram);
+    add("memory active", &use::memory_active);
+    result_.utilization = std::move(shares);
+    result_.utilized_devices = what_.utilization.size();
+  }
+
   /// Adds a doubt: lost records make times too short.
   void add_doubts() {
     profkit::quality_record const& quality = what_.quality;
@@ -115,10 +212,10 @@ class summary_figures {
     lost(quality.dropped_events, "dropped_events");
     lost(quality.dropped_operations, "dropped_kernels");
     lost(quality.discarded_records, "unkept_records");
-    auto const doubt = [&](std::string const& of, profkit::verdict_summary const& verdict) {
+    auto const doubt = [&](std::string const& name, profkit::verdict_summary const& verdict) {
       if (verdict.verdict == profkit::step_verdict::stable || verdict.verdict == profkit::step_verdict::noisy)
         return;  // covered by the ranges
-      result_.doubts.push_back(of + ": " + profkit::verdict_name(verdict.verdict) + "; the report says why");
+      result_.doubts.push_back(name + ": " + profkit::verdict_name(verdict.verdict) + "; the report says why");
     };
     if (result_.has_steps) doubt("step time", what_.steps.host_verdict);
     if (what_.steps.gpu_verdict) doubt("GPU step time", *what_.steps.gpu_verdict);

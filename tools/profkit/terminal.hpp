@@ -72,9 +72,9 @@ class terminal {
   }
 
   /// Waits for keys and signals. Signals that end the program do so here, with the terminal restored.
-  [[nodiscard]] terminal_event wait(std::chrono::milliseconds longest) {
+  [[nodiscard]] terminal_event wait(std::chrono::milliseconds timeout) {
     std::array<::pollfd, 2> sources{{{signals_, POLLIN, 0}, {has_keys() ? STDIN_FILENO : -1, POLLIN, 0}}};
-    if (::poll(sources.data(), sources.size(), static_cast<int>(longest.count())) <= 0) return terminal_event::nothing;
+    if (::poll(sources.data(), sources.size(), static_cast<int>(timeout.count())) <= 0) return terminal_event::nothing;
     if (sources[0].revents != 0) return take_signal();
     return take_key();
   }

@@ -37,13 +37,23 @@ struct watched_scope {
   return figures.budget && figures.budget->steps > 0 && figures.gpu && figures.gpu->steps > 0 && figures.budget->wall.count() > 0.0;
 }
 
-/// The scopes with at least 0.5 % of the step, in the order of the tree. Siblings that differ in their index only are one row.
+/// The budget of usual steps, or of all if no kind is usual. @pre `has_gpu_time(figures)`.
+[[nodiscard]] inline profkit::budget_summary const& usual_budget(profkit::summary const& figures) {
+  bool const is_known = !figures.kinds.empty() && figures.kinds.front().is_usual && figures.kinds.front().budget &&
+                        figures.kinds.front().budget->steps > 0 && figures.kinds.front().budget->wall.count() > 0.0;
+  return is_known ? *figures.kinds.front().budget : *figures.budget;
+}
+
+/// The scopes with at least 0.5 % of the step, in the order of the tree. The step is that of the usual kind, if there is one. Siblings that
+/// differ in their index only are one row.
 [[nodiscard]] inline std::vector<watched_scope> watched_scopes(profkit::summary const& figures) {
   constexpr double min_share = 0.005;
   bool const is_of_gpu = has_gpu_time(figures);
-  profkit::step_kind_summary const all = profkit::detail::kind_of_all(figures);
-  profkit::detail::folded_tree const tree{figures, all};
-  double const step = is_of_gpu ? profkit::detail::step_length(all).count() : all.times.host.mean.value_or(profkit::milliseconds{}).count();
+  profkit::detail::report_kinds const kinds{figures};
+  profkit::step_kind_summary const& kind = kinds.main();
+  profkit::detail::folded_tree const tree{figures, kind};
+  double const step =
+      is_of_gpu ? profkit::detail::step_length(kind).count() : kind.times.host.mean.value_or(profkit::milliseconds{}).count();
   std::vector<watched_scope> result;
   auto const add = [&](profkit::detail::folded_scope const& scope, std::string name, std::uint32_t depth) {
     watched_scope row;

@@ -64,7 +64,7 @@ class watch_screen {
       add_data(view, *view.figures);
     }
     if (has_keys) add(50, line().add(views.size() > 1 ? "q quit   up, down choose a journal" : "q quit", colour::dim));
-    return most_important();
+    return important_lines();
   }
 
  private:
@@ -84,16 +84,16 @@ class watch_screen {
   void add(double importance, screen_line const& what) { lines_.push_back({importance, what.text()}); }
   void add_gap() { lines_.push_back({45.0, {}}); }
 
-  [[nodiscard]] std::vector<std::string> most_important() {
+  [[nodiscard]] std::vector<std::string> important_lines() {
     std::vector<double> order;
     for (weighted_line const& each : lines_) order.push_back(each.importance);
     std::sort(order.begin(), order.end(), std::greater<>{});
     std::vector<std::string> result;
     if (size_.rows == 0) return result;
-    double const least = order.size() > size_.rows ? order[size_.rows - 1] : -1.0;
-    auto at_least = static_cast<std::size_t>(std::count_if(order.begin(), order.end(), [&](double each) { return each > least; }));
+    double const min_importance = order.size() > size_.rows ? order[size_.rows - 1] : -1.0;
+    auto at_least = static_cast<std::size_t>(std::count_if(order.begin(), order.end(), [&](double each) { return each > min_importance; }));
     for (weighted_line& each : lines_) {
-      bool const is_shown = each.importance > least || (each.importance == least && at_least++ < size_.rows);
+      bool const is_shown = each.importance > min_importance || (each.importance == min_importance && at_least++ < size_.rows);
       if (is_shown) result.push_back(std::move(each.text));
     }
     return result;
@@ -123,12 +123,12 @@ class watch_screen {
 
   /// The mean time of the latest measured steps; n/a without one.
   [[nodiscard]] static std::optional<std::pair<profkit::milliseconds, std::size_t>> latest_mean(watch_view const& view) {
-    constexpr std::size_t most = 32;
+    constexpr std::size_t max_steps = 32;
     profkit::milliseconds sum{};
     std::size_t count = 0;
     if (view.steps == nullptr) return std::nullopt;
-    for (auto each = std::make_reverse_iterator(view.steps->end()); each != std::make_reverse_iterator(view.steps->begin()) && count < most;
-         ++each) {
+    for (auto each = std::make_reverse_iterator(view.steps->end());
+         each != std::make_reverse_iterator(view.steps->begin()) && count < max_steps; ++each) {
       if (!each->is_measured()) continue;
       sum += each->time.duration();
       ++count;
@@ -198,10 +198,11 @@ class watch_screen {
   /// A label, a picture, and words at its right.
   template <class Draw>
   [[nodiscard]] screen_line spark_line(std::string_view word, std::string const& words, Draw const& draw) const {
-    constexpr std::size_t least = 8;
+    constexpr std::size_t min_width = 8;
     screen_line result = label(word, colour::dim);
     std::size_t const room = result.left();
-    draw(result, room > columns_of(words) + 2 + least ? std::min<std::size_t>(room - columns_of(words) - 2, 120) : std::min(room, least));
+    draw(result,
+         room > columns_of(words) + 2 + min_width ? std::min<std::size_t>(room - columns_of(words) - 2, 120) : std::min(room, min_width));
     result.add("  ").add(words);
     return result;
   }
@@ -272,7 +273,9 @@ class watch_screen {
     for (double const each : means) to.add(spark(each, *low, *high, style_.is_utf8), colour::busy);
   }
 
-  [[nodiscard]] static double busy_share(profkit::summary const& figures) { return figures.budget->busy / figures.budget->wall; }
+  [[nodiscard]] static double busy_share(profkit::summary const& figures) {
+    return usual_budget(figures).busy / usual_budget(figures).wall;
+  }
 
   void add_gpu(profkit::summary const& figures) {
     if (!has_gpu_time(figures)) {
@@ -281,7 +284,7 @@ class watch_screen {
       add(80, label("GPU").add("n/a: " + screen_name(why, style_)));
       return;
     }
-    profkit::budget_summary const& budget = *figures.budget;
+    profkit::budget_summary const& budget = usual_budget(figures);
     double const steps = static_cast<double>(budget.steps);
     std::array<profkit::milliseconds, profkit::idle_causes> const idle = profkit::detail::idle_of_all(budget);
     std::string const words = fmt::format("{} of {}", detail::time_words(budget.busy / steps), detail::time_words(budget.wall / steps));
@@ -355,8 +358,8 @@ class watch_screen {
 
   void add_memory(profkit::summary const& figures) {
     std::string text;
-    auto const put = [&](std::string const& name, double now, double most) {
-      text += fmt::format("{}{} {} (at most {})", text.empty() ? "" : " | ", name, detail::bytes_words(now), detail::bytes_words(most));
+    auto const put = [&](std::string const& name, double now, double peak) {
+      text += fmt::format("{}{} {} (at most {})", text.empty() ? "" : " | ", name, detail::bytes_words(now), detail::bytes_words(peak));
     };
     for (profkit::memory_summary const& each : figures.memory) {
       put(each.source + " " + each.quantity, static_cast<double>(each.last_bytes), static_cast<double>(each.max_sample_bytes));

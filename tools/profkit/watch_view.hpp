@@ -25,7 +25,7 @@ enum class watch_state : std::uint8_t {
 
 /// One watched journal as the screen shows it. Addresses are borrowed.
 struct watch_view {
-  std::string name;    ///< of the file
+  std::string name;    ///< "rank 3 (node17)" in a run of several ranks, else the name of the file
   std::string path{};  ///< as given, or as found in a folder that was given
   watch_state state = watch_state::waiting;
   std::string problem{};

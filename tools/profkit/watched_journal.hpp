@@ -196,10 +196,10 @@ class watched_journal {
 
   /// Whether the session has steps, as far as the journal tells: the first one may be open.
   [[nodiscard]] bool has_steps() const {
-    profkit::profile const& of = windows_.waiting();
+    profkit::profile const& profile = windows_.waiting();
     auto const is_of_step = [](profkit::path_record const& each) { return each.is_step; };
-    return windows_.has_steps() || last_step_end_ || of.quality.abandoned_steps > 0 ||
-           std::any_of(of.paths.begin(), of.paths.end(), is_of_step);
+    return windows_.has_steps() || last_step_end_ || profile.quality.abandoned_steps > 0 ||
+           std::any_of(profile.paths.begin(), profile.paths.end(), is_of_step);
   }
 
   /// Adds the windows that are complete.

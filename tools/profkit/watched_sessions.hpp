@@ -104,14 +104,14 @@ class watched_sessions {
     std::uint64_t frames = 0;  ///< that are in the figures
   };
 
-  static void compute_one(session& of) {
-    if (of.frames == of.journal->frames()) return;
-    of.frames = of.journal->frames();
-    of.figures = of.journal->figures();
+  static void compute_one(session& watched) {
+    if (watched.frames == watched.journal->frames()) return;
+    watched.frames = watched.journal->frames();
+    watched.figures = watched.journal->figures();
   }
 
-  [[nodiscard]] watch_view view_of(session const& of) const {
-    watched_journal const& journal = *of.journal;
+  [[nodiscard]] watch_view view_of(session const& watched) const {
+    watched_journal const& journal = *watched.journal;
     watch_view result;
     result.name = journal.path().filename().string();
     result.path = journal.path().string();
@@ -121,23 +121,25 @@ class watched_sessions {
     }
     result.share_read = journal.share_read();
     result.problem = journal.problem();
-    result.state = state_of(of, result.silence);
+    result.state = state_of(watched, result.silence);
     if (!journal.has_session()) return result;
     result.environment = journal.environment();
+    if (auto const& rank = result.environment.rank; rank && rank->size > 1)
+      result.name = profkit::detail::rank_name(rank->rank, result.environment.host);
     result.recorded = journal.time().duration();
     result.steps = &journal.steps();
-    result.figures = of.figures ? &*of.figures : nullptr;
+    result.figures = watched.figures ? &*watched.figures : nullptr;
     return result;
   }
 
-  [[nodiscard]] watch_state state_of(session const& of, std::chrono::seconds silence) const {
+  [[nodiscard]] watch_state state_of(session const& watched, std::chrono::seconds silence) const {
     constexpr std::chrono::seconds long_silence{3};
-    if (!of.journal->problem().empty()) return watch_state::unreadable;
-    if (!of.journal->has_session()) return watch_state::waiting;
-    if (of.journal->is_complete()) return watch_state::ended;
-    if (of.has_more) return watch_state::reading;
+    if (!watched.journal->problem().empty()) return watch_state::unreadable;
+    if (!watched.journal->has_session()) return watch_state::waiting;
+    if (watched.journal->is_complete()) return watch_state::ended;
+    if (watched.has_more) return watch_state::reading;
     if (silence < long_silence) return watch_state::running;
-    profkit::environment_record const& where = of.journal->environment();
+    profkit::environment_record const& where = watched.journal->environment();
     bool const is_gone =
         where.host == host_ && where.process_id > 0 && ::kill(static_cast<::pid_t>(where.process_id), 0) != 0 && errno == ESRCH;
     return is_gone ? watch_state::gone : watch_state::silent;

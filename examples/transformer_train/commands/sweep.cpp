@@ -84,10 +84,10 @@ std::vector<std::string> measure_cell(run_config const& run, profkit::options co
   return row;
 }
 
-std::string mean_and_deviation(std::vector<std::string> const& row, result_file const& of, std::string const& phase) {
-  if (row[of.column("status")] != "ok") return row[of.column("status")];
-  std::string const& mean = row[of.column(phase + "_ms")];
-  std::string const& deviation = row[of.column(phase + "_std")];
+std::string mean_and_deviation(std::vector<std::string> const& row, result_file const& results, std::string const& phase) {
+  if (row[results.column("status")] != "ok") return row[results.column("status")];
+  std::string const& mean = row[results.column(phase + "_ms")];
+  std::string const& deviation = row[results.column(phase + "_std")];
   return deviation == not_measured ? mean : mean + " ± " + deviation;
 }
 

@@ -119,7 +119,6 @@ void check_graph(run_config const& config, std::uint64_t warmup_steps) {
 void check_ranks(run_config const& config, profkit::options const& options) {
   if (!config.ranks.has_others()) return;
   std::string const ranks = std::to_string(config.ranks.size) + " ranks";
-  if (config.graph) throw input_error{"--graph: cannot capture reductions between " + ranks + "; leave it out, or start one process"};
   if (options.wanted_interval) {
     throw input_error{"steps=auto: each of " + ranks + " would end at a step of its own; give a number of steps, as in --steps 100"};
   }
@@ -144,10 +143,10 @@ void check_slow_rank(slow_rank const& slow, run_config const& config, compute_de
 }  // namespace
 
 void check_run(run_config const& config, compute_device const& device, profkit::options const& options) {
-  if (config.largest_gradient_norm > 0.0 && config.mode == run_mode::forward) {
+  if (config.max_gradient_norm > 0.0 && config.mode == run_mode::forward) {
     throw input_error{"--clip-grad: there are no gradients with --mode fwd; use it with fwd_bwd or train"};
   }
-  if (config.backend != sdpa_backend::automatic && config.attention != attention_kind::sdpa) {
+  if (config.backend != sdpa_backend::automatic && config.attention != attention_kind::sdpa && !config.fused) {
     throw input_error{"--sdpa-backend " + std::string{name_of(sdpa_backends, config.backend)} +
                       ": the attention is written out; use it with --attention sdpa"};
   }

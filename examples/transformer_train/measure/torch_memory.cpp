@@ -27,8 +27,8 @@ c10::CachingAllocator::Stat const& all_of(c10::CachingAllocator::StatArray const
   return stats[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
 }
 
-profkit::memory_reading reading(char const* quantity, c10::CachingAllocator::StatArray const& of) {
-  c10::CachingAllocator::Stat const& stat = all_of(of);
+profkit::memory_reading reading(char const* quantity, c10::CachingAllocator::StatArray const& statistics) {
+  c10::CachingAllocator::Stat const& stat = all_of(statistics);
   return {quantity, static_cast<std::uint64_t>(stat.current), static_cast<std::uint64_t>(stat.peak), "measured steps"};
 }
 

@@ -18,7 +18,7 @@ profkit::scope_record const* last_step_scope(profkit::profile const& profile) {
   return last;
 }
 
-bool is_inside(profkit::timestamp time, profkit::interval const& of) { return of.begin <= time && time <= of.end; }
+bool is_inside(profkit::timestamp time, profkit::interval const& interval) { return interval.begin <= time && time <= interval.end; }
 
 /// What was allocated when the time begins is what the last sample before it says.
 std::vector<memory_sample> samples_in(profkit::interval const& time, std::vector<memory_sample> const& all) {

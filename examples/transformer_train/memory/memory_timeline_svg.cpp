@@ -25,7 +25,7 @@ struct point {
 std::vector<point> thinned(std::vector<point> const& points, double whole_ms) {
   constexpr double slices = 500.0;
   if (static_cast<double>(points.size()) <= 4.0 * slices) return points;
-  auto const slice = [&](point const& of) { return std::floor(of.ms / whole_ms * slices); };
+  auto const slice = [&](point const& point) { return std::floor(point.ms / whole_ms * slices); };
   auto const is_lower = [](point const& a, point const& b) { return a.bytes < b.bytes; };
   std::vector<point> kept;
   for (auto first = points.begin(); first != points.end();) {
@@ -92,13 +92,15 @@ double width_of(std::string_view text, double font_size) { return 0.53 * font_si
 /// Puts one timeline together, from the back to the front.
 class drawing {
  public:
-  explicit drawing(memory_timeline const& of)
-      : of_{of}, samples_{of.history.samples}, whole_ms_{std::max(1e-3, profkit::milliseconds{of.time.duration()}.count())} {
-    for (memory_sample const& sample : samples_) highest_ = std::max({highest_, sample.allocated_bytes, sample.reserved_bytes});
-    unit_ = unit_for(highest_);
+  explicit drawing(memory_timeline const& timeline)
+      : timeline_{timeline},
+        samples_{timeline.history.samples},
+        whole_ms_{std::max(1e-3, profkit::milliseconds{timeline.time.duration()}.count())} {
+    for (memory_sample const& sample : samples_) max_bytes_ = std::max({max_bytes_, sample.allocated_bytes, sample.reserved_bytes});
+    unit_ = unit_for(max_bytes_);
     // Room above the highest line for the names of the phases and of the peak.
-    y_range_ = 1.15 * static_cast<double>(std::max<std::uint64_t>(highest_, 1024)) / unit_.bytes;
-    for (memory_phase const& phase : of.phases) {
+    y_range_ = 1.15 * static_cast<double>(std::max<std::uint64_t>(max_bytes_, 1024)) / unit_.bytes;
+    for (memory_phase const& phase : timeline.phases) {
       if (std::find(names_.begin(), names_.end(), phase.name) == names_.end()) names_.push_back(phase.name);
     }
   }
@@ -108,12 +110,12 @@ class drawing {
     add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif\" font-size=\"13\" fill=\"#222222\">\n",
         width, height);
-    add("<title>{}</title>\n", escaped(of_.title));
+    add("<title>{}</title>\n", escaped(timeline_.title));
     add("<rect width=\"{}\" height=\"{}\" fill=\"#ffffff\"/>\n", width, height);
-    text(left, 34, "start", of_.is_of_step ? "GPU memory over one step" : "GPU memory over all that was recorded",
+    text(left, 34, "start", timeline_.is_of_step ? "GPU memory over one step" : "GPU memory over all that was recorded",
          "font-size=\"20\" font-weight=\"600\"");
-    double const fitting = 13 * std::min(1.0, (right - left) / width_of(of_.title, 13));
-    text(left, 58, "start", of_.title, fmt::format("font-size=\"{:.1f}\"", fitting));
+    double const fitting = 13 * std::min(1.0, (right - left) / width_of(timeline_.title, 13));
+    text(left, 58, "start", timeline_.title, fmt::format("font-size=\"{:.1f}\"", fitting));
     draw_phases();
     draw_axes();
     draw_line("reserved", "stroke=\"#8a8a8a\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"", &memory_sample::reserved_bytes);
@@ -140,7 +142,7 @@ class drawing {
     add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, attributes, escaped(content));
   }
 
-  [[nodiscard]] double ms_of(profkit::timestamp time) const { return profkit::milliseconds{time - of_.time.begin}.count(); }
+  [[nodiscard]] double ms_of(profkit::timestamp time) const { return profkit::milliseconds{time - timeline_.time.begin}.count(); }
   [[nodiscard]] double x_of(double ms) const { return left + (right - left) * std::clamp(ms / whole_ms_, 0.0, 1.0); }
   [[nodiscard]] double y_of(double in_units) const { return bottom - (bottom - top) * in_units / y_range_; }
   [[nodiscard]] double y_of(std::uint64_t bytes) const { return y_of(static_cast<double>(bytes) / unit_.bytes); }
@@ -152,7 +154,7 @@ class drawing {
 
   void draw_phases() {
     add("<g id=\"phases\">\n");
-    for (memory_phase const& phase : of_.phases) {
+    for (memory_phase const& phase : timeline_.phases) {
       double const begin = x_of(ms_of(phase.time.begin));
       double const end = x_of(ms_of(phase.time.end));
       add("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"><title>{}: {:.3f} to {:.3f} ms</title></rect>\n",
@@ -164,7 +166,7 @@ class drawing {
 
   /// Where there is room; the legend has all of them.
   void draw_phase_names() {
-    for (memory_phase const& phase : of_.phases) {
+    for (memory_phase const& phase : timeline_.phases) {
       double const begin = x_of(ms_of(phase.time.begin));
       double const end = x_of(ms_of(phase.time.end));
       if (end - begin > width_of(phase.name, 16) + 8) {
@@ -191,7 +193,7 @@ class drawing {
     }
     add("</g>\n");
     add("<path d=\"M{0} {1}V{2}H{3}\" fill=\"none\" stroke=\"#444444\"/>\n", left, top, bottom, right);
-    text((left + right) / 2, bottom + 46, "middle", of_.is_of_step ? "host time since the step began, ms" : "host time, ms",
+    text((left + right) / 2, bottom + 46, "middle", timeline_.is_of_step ? "host time since the step began, ms" : "host time, ms",
          "font-size=\"14\"");
     text(0, 0, "middle", fmt::format("memory, {}", unit_.name),
          fmt::format("font-size=\"14\" transform=\"translate(36 {}) rotate(-90)\"", (top + bottom) / 2));
@@ -243,12 +245,12 @@ class drawing {
   }
 
   void draw_failure() {
-    if (!of_.history.failure) return;
-    double const x = x_of(ms_of(of_.history.failure->time));
-    byte_unit const unit = unit_for(of_.history.failure->bytes);
-    std::string const label =
-        fmt::format("out of memory: {:.1f} {} more did not fit", static_cast<double>(of_.history.failure->bytes) / unit.bytes, unit.name);
-    add("<g id=\"failure\">\n<title>{} bytes</title>\n", of_.history.failure->bytes);
+    if (!timeline_.history.failure) return;
+    double const x = x_of(ms_of(timeline_.history.failure->time));
+    byte_unit const unit = unit_for(timeline_.history.failure->bytes);
+    std::string const label = fmt::format("out of memory: {:.1f} {} more did not fit",
+                                          static_cast<double>(timeline_.history.failure->bytes) / unit.bytes, unit.name);
+    add("<g id=\"failure\">\n<title>{} bytes</title>\n", timeline_.history.failure->bytes);
     add("<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#c00000\" stroke-width=\"2\" stroke-dasharray=\"3 3\"/>\n", x,
         top, bottom);
     bool const is_late = x > (left + right) / 2;
@@ -277,7 +279,7 @@ class drawing {
     entry("reserved by the allocator", [&] { line("stroke=\"#8a8a8a\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\""); });
     for (std::string const& name : names_) {
       profkit::milliseconds total{};
-      for (memory_phase const& phase : of_.phases) {
+      for (memory_phase const& phase : timeline_.phases) {
         if (phase.name == name) total += phase.time.duration();
       }
       entry(fmt::format("{}, {:.3f} ms", name, total.count()), [&] {
@@ -287,10 +289,10 @@ class drawing {
     add("</g>\n");
   }
 
-  memory_timeline const& of_;
+  memory_timeline const& timeline_;
   std::vector<memory_sample> const& samples_;
   double whole_ms_;
-  std::uint64_t highest_ = 0;
+  std::uint64_t max_bytes_ = 0;
   byte_unit unit_{};
   double y_range_ = 1.0;  ///< in units
   std::vector<std::string> names_;

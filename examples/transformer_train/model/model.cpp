@@ -15,11 +15,14 @@
 #include <ATen/ops/silu.h>
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <array>
 #include <profkit/scope.hpp>
 #include <string>
 
 #include "model/attention.hpp"
+#include "model/fused_operations.hpp"
 #include "model/sdpa.hpp"
 #include "model/work.hpp"
 
@@ -47,10 +50,11 @@ at::Tensor heads_outermost(at::Tensor const& x, at::ScalarType type) {
 }  // namespace
 
 transformer::transformer(model_size const& size, std::int64_t ctx, attention_kind attention, at::ScalarType compute_type,
-                         c10::Device device)
+                         c10::Device device, bool fused)
     : size_{size},
-      attention_{attention},
+      attention_{fused ? attention_kind::sdpa : attention},
       compute_type_{compute_type},
+      fused_{fused},
       parameters_{device},
       rotation_{rotation_table(ctx, size.d_model / size.heads).to(device)},
       mask_{causal_mask(ctx, device)},
@@ -60,20 +64,28 @@ transformer::transformer(model_size const& size, std::int64_t ctx, attention_kin
     std::string const prefix = "layers." + std::to_string(i) + ".";
     std::string const attention_prefix = prefix + "attention.";
     std::string const feed_forward_prefix = prefix + "feed_forward.";
+    at::Tensor const query_key_value = fused ? parameters_.storage(3 * d, d) : at::Tensor{};
+    at::Tensor const w1_w3 = fused ? parameters_.storage(2 * size.d_ff, d) : at::Tensor{};
+    // The rows of a part of `storage`, or a tensor of its own.
+    auto const linear = [&](std::string const& name, at::Tensor const& storage, std::int64_t part, std::int64_t rows) {
+      return storage.defined() ? parameters_.linear(name, storage.narrow(0, part * rows, rows)) : parameters_.linear(name, rows, d);
+    };
     // Braced lists evaluate from left to right: that is the order of the parameters.
     layers_.push_back(layer{
         attention_block{
             parameters_.scale(prefix + "attention_norm.weight", d),
-            parameters_.linear(attention_prefix + "query.weight", d, d),
-            parameters_.linear(attention_prefix + "key.weight", d, d),
-            parameters_.linear(attention_prefix + "value.weight", d, d),
+            linear(attention_prefix + "query.weight", query_key_value, 0, d),
+            linear(attention_prefix + "key.weight", query_key_value, 1, d),
+            linear(attention_prefix + "value.weight", query_key_value, 2, d),
             parameters_.linear(attention_prefix + "output.weight", d, d),
+            query_key_value,
         },
         feed_forward_block{
             parameters_.scale(prefix + "feed_forward_norm.weight", d),
-            parameters_.linear(feed_forward_prefix + "w1.weight", size.d_ff, d),
+            linear(feed_forward_prefix + "w1.weight", w1_w3, 0, size.d_ff),
             parameters_.linear(feed_forward_prefix + "w2.weight", d, size.d_ff),
-            parameters_.linear(feed_forward_prefix + "w3.weight", size.d_ff, d),
+            linear(feed_forward_prefix + "w3.weight", w1_w3, 1, size.d_ff),
+            w1_w3,
         },
     });
   }
@@ -82,6 +94,7 @@ transformer::transformer(model_size const& size, std::int64_t ctx, attention_kin
 }
 
 at::Tensor transformer::forward(at::Tensor const& tokens) const {
+  if (fused_) return forward_fused(tokens);
   forward_work const work = work_of(tokens);
   at::Tensor x;
   {
@@ -156,6 +169,85 @@ at::Tensor transformer::feed_forward_sublayer(feed_forward_block const& block, a
   return x + at::linear(hidden, block.w2);
 }
 
+/// A sublayer adds to x at the beginning of the next one, whose norm needs the sum: one kernel does both.
+at::Tensor transformer::forward_fused(at::Tensor const& tokens) const {
+  // Each operation knows its types.
+  c10::impl::ExcludeDispatchKeyGuard const no_autocast{c10::autocast_dispatch_keyset};
+  forward_work const work = work_of(tokens);
+  std::int64_t const batch = tokens.size(0);
+  at::Tensor x;
+  {
+    PROF_SCOPE("embedding", work.embedding());
+    x = at::embedding(token_embedding_, tokens.flatten());
+  }
+  at::Tensor delta;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    PROF_SCOPE_INDEXED("layer", i);
+    delta = fused_attention_sublayer(layers_[i].attention, x, delta, batch);
+    delta = fused_feed_forward_sublayer(layers_[i].feed_forward, x, delta, batch);
+  }
+  at::Tensor normed;
+  {
+    PROF_SCOPE("final_norm");
+    normed = fused_norm(x, delta, final_norm_, work);
+  }
+  PROF_SCOPE("lm_head", work.lm_head());
+  return fused::linear(normed, {lm_head_.detach(), {lm_head_}}).unflatten(0, {batch, -1});
+}
+
+at::Tensor transformer::fused_norm(at::Tensor& x, at::Tensor const& delta, at::Tensor const& scale, forward_work const& work) const {
+  PROF_SCOPE("residual + norm", work.norm());
+  if (delta.defined()) profkit::add_work(work.residual());
+  fused::normed_sum const result = fused::add_and_norm(x, delta, scale, norm_epsilon, compute_type_);
+  x = result.sum;
+  return result.normed;
+}
+
+at::Tensor transformer::fused_attention_sublayer(attention_block const& block, at::Tensor& x, at::Tensor const& delta,
+                                                 std::int64_t batch) const {
+  forward_work const work = work_of(x.unflatten(0, {batch, -1}));
+  PROF_SCOPE("attention_sublayer");
+  at::Tensor const normed = fused_norm(x, delta, block.norm, work);
+  at::Tensor joined;
+  {
+    PROF_SCOPE("attention projections", work.qkv_projections());
+    joined = fused::linear(normed, {block.query_key_value, {block.query, block.key, block.value}});
+  }
+  std::array<at::Tensor, 3> heads;
+  {
+    PROF_SCOPE("rope q and k", work.rope());
+    profkit::add_work(work.rope());
+    heads = fused::rope_and_split(joined, rotation_, batch, size_.heads);
+  }
+  at::Tensor mixed;
+  {
+    PROF_SCOPE("scaled dot product attention", work.fused_attention());
+    auto const& [q, k, v] = heads;
+    mixed = trainer::fused_attention(q, k, v).transpose(1, 2).flatten(2).flatten(0, 1);
+  }
+  PROF_SCOPE("output projection", work.output_projection());
+  return fused::linear(mixed, {block.output.detach(), {block.output}});
+}
+
+at::Tensor transformer::fused_feed_forward_sublayer(feed_forward_block const& block, at::Tensor& x, at::Tensor const& delta,
+                                                    std::int64_t batch) const {
+  forward_work const work = work_of(x.unflatten(0, {batch, -1}));
+  PROF_SCOPE("ffn_sublayer");
+  at::Tensor const normed = fused_norm(x, delta, block.norm, work);
+  at::Tensor joined;
+  {
+    PROF_SCOPE("ffn projections", work.ffn_projections());
+    joined = fused::linear(normed, {block.w1_w3, {block.w1, block.w3}});
+  }
+  at::Tensor hidden;
+  {
+    PROF_SCOPE("swiglu", work.swiglu());
+    hidden = fused::swiglu(joined);
+  }
+  PROF_SCOPE("ffn output projection", work.ffn_output_projection());
+  return fused::linear(hidden, {block.w2.detach(), {block.w2}});
+}
+
 /// Written out, because its parts are what the section breakdown shows.
 /// @param q, k, v [batch, T, heads, d_head]; @return [batch, T, d_model].
 at::Tensor transformer::naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const {
@@ -202,8 +294,9 @@ at::Tensor transformer::rotate(at::Tensor const& x) const {
   return at::view_as_real(pairs * rotation_.narrow(0, 0, x.size(1))).flatten(-2);
 }
 
-at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets) {
+at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets, bool fused) {
   PROF_SCOPE("loss", loss_work(logits.numel(), targets.numel(), logits.element_size()));
+  if (fused) return fused::cross_entropy(logits.flatten(0, 1), targets.flatten());
   return at::cross_entropy_loss(logits.flatten(0, 1), targets.flatten());
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config.hpp"
+#include "model/fused_operations.hpp"
 #include "model/parameter_set.hpp"
 #include "model/work.hpp"
 
@@ -20,7 +21,9 @@ class transformer {
  public:
   /// @param ctx the longest sequence; the causal mask and the rotation table are made for it once.
   /// @param compute_type what matrix products take: float, or the type that autocast is set to.
-  transformer(model_size const& size, std::int64_t ctx, attention_kind attention, at::ScalarType compute_type, c10::Device device);
+  /// @param fused computes the same by the operations of `fused_operations.hpp`; attention is then `scaled_dot_product_attention`.
+  transformer(model_size const& size, std::int64_t ctx, attention_kind attention, at::ScalarType compute_type, c10::Device device,
+              bool fused = false);
 
   /// @param tokens [batch, T] int64, T <= ctx.
   /// @return logits [batch, T, vocabulary].
@@ -39,12 +42,14 @@ class transformer {
     at::Tensor key;
     at::Tensor value;
     at::Tensor output;
+    at::Tensor query_key_value;  ///< of the fused operations: the storage of the three
   };
   struct feed_forward_block {
     at::Tensor norm;
     at::Tensor w1;
     at::Tensor w2;
     at::Tensor w3;
+    at::Tensor w1_w3;  ///< of the fused operations: the storage of both
   };
   struct layer {
     attention_block attention;
@@ -55,6 +60,14 @@ class transformer {
   [[nodiscard]] at::Tensor feed_forward_sublayer(feed_forward_block const& block, at::Tensor const& x) const;
   [[nodiscard]] at::Tensor naive_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
   [[nodiscard]] at::Tensor fused_attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) const;
+  [[nodiscard]] at::Tensor forward_fused(at::Tensor const& tokens) const;
+  /// @param x [rows, d_model] fp32; gets `delta` added. @param delta what the sublayer before added to x; undefined: nothing.
+  /// @return what this one adds to x.
+  [[nodiscard]] at::Tensor fused_attention_sublayer(attention_block const& block, at::Tensor& x, at::Tensor const& delta,
+                                                    std::int64_t batch) const;
+  [[nodiscard]] at::Tensor fused_feed_forward_sublayer(feed_forward_block const& block, at::Tensor& x, at::Tensor const& delta,
+                                                       std::int64_t batch) const;
+  [[nodiscard]] at::Tensor fused_norm(at::Tensor& x, at::Tensor const& delta, at::Tensor const& scale, forward_work const& work) const;
   [[nodiscard]] forward_work work_of(at::Tensor const& x) const;
   [[nodiscard]] at::Tensor heads_first(at::Tensor const& x) const;
   [[nodiscard]] at::Tensor normalise(at::Tensor const& x, at::Tensor const& scale) const;
@@ -63,6 +76,7 @@ class transformer {
   model_size size_;
   attention_kind attention_;
   at::ScalarType compute_type_;
+  bool fused_;
   parameter_set parameters_;
   at::Tensor rotation_;  ///< [ctx, 1, d_head / 2] complex: e^(i angle) of each position and pair
   at::Tensor mask_;      ///< [ctx, ctx] bool, true where a key lies in the future of its query
@@ -73,7 +87,7 @@ class transformer {
 };
 
 /// Mean cross entropy in nats. The scope `loss`.
-/// @param logits [batch, T, vocabulary]; @param targets [batch, T] int64.
-[[nodiscard]] at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets);
+/// @param logits [batch, T, vocabulary]; @param targets [batch, T] int64. @param fused by the operations of `fused_operations.hpp`.
+[[nodiscard]] at::Tensor cross_entropy(at::Tensor const& logits, at::Tensor const& targets, bool fused = false);
 
 }  // namespace trainer

@@ -28,6 +28,17 @@ class parameter_set {
     return add(std::move(name), truncated_normal(out, in, std::sqrt(2.0 / static_cast<double>(in + out))));
   }
 
+  /// The same in the storage of `place`, a contiguous [out, in] part of a tensor of `storage`.
+  [[nodiscard]] at::Tensor linear(std::string name, at::Tensor const& place) {
+    // Without the history of the view: a parameter is a leaf.
+    at::Tensor const tensor = place.detach();
+    fill_truncated_normal(tensor, std::sqrt(2.0 / static_cast<double>(tensor.size(0) + tensor.size(1))));
+    return add(std::move(name), tensor);
+  }
+
+  /// [rows, columns], uninitialised, for several parameters.
+  [[nodiscard]] at::Tensor storage(std::int64_t rows, std::int64_t columns) const { return at::empty({rows, columns}, options_); }
+
   /// [rows, columns], standard normal truncated at 3.
   [[nodiscard]] at::Tensor embedding(std::string name, std::int64_t rows, std::int64_t columns) {
     return add(std::move(name), truncated_normal(rows, columns, 1.0));
@@ -40,13 +51,18 @@ class parameter_set {
 
  private:
   [[nodiscard]] at::Tensor truncated_normal(std::int64_t rows, std::int64_t columns, double standard_deviation) const {
+    at::Tensor const tensor = at::empty({rows, columns}, options_);
+    fill_truncated_normal(tensor, standard_deviation);
+    return tensor;
+  }
+
+  static void fill_truncated_normal(at::Tensor const& tensor, double standard_deviation) {
     // By inversion: a uniform number between the values of erf at the two cut-offs, through the inverse of erf.
     constexpr double cut_off = 3.0;
     double const bound = std::erf(cut_off / std::numbers::sqrt2);
-    at::Tensor const tensor = at::empty({rows, columns}, options_);
     tensor.uniform_(-bound, bound).erfinv_().mul_(standard_deviation * std::numbers::sqrt2);
     // The ends of the interval are rounded to fp32, and the inverse is steep there.
-    return tensor.clamp_(-cut_off * standard_deviation, cut_off * standard_deviation);
+    tensor.clamp_(-cut_off * standard_deviation, cut_off * standard_deviation);
   }
 
   [[nodiscard]] at::Tensor add(std::string name, at::Tensor tensor) {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <profkit/scope.hpp>
 #include <system_error>
@@ -46,10 +47,17 @@ class started_reductions {
 
   void add(c10::intrusive_ptr<c10d::Work> work, std::uint64_t bytes) {
     std::lock_guard const lock{mutex_};
-    started_.push_back({std::move(work), bytes});
+    started_.push_back({std::move(work), bytes, {}});
   }
 
-  /// @param group of an engine that profkit does not know; null: NCCL, whose reductions it knows.
+  /// Adds the last reduction of a step. `wait` starts it.
+  void add_last(std::function<c10::intrusive_ptr<c10d::Work>()> start, std::uint64_t bytes) {
+    std::lock_guard const lock{mutex_};
+    started_.push_back({{}, bytes, std::move(start)});
+  }
+
+  /// Waits for all reductions of the step.
+  /// @param group the communicator to record; null for NCCL, which reports its collectives itself.
   void wait(profkit::communicator* group) {
     std::vector<reduction> started;
     {
@@ -60,9 +68,10 @@ class started_reductions {
       for (reduction const& each : started) each.work->wait();
       return;
     }
-    // The last one first: it was started just now, so that its scope begins when this rank arrives.
+    // The last reduction comes first: it starts inside its own scope, so the scope begins when this rank arrives.
     for (auto each = started.rbegin(); each != started.rend(); ++each) {
       PROF_SCOPE("wait for bucket", profkit::collective{"all_reduce", *group, each->bytes});
+      if (!each->work) each->work = each->start();
       each->work->wait();
     }
   }
@@ -71,6 +80,7 @@ class started_reductions {
   struct reduction {
     c10::intrusive_ptr<c10d::Work> work;
     std::uint64_t bytes;
+    std::function<c10::intrusive_ptr<c10d::Work>()> start;  ///< starts the work; empty if it has been started
   };
 
   profkit::scope_token within_;
@@ -98,7 +108,12 @@ class start_reduction final : public c10d::CommHookInterface {
     } else {
       gradients.div_(group_->getSize());  // Gloo has no mean
     }
-    started_.add(group_->allreduce(reduced, options), gradients.nbytes());
+    // Nothing is left that the last one could overlap with.
+    if (bucket.isLast() && !gradients.is_cuda()) {
+      started_.add_last([group = group_, reduced, options]() mutable { return group->allreduce(reduced, options); }, gradients.nbytes());
+    } else {
+      started_.add(group_->allreduce(reduced, options), gradients.nbytes());
+    }
     std::vector<c10::Device> devices;
     if (gradients.is_cuda()) devices.push_back(gradients.device());
     auto done = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get(), std::move(devices));
@@ -112,9 +127,6 @@ class start_reduction final : public c10d::CommHookInterface {
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   started_reductions& started_;
 };
-
-/// The first line of what LibTorch says, which adds backtraces.
-std::string first_line(std::string const& text) { return text.substr(0, text.find('\n')); }
 
 /// Of the gradients that Gloo reduces. Lives as long as the program, as logs of scopes refer to it.
 profkit::communicator& gloo_group() {

@@ -15,6 +15,9 @@ namespace trainer {
 /// LibTorch's `c10d::Reducer` collects gradients in buckets, and a bucket is reduced while the backward pass goes on. NCCL reduces on GPUs,
 /// Gloo on processors. The headers of c10d stay behind this interface.
 ///
+/// A step may be captured as a CUDA graph from the third one on, since the buckets keep their order and their memory from the second one
+/// on. Replays do not call these functions. The graph has to be destroyed first: a communicator of NCCL waits for the graphs that use it.
+///
 /// All functions are collective unless stated: each rank has to call them in the same order. They throw `std::runtime_error` or
 /// `c10::Error` if another rank has gone.
 class data_parallel {

@@ -27,18 +27,18 @@ class phase_delay {
   /// To be called at the beginning of a phase. A delay of the GPU does not delay this thread.
   void in(step_phase phase) const {
     for (delay const& each : delays_) {
-      if (each.of.phase != phase) continue;
-      if (each.of.kind == delay_kind::gpu) {
+      if (each.slow.phase != phase) continue;
+      if (each.slow.kind == delay_kind::gpu) {
         device_.spin(each.cycles);
       } else {
-        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{each.of.delay_ms});
+        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>{each.slow.delay_ms});
       }
     }
   }
 
  private:
   struct delay {
-    slow_rank of;
+    slow_rank slow;
     std::int64_t cycles;
   };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times PyTorch eager on the trainer's model, with the trainer's protocol: nothing waits for the device from the first measured step
+"""Times PyTorch, eager or compiled, on the trainer's model, with the trainer's protocol: nothing waits for the device from the first measured step
 to the last (but GradScaler in PyTorch's own optimizers, unless they are fused). Prints JSON.
 
 `loop_ms` is the time from the beginning of the first measured step to the end of the last, for each step: the trainer's `measured loop`."""
@@ -34,6 +34,8 @@ def parse_arguments():
     parser.add_argument("--profiler", choices=["none", "cuda", "cpu+cuda"], default="none",
                         help="run under torch.profiler, from before the warm-up; what it does at its end is not timed")
     parser.add_argument("--turns", action="store_true", help="measure once for each line on stdin, with the same model")
+    parser.add_argument("--compile", choices=["none", "default", "reduce-overhead"], default="none",
+                        help="torch.compile of model and loss, in this mode; the first warm-up steps compile")
     parser.add_argument("--tuned", action="store_true", help="use the operations that the trainer uses")
     arguments = parser.parse_args()
     if arguments.clip_grad and arguments.mode == "fwd":
@@ -48,6 +50,12 @@ def make_step(arguments, device):
     half = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp16_scaled": torch.float16}.get(arguments.precision)
     with device:
         model = Transformer(SIZES[arguments.size], arguments.ctx, fused=arguments.attention == "sdpa", tuned=arguments.tuned)
+
+    def compute(tokens, targets):
+        return loss_of(model(tokens), targets)
+
+    if arguments.compile != "none":
+        compute = torch.compile(compute, mode=None if arguments.compile == "default" else arguments.compile)
     # PyTorch's defaults; on a GPU that is the multi-tensor implementation.
     fused = True if arguments.optimizer == "fused_adamw" else None
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.lr, fused=fused) if arguments.mode == "train" else None
@@ -62,8 +70,10 @@ def make_step(arguments, device):
         if cuda:
             both = both.pin_memory()
         tokens, targets = both.to(device, non_blocking=True)
+        if arguments.compile == "reduce-overhead":
+            torch.compiler.cudagraph_mark_step_begin()
         with torch.autocast(device.type, dtype=half) if half else contextlib.nullcontext():
-            loss = loss_of(model(tokens), targets)
+            loss = compute(tokens, targets)
         if arguments.mode == "fwd":
             return
         scaler.scale(loss).backward()

@@ -30,8 +30,8 @@ class backward_work {
   /// By the position in `profile::paths`.
   using path = std::uint32_t;
 
-  backward_work(profkit::profile const& of, profkit::summary const& summary)
-      : paths_{of.paths},
+  backward_work(profkit::profile const& profile, profkit::summary const& summary)
+      : paths_{profile.paths},
         has_gpu_{summary.gpu.has_value()},
         rows_(paths_.size()),
         inside_(paths_.size()),
@@ -67,18 +67,18 @@ class backward_work {
     return result;
   }
 
-  [[nodiscard]] profkit::path_record const& record(path of) const { return paths_[of]; }
-  [[nodiscard]] std::size_t depth(path of) const {
+  [[nodiscard]] profkit::path_record const& record(path scope) const { return paths_[scope]; }
+  [[nodiscard]] std::size_t depth(path path_id) const {
     std::size_t result = 0;
-    for (path at = paths_[of].parent; has_parent(at); at = paths_[at].parent) ++result;
+    for (path at = paths_[path_id].parent; has_parent(at); at = paths_[at].parent) ++result;
     return result;
   }
 
   /// Of the scope and all that is in it, but what autograd did there for others.
-  [[nodiscard]] milliseconds forward(path of) const { return forward_[of]; }
+  [[nodiscard]] milliseconds forward(path scope) const { return forward_[scope]; }
 
   /// What autograd did for the scope and all that is in it.
-  [[nodiscard]] milliseconds backward(path of) const { return backward_[of]; }
+  [[nodiscard]] milliseconds backward(path scope) const { return backward_[scope]; }
 
   /// What is no forward scope's, by name, in the order of the names' first appearance.
   [[nodiscard]] std::vector<std::pair<std::string, milliseconds>> const& named() const noexcept { return named_; }
@@ -91,8 +91,8 @@ class backward_work {
   static constexpr path none = profkit::path_record::no_parent;
 
   [[nodiscard]] path count() const { return static_cast<path>(paths_.size()); }
-  [[nodiscard]] bool has_parent(path of) const { return paths_[of].parent != none; }
-  [[nodiscard]] bool is_adopted(path of) const { return paths_[of].adopted_from != none; }
+  [[nodiscard]] bool has_parent(path scope) const { return paths_[scope].parent != none; }
+  [[nodiscard]] bool is_adopted(path scope) const { return paths_[scope].adopted_from != none; }
 
   void find_rows(profkit::summary const& summary) {
     std::unordered_map<std::string_view, profkit::scope_summary const*> by_path;
@@ -140,8 +140,8 @@ class backward_work {
     known->second += work;
   }
 
-  [[nodiscard]] milliseconds self(path of) const {
-    profkit::scope_summary const* const row = rows_[of];
+  [[nodiscard]] milliseconds self(path scope) const {
+    profkit::scope_summary const* const row = rows_[scope];
     if (row == nullptr) return {};
     return has_gpu_ ? (row->gpu ? row->gpu->kernel_self : milliseconds{}) : std::max(row->host_self, milliseconds{});
   }
@@ -173,22 +173,22 @@ struct name_row {
   std::optional<double> most;
 };
 
-std::vector<name_row> rows_by_name(backward_work const& of) {
+std::vector<name_row> rows_by_name(backward_work const& work) {
   std::vector<name_row> rows;
   std::unordered_map<std::string, std::size_t> known;
   std::unordered_map<backward_work::path, std::string> keys;
-  for (backward_work::path const each : of.scopes()) {
-    profkit::path_record const& record = of.record(each);
+  for (backward_work::path const each : work.scopes()) {
+    profkit::path_record const& record = work.record(each);
     std::string const name = record.index ? record.name + "_*" : record.name;
     std::string const key = keys[each] = keys[record.parent] + "/" + name;
     std::size_t const row = known.try_emplace(key, rows.size()).first->second;
-    if (row == rows.size()) rows.push_back({name, of.depth(each), 0, {}, {}, {}, {}});
+    if (row == rows.size()) rows.push_back({name, work.depth(each), 0, {}, {}, {}, {}});
     name_row& at = rows[row];
     ++at.scopes;
-    at.forward += of.forward(each);
-    at.backward += of.backward(each);
-    if (of.forward(each).count() <= 0.0) continue;
-    double const ratio = of.backward(each) / of.forward(each);
+    at.forward += work.forward(each);
+    at.backward += work.backward(each);
+    if (work.forward(each).count() <= 0.0) continue;
+    double const ratio = work.backward(each) / work.forward(each);
     at.least = std::min(at.least.value_or(ratio), ratio);
     at.most = std::max(at.most.value_or(ratio), ratio);
   }
@@ -197,15 +197,15 @@ std::vector<name_row> rows_by_name(backward_work const& of) {
 
 class backward_table_maker {
  public:
-  backward_table_maker(backward_work const& of, std::uint64_t steps) : of_{of}, steps_{steps} {}
+  backward_table_maker(backward_work const& work, std::uint64_t steps) : work_{work}, steps_{steps} {}
 
   [[nodiscard]] string_table by_scope() const {
     string_table table{{"scope", "forward_ms/step", "backward_ms/step", "backward:forward", "share"}};
-    for (backward_work::path const each : of_.scopes()) {
-      profkit::path_record const& record = of_.record(each);
+    for (backward_work::path const each : work_.scopes()) {
+      profkit::path_record const& record = work_.record(each);
       std::string const name = record.index ? fmt::format("{}_{}", record.name, *record.index) : record.name;
-      table.add({std::string(2 * of_.depth(each), ' ') + name, ms(of_.forward(each)), ms(of_.backward(each)),
-                 quotient(of_.backward(each), of_.forward(each)), share(of_.backward(each))});
+      table.add({std::string(2 * work_.depth(each), ' ') + name, ms(work_.forward(each)), ms(work_.backward(each)),
+                 quotient(work_.backward(each), work_.forward(each)), share(work_.backward(each))});
     }
     for (auto const& [name, work] : rest()) table.add({name, not_measured, ms(work), not_measured, share(work)});
     return table;
@@ -214,7 +214,7 @@ class backward_table_maker {
   [[nodiscard]] string_table by_name() const {
     auto const cell = [](std::optional<double> value) { return value ? fmt::format("{:.2f}", *value) : not_measured; };
     string_table table{{"scope", "scopes", "forward_ms/step", "backward_ms/step", "backward:forward", "least", "most", "share"}};
-    for (name_row const& row : rows_by_name(of_)) {
+    for (name_row const& row : rows_by_name(work_)) {
       table.add({std::string(2 * row.depth, ' ') + row.name, std::to_string(row.scopes), ms(row.forward), ms(row.backward),
                  quotient(row.backward, row.forward), cell(row.least), cell(row.most), share(row.backward)});
     }
@@ -226,34 +226,34 @@ class backward_table_maker {
 
   [[nodiscard]] std::vector<std::string> notes(profkit::summary const& summary) const {
     milliseconds named{};
-    for (auto const& [name, work] : of_.named()) named += work;
-    milliseconds const charged = of_.total() - named - of_.not_charged();
-    char const* const work = of_.has_gpu() ? "GPU work" : "host time";
+    for (auto const& [name, work] : work_.named()) named += work;
+    milliseconds const charged = work_.total() - named - work_.not_charged();
+    char const* const work = work_.has_gpu() ? "GPU work" : "host time";
     std::vector<std::string> result{
         fmt::format("Of {} ms a step of backward {}: charged to a forward scope {}, named {}, not charged {}. {} measured steps.",
-                    ms(of_.total()), work, share(charged), share(named), share(of_.not_charged()), steps_),
+                    ms(work_.total()), work, share(charged), share(named), share(work_.not_charged()), steps_),
         fmt::format(
             "forward: {} of the scope and all that is in it. backward: {} of the nodes that autograd made there, wherever they ran.", work,
             work),
         "Named is what is no forward scope's: see libtorch_bridge.hpp. Not charged: launched outside any scope, in the whole step."};
-    if (!of_.has_gpu()) result.push_back(why_no_kernels(summary));
+    if (!work_.has_gpu()) result.push_back(why_no_kernels(summary));
     return result;
   }
 
  private:
   /// Below the forward scopes.
   [[nodiscard]] std::vector<std::pair<std::string, milliseconds>> rest() const {
-    std::vector<std::pair<std::string, milliseconds>> result = of_.named();
-    if (of_.has_gpu()) result.emplace_back("outside any scope", of_.not_charged());
+    std::vector<std::pair<std::string, milliseconds>> result = work_.named();
+    if (work_.has_gpu()) result.emplace_back("outside any scope", work_.not_charged());
     return result;
   }
 
   [[nodiscard]] std::string ms(milliseconds total) const { return in_ms(per(steps_, total)); }
   [[nodiscard]] std::string share(milliseconds part) const {
-    return of_.total().count() > 0.0 ? fmt::format("{:.2f} %", 100.0 * (part / of_.total())) : not_measured;
+    return work_.total().count() > 0.0 ? fmt::format("{:.2f} %", 100.0 * (part / work_.total())) : not_measured;
   }
 
-  backward_work const& of_;
+  backward_work const& work_;
   std::uint64_t steps_;
 };
 

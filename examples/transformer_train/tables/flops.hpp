@@ -53,8 +53,8 @@ struct forward_flops {
 
 /// What a kernel that skips what the causal mask hides has to compute of the two products of attention: query i has i + 1 keys, so
 /// T (T + 1) / 2 pairs of T^2. Source: T. Dao, "FlashAttention-2" (2023), section 4.1, which halves the count for a causal mask.
-[[nodiscard]] constexpr std::int64_t causal_attention_flops(forward_flops const& of, std::int64_t ctx) {
-  return of.attention_products() / (2 * ctx) * (ctx + 1);
+[[nodiscard]] constexpr std::int64_t causal_attention_flops(forward_flops const& flops, std::int64_t ctx) {
+  return flops.attention_products() / (2 * ctx) * (ctx + 1);
 }
 
 }  // namespace trainer

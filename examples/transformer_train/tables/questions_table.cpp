@@ -234,19 +234,19 @@ class questions {
     return has_kernels_ ? kernel_set{profkit::kernels_of_scope(profile_, scope)} : kernel_set{};
   }
 
-  void add_part(part const& of) {
-    kernel_set const kernels = kernels_of(of.scope);
-    milliseconds const time = kernels.time_of_class(of.kernel_class);
-    auto const flops = static_cast<double>(of.flops);
-    double const runs = static_cast<double>(of.runs) * static_cast<double>(steps_);
-    std::string const question = fmt::format("e. {}", of.name);
-    std::string const basis = in_gflop(flops) + (of.runs == 1 ? " a step" : " a layer and step");
+  void add_part(part const& asked) {
+    kernel_set const kernels = kernels_of(asked.scope);
+    milliseconds const time = kernels.time_of_class(asked.kernel_class);
+    auto const flops = static_cast<double>(asked.flops);
+    double const runs = static_cast<double>(asked.runs) * static_cast<double>(steps_);
+    std::string const question = fmt::format("e. {}", asked.name);
+    std::string const basis = in_gflop(flops) + (asked.runs == 1 ? " a step" : " a layer and step");
     if (time.count() <= 0.0) {
       add_unknown(question, basis);
       return;
     }
     add(question, in_tflops(flops * runs, time),
-        fmt::format("{} of {} in {} kernels", in_us(time / runs), in_us(kernels.time() / runs), of.kernel_class), basis);
+        fmt::format("{} of {} in {} kernels", in_us(time / runs), in_us(kernels.time() / runs), asked.kernel_class), basis);
   }
 
   void add_softmax_against_matmul(bool is_naive) {

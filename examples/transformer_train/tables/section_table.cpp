@@ -40,7 +40,7 @@ section_time operator-(section_time const& a, section_time const& b) { return {a
 /// Looks sections up in the tree of scopes.
 class sections {
  public:
-  explicit sections(profkit::summary const& of) : summary_{of} {}
+  explicit sections(profkit::summary const& summary) : summary_{summary} {}
 
   [[nodiscard]] section_time steps() const {
     if (summary_.steps.host.count == 0) return {};
@@ -105,39 +105,41 @@ struct section_row {
   std::string share_of;
 };
 
-std::vector<section_row> host_rows(run_config const& config, sections const& of) {
-  section_time const step = of.steps();
-  section_time const forward = of.phase("forward");
+std::vector<section_row> host_rows(run_config const& config, sections const& sections) {
+  section_time const step = sections.steps();
+  section_time const forward = sections.phase("forward");
   auto const backward = [&](section_time time) {
-    if (!of.is_backward_in_scopes()) time.work.reset();
+    if (!sections.is_backward_in_scopes()) time.work.reset();
     return time;
   };
-  section_time const mha = of.attention();
-  section_time const qkv = of.attention("attention projections");
-  section_time const output = of.attention("output projection");
-  section_time const rope_q = of.attention("rope q");
-  section_time const rope_k = of.attention("rope k");
+  section_time const mha = sections.attention();
+  section_time const qkv = sections.attention("attention projections");
+  section_time const output = sections.attention("output projection");
 
   std::vector<section_row> rows{{"run", "step", step, step, "step"},
-                                {"run", "data", of.phase("data"), step, "step"},
+                                {"run", "data", sections.phase("data"), step, "step"},
                                 {"run", "FORWARD inclusive", forward, step, "step"},
-                                {"run", "FORWARD exclusive", of.self("forward"), step, "step"},
-                                {"run", "BACKWARD inclusive", backward(of.phase("backward")), step, "step"},
-                                {"run", "BACKWARD exclusive", backward(of.self("backward")), step, "step"},
-                                {"run", "OPTIMIZER inclusive", of.phase("optimizer"), step, "step"},
-                                {"run", "OPTIMIZER exclusive", of.self("optimizer"), step, "step"},
+                                {"run", "FORWARD exclusive", sections.self("forward"), step, "step"},
+                                {"run", "BACKWARD inclusive", backward(sections.phase("backward")), step, "step"},
+                                {"run", "BACKWARD exclusive", backward(sections.self("backward")), step, "step"},
+                                {"run", "OPTIMIZER inclusive", sections.phase("optimizer"), step, "step"},
+                                {"run", "OPTIMIZER exclusive", sections.self("optimizer"), step, "step"},
                                 {"attention", "MHA total", mha, forward, "FORWARD"},
                                 {"attention", "QKV projections", qkv, mha, "MHA total"},
-                                {"attention", "output projection", output, mha, "MHA total"},
-                                {"attention", "RoPE(Q)", rope_q, mha, "MHA total"},
-                                {"attention", "RoPE(K)", rope_k, mha, "MHA total"}};
-  section_time parts = qkv + output + rope_q + rope_k;
+                                {"attention", "output projection", output, mha, "MHA total"}};
+  section_time parts = qkv + output;
   auto const add_part = [&](char const* metric, char const* scope) {
-    section_time const part = of.attention(scope);
+    section_time const part = sections.attention(scope);
     rows.push_back({"attention", metric, part, mha, "MHA total"});
     parts = parts + part;
   };
-  if (config.attention == attention_kind::naive) {
+  if (config.fused) {
+    add_part("RoPE(Q and K)", "rope q and k");
+  } else {
+    add_part("RoPE(Q)", "rope q");
+    add_part("RoPE(K)", "rope k");
+  }
+  if (config.attention == attention_kind::naive && !config.fused) {
     add_part("attention logits + mask", "attention scores + mask");
     add_part("softmax", "softmax");
     add_part("attention x V", "attention x value");
@@ -205,8 +207,8 @@ std::vector<section_row> work_rows(std::vector<section_row> const& sections, std
 }  // namespace
 
 titled_table section_table(run_config const& config, profkit::summary const& summary) {
-  sections const of{summary};
-  std::vector<section_row> rows = host_rows(config, of);
+  sections const sections{summary};
+  std::vector<section_row> rows = host_rows(config, sections);
   std::vector<section_row> const work = work_rows(rows, summary.gpu);
   std::vector<section_row> const kernels = kernel_rows(summary.gpu);
   rows.insert(rows.end(), work.begin(), work.end());

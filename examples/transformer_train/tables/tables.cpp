@@ -32,8 +32,8 @@ titled_table step_summary_table(run_config const& config, profkit::summary const
                       "host_ms", "gpu_ms", "peak_allocated_MiB", "peak_reserved_MiB"}};
   table.add({std::string{config.size.name}, std::to_string(config.ctx), std::to_string(config.batch),
              std::string{name_of(run_modes, config.mode)}, std::string{name_of(precisions, config.precision)},
-             std::string{name_of(attentions, config.attention)}, std::to_string(steps.warmup), std::to_string(steps.host.count),
-             in_ms(timed.mean), in_ms(timed.standard_deviation),
+             std::string{config.fused ? "sdpa, fused" : name_of(attentions, config.attention)}, std::to_string(steps.warmup),
+             std::to_string(steps.host.count), in_ms(timed.mean), in_ms(timed.standard_deviation),
              steps.items_per_second ? fmt::format("{:.0f}", *steps.items_per_second) : not_measured, in_ms(steps.host.mean),
              steps.gpu ? in_ms(steps.gpu->mean) : not_measured, in_mib(allocator_peak(summary, "allocated")),
              in_mib(allocator_peak(summary, "reserved"))});

@@ -53,8 +53,8 @@ class made_run {
   }
 
   /// A scope that is open for as long as its one kernel runs.
-  void work(std::uint32_t of, int us, std::uint32_t thread = 0) {
-    if (of != none) result_.scopes.push_back({{at_us(now_us_), at_us(now_us_ + us)}, of, thread});
+  void work(std::uint32_t path, int us, std::uint32_t thread = 0) {
+    if (path != none) result_.scopes.push_back({{at_us(now_us_), at_us(now_us_ + us)}, path, thread});
     std::uint64_t const correlation = ++correlation_;
     result_.api_calls.push_back({{at_us(now_us_), at_us(now_us_ + 1)}, correlation, 0, thread});
     profkit::gpu_operation_record kernel;

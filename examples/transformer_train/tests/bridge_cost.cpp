@@ -32,9 +32,9 @@ enum class observer { none, empty_callback, bridge };
 
 std::unique_ptr<at::ObserverContext> do_nothing(at::RecordFunction const& /*node*/) { return nullptr; }
 
-double median(std::vector<double> of) {
-  auto const middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
-  std::nth_element(of.begin(), middle, of.end());
+double median(std::vector<double> values) {
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 

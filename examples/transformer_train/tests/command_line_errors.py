@@ -96,7 +96,7 @@ def check_ranks(program):
         for variables, arguments, profkit, words in (
             (three | {"RANK": "3"}, [], "", ["RANK=3", "WORLD_SIZE=3"]),
             (three | {"RANK": "first"}, [], "", ["RANK=first", "WORLD_SIZE=3", "torchrun"]),
-            (three, ["--graph"], "", ["rank 1", "--graph", "3 ranks"]),
+            (three, ["--graph"], "", ["rank 1", "--graph", "GPU"]),
             (three, [], "steps=auto", ["rank 1", "steps=auto", "--steps"]),
             (three, [], "steps=forever", ["rank 1", "steps=forever", "--steps"]),
             (three, ["silu"], "", ["rank 1", "silu", "3 ranks"]),

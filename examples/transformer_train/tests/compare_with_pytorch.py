@@ -118,21 +118,21 @@ LOSS_FACTORS = [1.0, 300.0, math.inf, 0.02, 1.0, math.nan, 5.0]
 LEARNING_RATE = 1e-3
 
 
-def train_settings(scale, largest_norm, factors):
-    settings = {"learning rate": LEARNING_RATE, "largest norm": largest_norm, "loss factors": numpy.array(factors)}
+def train_settings(scale, max_norm, factors):
+    settings = {"learning rate": LEARNING_RATE, "largest norm": max_norm, "loss factors": numpy.array(factors)}
     return settings | ({"scale": scale, "growth interval": 2} if scale else {})
 
 
-def train_with_pytorch(model, tokens, targets, optimizer, scale, largest_norm, factors):
+def train_with_pytorch(model, tokens, targets, optimizer, scale, max_norm, factors):
     parameters = list(model.parameters())
     adamw = torch.optim.AdamW(parameters, lr=LEARNING_RATE, fused=optimizer == "fused_adamw", foreach=False)
     scaler = torch.amp.GradScaler("cpu", init_scale=scale or 1.0, growth_interval=2, enabled=scale is not None)
     scales = []
     for factor in factors:
         scaler.scale(reference.loss_of(model(tokens), targets) * factor).backward()
-        if largest_norm:
+        if max_norm:
             scaler.unscale_(adamw)
-            torch.nn.utils.clip_grad_norm_(parameters, largest_norm)
+            torch.nn.utils.clip_grad_norm_(parameters, max_norm)
         scaler.step(adamw)
         scaler.update()
         adamw.zero_grad(set_to_none=True)
@@ -144,13 +144,13 @@ def train_with_pytorch(model, tokens, targets, optimizer, scale, largest_norm, f
 def check_training(program, tokens, targets):
     finite = [factor for factor in LOSS_FACTORS if math.isfinite(factor)]
     for optimizer in ("adamw", "fused_adamw"):
-        for scale, largest_norm, factors in ((None, 0.0, finite), (None, 1.0, finite), (1024.0, 0.0, LOSS_FACTORS), (1024.0, 1.0, LOSS_FACTORS)):
-            what = f"{optimizer}, loss scale {scale}, largest norm {largest_norm}"
+        for scale, max_norm, factors in ((None, 0.0, finite), (None, 1.0, finite), (1024.0, 0.0, LOSS_FACTORS), (1024.0, 1.0, LOSS_FACTORS)):
+            what = f"{optimizer}, loss scale {scale}, largest norm {max_norm}"
             model = make_model(fused=True)
             before = weights_of(model)
-            given = input_of(model, tokens, targets) | train_settings(scale, largest_norm, factors)
+            given = input_of(model, tokens, targets) | train_settings(scale, max_norm, factors)
             made = run(program, "train", given, "fp32", optimizer)
-            expected = train_with_pytorch(model, tokens, targets, optimizer, scale, largest_norm, factors)
+            expected = train_with_pytorch(model, tokens, targets, optimizer, scale, max_norm, factors)
             if scale:
                 assert numpy.array_equal(made.pop("scales"), expected.pop("scales")), f"{what}: other scales than PyTorch's"
                 assert made.pop("skipped steps") == expected.pop("skipped steps") == 2, f"{what}: not two steps skipped"

@@ -55,11 +55,11 @@ void check_layers(recorded_run const& run, bool has_kernels) {
     work += each.work;
   }
   check(found == expected, "the layers come in their order, then what is beside them");
-  cells const of{table.content};
+  cells const cells{table.content};
   // The forward pass itself launches nothing; on the host it takes a little itself.
-  double const forward_host = of.number("FORWARD", "host_total_ms");
+  double const forward_host = cells.number("FORWARD", "host_total_ms");
   check(host <= forward_host + 0.001 && host > 0.98 * forward_host, "host time of what is in FORWARD");
-  if (has_kernels) check_close(work, of.number("FORWARD", "work_total_ms"), 0.01, "GPU work of what is in FORWARD");
+  if (has_kernels) check_close(work, cells.number("FORWARD", "work_total_ms"), 0.01, "GPU work of what is in FORWARD");
 
   // Each part lies in the sublayer above it: what the parts take is less.
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -76,25 +76,25 @@ void check_layers(recorded_run const& run, bool has_kernels) {
   }
   double mean = 0.0;
   for (row const& each : rows) mean += each.name.rfind("layer_", 0) == 0 ? each.host / 12.0 : 0.0;
-  check_close(of.number("mean of the layers", "host_total_ms"), mean, 0.001, "mean of the layers");
-  check(of.number("std of the layers (n - 1)", "host_total_ms") > 0.0, "the layers do not differ");
+  check_close(cells.number("mean of the layers", "host_total_ms"), mean, 0.001, "mean of the layers");
+  check(cells.number("std of the layers (n - 1)", "host_total_ms") > 0.0, "the layers do not differ");
 }
 
 void check_training_run(recorded_run const& run) {
   trainer::titled_table const table = trainer::layer_table(run.config, run.summary);
-  cells const of{table.content};
-  check_equal(of.at("FORWARD", "events_ms/step"), "5.075", "FORWARD");
-  check_equal(of.at("FORWARD", "share"), "32.2 %", "FORWARD");
-  check_equal(of.at("FORWARD", "share_of"), "step (CUDA events)", "FORWARD");
-  check_equal(of.at("BACKWARD", "events_ms/step"), "9.574", "BACKWARD");
-  check_equal(of.at("BACKWARD", "work_total_ms"), "n/a", "BACKWARD");
-  check_equal(of.at("BACKWARD", "span_mean_ms"), "n/a", "BACKWARD");
-  check_equal(of.at("BACKWARD : FORWARD", "share"), "1.89", "BACKWARD : FORWARD");
-  check_equal(of.at("BACKWARD : FORWARD", "share_of"), "FORWARD (CUDA events)", "BACKWARD : FORWARD");
-  check_equal(of.at("OPTIMIZER", "share"), "6.8 %", "OPTIMIZER");
-  check_equal(of.at("layer_0", "share_of"), "FORWARD (GPU work)", "layer_0");
-  check_equal(of.at("layer_0", "events_ms/step"), "n/a", "layer_0");
-  check(of.number("layer_0", "span_mean_ms") >= of.number("layer_0", "work_ms/step"), "the span of a layer is shorter than its work");
+  cells const cells{table.content};
+  check_equal(cells.at("FORWARD", "events_ms/step"), "5.075", "FORWARD");
+  check_equal(cells.at("FORWARD", "share"), "32.2 %", "FORWARD");
+  check_equal(cells.at("FORWARD", "share_of"), "step (CUDA events)", "FORWARD");
+  check_equal(cells.at("BACKWARD", "events_ms/step"), "9.574", "BACKWARD");
+  check_equal(cells.at("BACKWARD", "work_total_ms"), "n/a", "BACKWARD");
+  check_equal(cells.at("BACKWARD", "span_mean_ms"), "n/a", "BACKWARD");
+  check_equal(cells.at("BACKWARD : FORWARD", "share"), "1.89", "BACKWARD : FORWARD");
+  check_equal(cells.at("BACKWARD : FORWARD", "share_of"), "FORWARD (CUDA events)", "BACKWARD : FORWARD");
+  check_equal(cells.at("OPTIMIZER", "share"), "6.8 %", "OPTIMIZER");
+  check_equal(cells.at("layer_0", "share_of"), "FORWARD (GPU work)", "layer_0");
+  check_equal(cells.at("layer_0", "events_ms/step"), "n/a", "layer_0");
+  check(cells.number("layer_0", "span_mean_ms") >= cells.number("layer_0", "work_ms/step"), "the span of a layer is shorter than its work");
   check_equal(table.notes[1],
               "All attention_sublayer take of FORWARD: 38.9 % of 4.515 ms per step by GPU work, 74.2 % of 4.446 ms per step by host clock.",
               "attention");
@@ -102,24 +102,24 @@ void check_training_run(recorded_run const& run) {
 
 void check_without_gpu(recorded_run const& run) {
   trainer::titled_table const table = trainer::layer_table(run.config, run.summary);
-  cells const of{table.content};
-  for (std::string const& name : of.names()) {
+  cells const cells{table.content};
+  for (std::string const& name : cells.names()) {
     for (char const* const column : {"events_ms/step", "work_total_ms", "work_ms/step", "span_mean_ms"}) {
-      check_equal(of.at(name, column), "n/a", name + ", " + column);
+      check_equal(cells.at(name, column), "n/a", name + ", " + column);
     }
   }
-  check_equal(of.at("layer_0", "share_of"), "FORWARD (host clock)", "layer_0");
-  check_equal(of.at("BACKWARD : FORWARD", "share_of"), "FORWARD (host clock)", "BACKWARD : FORWARD");
+  check_equal(cells.at("layer_0", "share_of"), "FORWARD (host clock)", "layer_0");
+  check_equal(cells.at("BACKWARD : FORWARD", "share_of"), "FORWARD (host clock)", "BACKWARD : FORWARD");
   check_equal(table.notes.back(), "GPU kernels: not collected (no GPU).", "note");
 }
 
 void check_nothing_measured() {
   trainer::titled_table const table = trainer::layer_table({}, {});
-  cells const of{table.content};
-  check(of.names().size() == 7, "without a step there are the phases and no layers");
-  for (std::string const& name : of.names()) {
-    check_equal(of.at(name, "share"), "n/a", name);
-    check_equal(of.at(name, "host_total_ms"), "n/a", name);
+  cells const cells{table.content};
+  check(cells.names().size() == 7, "without a step there are the phases and no layers");
+  for (std::string const& name : cells.names()) {
+    check_equal(cells.at(name, "share"), "n/a", name);
+    check_equal(cells.at(name, "host_total_ms"), "n/a", name);
   }
 }
 

@@ -105,8 +105,8 @@ class witness {
     std::string scope;     ///< open there
   };
 
-  explicit witness(makers const& of) {
-    makers_ = &of;
+  explicit witness(makers const& makers) {
+    makers_ = &makers;
     nodes.clear();
     operations.clear();
     handles_ = {at::addGlobalCallback(at::RecordFunctionCallback{see_node}.scopes({at::RecordScope::BACKWARD_FUNCTION})),
@@ -324,9 +324,9 @@ void check_other_thread() {
 }
 
 /// As the engine's threads do: a node runs on a thread where nothing is open, while others wait.
-std::string scope_of_node_elsewhere(makers const& made, at::Tensor const& of) {
+std::string scope_of_node_elsewhere(makers const& made, at::Tensor const& tensor) {
   witness const sees{made};
-  std::thread{[&] { (*of.grad_fn())({at::randn({2})}); }}.join();
+  std::thread{[&] { (*tensor.grad_fn())({at::randn({2})}); }}.join();
   return witness::nodes.size() == 1 ? witness::nodes.front().scope : "not one node";
 }
 

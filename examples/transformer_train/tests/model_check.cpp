@@ -174,10 +174,10 @@ void train(std::string const& input, std::string const& output, precision_kind p
 
 void clip(std::string const& input, std::string const& output) {
   auto given = tensor_file::read(input);
-  double const largest_norm = given.extract("largest norm").mapped().item<double>();
+  double const max_norm = given.extract("largest norm").mapped().item<double>();
   std::vector<at::Tensor> gradients;
   for (auto const& [name, gradient] : given) gradients.push_back(gradient);
-  clip_gradients(gradients, largest_norm);
+  clip_gradients(gradients, max_norm);
   tensor_file file{output};
   for (auto const& [name, gradient] : given) file.write(name, gradient);
   file.close();

@@ -41,11 +41,12 @@ void check_flops() {
   check(flops.qkv_projections == 3 * flops.output_projection, "three of the four projections are Q, K and V");
   // Each parameter of a matrix takes part in one multiplication and one addition for each token; the embedding and the norms in none.
   for (trainer::model_size const& size : trainer::model_sizes) {
-    trainer::forward_flops const of = trainer::count_forward_flops(size, 3, 256);
+    trainer::forward_flops const other = trainer::count_forward_flops(size, 3, 256);
     std::int64_t const matrices =
         trainer::parameter_count(size) - trainer::vocabulary * size.d_model - (2 * size.layers + 1) * size.d_model;
-    check(of.matmuls(size.layers) - size.layers * of.attention_products() == 2 * 3 * 256 * matrices, "FLOPs are 2 a parameter and token");
-    check(of.scores == 2 * 3 * 256 * 256 * size.d_model, "the heads of the scores are together as wide as the model");
+    check(other.matmuls(size.layers) - size.layers * other.attention_products() == 2 * 3 * 256 * matrices,
+          "FLOPs are 2 a parameter and token");
+    check(other.scores == 2 * 3 * 256 * 256 * size.d_model, "the heads of the scores are together as wide as the model");
   }
   check(trainer::causal_attention_flops(flops, 512) == flops.attention_products() / 1024 * 513, "the mask leaves T (T + 1) / 2 pairs");
   check(trainer::causal_attention_flops(trainer::count_forward_flops(small_size, 4, 1), 1) ==
@@ -107,26 +108,26 @@ void check_work() {
 
 void check_training_run(recorded_run const& run) {
   trainer::titled_table const table = trainer::questions_table(run.config, run.profile, run.summary);
-  cells const of{table.content};
+  cells const cells{table.content};
   std::string const clocks = "a. forward pass: host clock and CUDA events";
-  check_equal(of.at(clocks, "answer"), "no: the host launched and ran ahead of the GPU", clocks);
-  check_equal(of.at(clocks, "figures"), "host 4.446 ms, events 5.075 ms, differ by 12.4 %", clocks);
+  check_equal(cells.at(clocks, "answer"), "no: the host launched and ran ahead of the GPU", clocks);
+  check_equal(cells.at(clocks, "figures"), "host 4.446 ms, events 5.075 ms, differ by 12.4 %", clocks);
   std::string const gaps = "a. forward pass: CUDA events and kernels";
-  check_contains(of.at(gaps, "answer"), "the GPU has gaps", gaps);
-  check_contains(of.at(gaps, "basis"), "5.075 ms a step", gaps);
+  check_contains(cells.at(gaps, "answer"), "the GPU has gaps", gaps);
+  check_contains(cells.at(gaps, "basis"), "5.075 ms a step", gaps);
 
   // Nsight Systems counted 146 launches of it in the ranges of the forward pass of two steps, and no more elsewhere.
   std::string const forward = "b. longest kernel, forward";
-  check_contains(of.at(forward, "figures"), "73 calls a step;", forward);
-  check_contains(of.at(forward, "basis"), "of forward kernel time, ", forward);
+  check_contains(cells.at(forward, "figures"), "73 calls a step;", forward);
+  check_contains(cells.at(forward, "basis"), "of forward kernel time, ", forward);
   std::string const both = "b. longest kernel, forward + backward";
-  check_contains(of.at(both, "figures"), "73 calls a step, 73 of them in the forward pass;", both);
+  check_contains(cells.at(both, "figures"), "73 calls a step, 73 of them in the forward pass;", both);
   // Nearly all kernels but those of the optimizer: what autograd's thread launched is in it.
   profkit::milliseconds passes{};
   for (profkit::kernel_class_summary const& each : run.summary.gpu->classes) {
     if (each.name != "optimizer") passes += each.total;
   }
-  std::string const basis = of.at(both, "basis");
+  std::string const basis = cells.at(both, "basis");
   std::string const words = "of forward + backward kernel time, ";
   check_contains(basis, words, both);
   check_close(std::strtod(basis.c_str() + std::min(words.size(), basis.size()), nullptr), passes.count() / 2.0, 0.01, both);
@@ -135,21 +136,21 @@ void check_training_run(recorded_run const& run) {
                  "the longest kernel in full");
 
   std::string const share = "d. matmul: inference and the whole step";
-  check_equal(of.at(share, "answer"), "84.8 % in inference, 80.0 % in the step", share);
-  check_equal(of.at(share, "figures"), "grew: optimizer 0.0 to 7.3 %", share);
+  check_equal(cells.at(share, "answer"), "84.8 % in inference, 80.0 % in the step", share);
+  check_equal(cells.at(share, "figures"), "grew: optimizer 0.0 to 7.3 %", share);
 
-  check_contains(of.at("e. softmax against both products of attention", "answer"), "for 1/51.2 of the FLOPs", "e");
+  check_contains(cells.at("e. softmax against both products of attention", "answer"), "for 1/51.2 of the FLOPs", "e");
   for (char const* const part : {"e. QKV projections", "e. attention scores", "e. attention x value", "e. output projection",
                                  "e. feed-forward", "e. LM head", "e. all matrix products, forward"}) {
     // An H200 has 67 TFLOP/s of fp32 outside the tensor cores.
-    double const achieved = of.number(part, "answer");
-    check(achieved > 1.0 && achieved < 67.0, std::string{part} + ": " + of.at(part, "answer"));
+    double const achieved = cells.number(part, "answer");
+    check(achieved > 1.0 && achieved < 67.0, std::string{part} + ": " + cells.at(part, "answer"));
   }
 }
 
 /// The parts of an answer agree with each other, and with the rows of the summary.
 void check_sums(recorded_run const& run) {
-  cells const of{trainer::questions_table(run.config, run.profile, run.summary).content};
+  cells const cells{trainer::questions_table(run.config, run.profile, run.summary).content};
   trainer::kernel_set const forward{profkit::kernels_of_scope(run.profile, "step/forward")};
   profkit::milliseconds work{};
   for (profkit::scope_summary const& scope : run.summary.scopes) {
@@ -159,38 +160,38 @@ void check_sums(recorded_run const& run) {
   double classes = 0.0;
   for (std::string const& name : forward.classes()) classes += forward.time_of_class(name).count();
   check_close(classes, forward.time().count(), 1e-9, "the classes of the forward pass");
-  double const others = of.number("c. kernels besides matmul, forward", "answer");
-  double const matmul = of.number("d. matmul: inference and the whole step", "answer");
+  double const others = cells.number("c. kernels besides matmul, forward", "answer");
+  double const matmul = cells.number("d. matmul: inference and the whole step", "answer");
   check_close(others + matmul, 100.0, 0.11, "matmul and the others, in percent");
 
   // What the parts of attention and the whole achieve comes from the same kernels.
   double parts = 0.0;
   for (char const* const part : {"QKV projections", "attention scores", "attention x value", "output projection", "feed-forward"}) {
-    parts += of.number(std::string{"e. "} + part, "figures") * static_cast<double>(run.config.size.layers);
+    parts += cells.number(std::string{"e. "} + part, "figures") * static_cast<double>(run.config.size.layers);
   }
-  parts += of.number("e. LM head", "figures");
-  double const all = of.number("e. all matrix products, forward", "figures");
+  parts += cells.number("e. LM head", "figures");
+  double const all = cells.number("e. all matrix products, forward", "figures");
   check_close(parts, all, 0.002 * all, "microseconds of matrix products in a step");
 }
 
 void check_forward_run(recorded_run const& run) {
-  cells const of{trainer::questions_table(run.config, run.profile, run.summary).content};
-  check_equal(of.at("b. longest kernel, forward + backward", "answer"), "n/a: no backward pass in mode fwd", "b");
-  check_equal(of.at("d. matmul: inference and the whole step", "answer"), "78.6 % in inference; mode fwd has nothing to compare it with",
+  cells const cells{trainer::questions_table(run.config, run.profile, run.summary).content};
+  check_equal(cells.at("b. longest kernel, forward + backward", "answer"), "n/a: no backward pass in mode fwd", "b");
+  check_equal(cells.at("d. matmul: inference and the whole step", "answer"), "78.6 % in inference; mode fwd has nothing to compare it with",
               "d");
-  check_equal(of.at("e. attention scores", "basis"), "1.611 GFLOP a layer and step", "e");
+  check_equal(cells.at("e. attention scores", "basis"), "1.611 GFLOP a layer and step", "e");
 }
 
 void check_without_kernels(recorded_run const& run) {
   trainer::titled_table const table = trainer::questions_table(run.config, run.profile, run.summary);
-  cells const of{table.content};
-  check(of.names().size() == 14, "without kernels every question is there once");
-  for (std::string const& question : of.names()) {
-    check_equal(of.at(question, "answer").substr(0, 3), "n/a", question);
+  cells const cells{table.content};
+  check(cells.names().size() == 14, "without kernels every question is there once");
+  for (std::string const& question : cells.names()) {
+    check_equal(cells.at(question, "answer").substr(0, 3), "n/a", question);
     if (question.front() == 'a') continue;  // the host's clock is there
-    check_equal(of.at(question, "figures"), "n/a", question);
+    check_equal(cells.at(question, "figures"), "n/a", question);
   }
-  check_equal(of.at("a. forward pass: host clock and CUDA events", "figures"), "host 4.446 ms, events n/a", "a");
+  check_equal(cells.at("a. forward pass: host clock and CUDA events", "figures"), "host 4.446 ms, events n/a", "a");
   check_equal(table.notes.back(), "GPU kernels: not collected (another tool has CUPTI).", "note");
 }
 

@@ -38,14 +38,14 @@ struct counted {
 
 class moments {
  public:
-  explicit moments(profkit::profile const& of) : of_{of}, in_order_{of.allocations} {
+  explicit moments(profkit::profile const& profile) : profile_{profile}, in_order_{profile.allocations} {
     std::stable_sort(in_order_.begin(), in_order_.end(), [](auto const& a, auto const& b) { return a.time < b.time; });
     for (profkit::allocation_record const& each : in_order_) owners_.push_back(innermost(each));
   }
 
   [[nodiscard]] std::map<std::uint32_t, counted> by_path() const {
     std::map<std::uint32_t, counted> result;
-    for (profkit::scope_record const& scope : of_.scopes) {
+    for (profkit::scope_record const& scope : profile_.scopes) {
       if (is_measured(scope.time.begin)) add(scope, result[scope.path]);
     }
     return result;
@@ -53,7 +53,7 @@ class moments {
 
  private:
   [[nodiscard]] bool is_measured(profkit::timestamp at) const {
-    return std::any_of(of_.steps.begin(), of_.steps.end(),
+    return std::any_of(profile_.steps.begin(), profile_.steps.end(),
                        [&](auto const& step) { return !step.warmup && step.time.begin <= at && at <= step.time.end; });
   }
 
@@ -62,12 +62,12 @@ class moments {
   }
 
   [[nodiscard]] bool is_on_thread_of(profkit::allocation_record const& what, profkit::scope_record const& scope) const {
-    return of_.threads[what.thread].system_id == of_.threads[scope.thread].system_id;
+    return profile_.threads[what.thread].system_id == profile_.threads[scope.thread].system_id;
   }
 
   [[nodiscard]] profkit::scope_record const* innermost(profkit::allocation_record const& what) const {
     profkit::scope_record const* found = nullptr;
-    for (profkit::scope_record const& scope : of_.scopes) {
+    for (profkit::scope_record const& scope : profile_.scopes) {
       if (!contains(scope, what.time) || !is_on_thread_of(what, scope)) continue;
       // Of two that begin at the same time the inner one ends first, or has the longer path.
       bool const is_inside = found == nullptr || scope.time.begin > found->time.begin ||
@@ -119,15 +119,15 @@ class moments {
     to.own_retained += own_balance;
   }
 
-  profkit::profile const& of_;
+  profkit::profile const& profile_;
   std::vector<profkit::allocation_record> in_order_;
   std::vector<profkit::scope_record const*> owners_;  ///< of each in the order of time
 };
 
-std::string path_of(profkit::profile const& of, std::uint32_t position) {
-  profkit::path_record const& path = of.paths[position];
+std::string path_of(profkit::profile const& profile, std::uint32_t position) {
+  profkit::path_record const& path = profile.paths[position];
   std::string const name = path.index ? path.name + "_" + std::to_string(*path.index) : path.name;
-  return path.parent == profkit::path_record::no_parent ? name : path_of(of, path.parent) + "/" + name;
+  return path.parent == profkit::path_record::no_parent ? name : path_of(profile, path.parent) + "/" + name;
 }
 
 profkit::scope_memory_summary const* memory_of(profkit::summary const& summary, std::string_view path) {
@@ -144,8 +144,8 @@ void check_equal(std::int64_t found, std::int64_t expected, std::string const& w
 }
 
 template <class Count>
-std::int64_t number(Count of) {
-  return static_cast<std::int64_t>(of);
+std::int64_t number(Count count) {
+  return static_cast<std::int64_t>(count);
 }
 
 void check_every_scope(profkit::profile const& profile, profkit::summary const& summary) {

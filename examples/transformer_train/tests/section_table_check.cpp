@@ -146,43 +146,45 @@ constexpr char const* host = "host_total_ms";
 constexpr char const* gpu = "gpu_total_ms";
 
 /// @param section the rows' own: "attention" by the host's clock, "GPU work" by that of the GPU.
-void check_parts_of_attention(checks::cells const& of, std::string const& section, char const* column) {
+void check_parts_of_attention(checks::cells const& cells, std::string const& section, char const* column) {
   double sum = 0.0;
   for (char const* const part : {"QKV projections", "output projection", "RoPE(Q)", "RoPE(K)", "attention logits + mask", "softmax",
                                  "attention x V", "MHA residual (total - parts)"}) {
-    double const time = of.number(section + ", " + part, column);
+    double const time = cells.number(section + ", " + part, column);
     checks::check(time > 0.0, fmt::format("{} takes {} ms", part, time));
     sum += time;
   }
-  checks::check_close(sum, of.number(section + ", MHA total", column), 0.0051, section + ": the parts of MHA and its residual sum to MHA");
-  checks::check_close(of.number(section + ", QKV projections", column) + of.number(section + ", output projection", column),
-                      of.number(section + ", MHA linear (QKV + output)", column), 0.0021, section + ": MHA linear");
+  checks::check_close(sum, cells.number(section + ", MHA total", column), 0.0051,
+                      section + ": the parts of MHA and its residual sum to MHA");
+  checks::check_close(cells.number(section + ", QKV projections", column) + cells.number(section + ", output projection", column),
+                      cells.number(section + ", MHA linear (QKV + output)", column), 0.0021, section + ": MHA linear");
 }
 
 void check_recorded(checks::recorded_run const& run, bool trains) {
-  checks::cells const of{trainer::section_table(run.config, run.summary).content, 2};
-  check_parts_of_attention(of, "attention", host);
-  check_parts_of_attention(of, "GPU work", gpu);
+  checks::cells const cells{trainer::section_table(run.config, run.summary).content, 2};
+  check_parts_of_attention(cells, "attention", host);
+  check_parts_of_attention(cells, "GPU work", gpu);
 
   double classes = 0.0;
-  for (std::string const& name : of.names()) {
+  for (std::string const& name : cells.names()) {
     bool const is_class = name.starts_with("GPU kernels, ") && name != "GPU kernels, total" && !name.starts_with("GPU kernels, top kernel");
-    if (is_class) classes += of.number(name, gpu);
+    if (is_class) classes += cells.number(name, gpu);
   }
-  checks::check_close(classes, of.number("GPU kernels, total", gpu), 0.0061, "the classes of kernels sum to the total");
+  checks::check_close(classes, cells.number("GPU kernels, total", gpu), 0.0061, "the classes of kernels sum to the total");
 
   double phases = 0.0;
   for (char const* const phase : {"data", "FORWARD inclusive", "OPTIMIZER inclusive", "launched outside scopes"}) {
-    if (trains || std::string_view{phase} != "OPTIMIZER inclusive") phases += of.number(std::string{"GPU work, "} + phase, gpu);
+    if (trains || std::string_view{phase} != "OPTIMIZER inclusive") phases += cells.number(std::string{"GPU work, "} + phase, gpu);
   }
   // The backward pass launches a memset itself, and so does the step.
-  checks::check_close(phases, of.number("GPU work, step", gpu), 0.01, "the phases sum to the step");
+  checks::check_close(phases, cells.number("GPU work, step", gpu), 0.01, "the phases sum to the step");
 
-  double const inclusive = of.number("run, FORWARD inclusive", host);
-  double const exclusive = of.number("run, FORWARD exclusive", host);
+  double const inclusive = cells.number("run, FORWARD inclusive", host);
+  double const exclusive = cells.number("run, FORWARD exclusive", host);
   checks::check(exclusive > 0.0 && exclusive < 0.02 * inclusive, fmt::format("FORWARD takes {} ms itself", exclusive));
-  checks::check_equal(of.at("run, BACKWARD exclusive", host), of.at("run, BACKWARD inclusive", host), "BACKWARD has no scopes inside");
-  checks::check_equal(of.at("run, BACKWARD exclusive", "host_share"), trains ? "67.6 %" : "n/a", "BACKWARD exclusive");
+  checks::check_equal(cells.at("run, BACKWARD exclusive", host), cells.at("run, BACKWARD inclusive", host),
+                      "BACKWARD has no scopes inside");
+  checks::check_equal(cells.at("run, BACKWARD exclusive", "host_share"), trains ? "67.6 %" : "n/a", "BACKWARD exclusive");
 }
 
 int run(int count, char** arguments) {

@@ -92,10 +92,10 @@ bool agree(std::optional<double> a, std::optional<double> b) { return a && b ? a
 
 /// @return that of the graph.
 outcome check_same(run_config config, bool has_feed = false) {
-  std::string const name =
-      fmt::format("{} {} {} attention, ctx {}, batch {}, lr {}, clip {}{}{}", name_of(run_modes, config.mode),
-                  name_of(precisions, config.precision), name_of(attentions, config.attention), config.ctx, config.batch,
-                  config.learning_rate, config.largest_gradient_norm, config.data_file.empty() ? "" : ", text", has_feed ? ", feed" : "");
+  std::string const name = fmt::format(
+      "{} {} {} attention, ctx {}, batch {}, lr {}, clip {}{}{}", name_of(run_modes, config.mode), name_of(precisions, config.precision),
+      config.fused ? "fused" : name_of(attentions, config.attention), config.ctx, config.batch, config.learning_rate,
+      config.max_gradient_norm, config.data_file.empty() ? "" : ", text", has_feed ? ", feed" : "");
   config.graph = false;
   outcome const eager = run(config, has_feed);
   config.graph = true;
@@ -130,13 +130,15 @@ void check_modes_and_precisions() {
     run_config config = tiny(run_mode::train, precision);
     config.attention = attention_kind::sdpa;
     check_same(config);
+    config.fused = true;
+    check_same(config);
   }
 }
 
 void check_gradient_treatment() {
   for (precision_kind const precision : {precision_kind::fp32, precision_kind::fp16_scaled}) {
     run_config config = tiny(run_mode::train, precision);
-    config.largest_gradient_norm = 0.1;
+    config.max_gradient_norm = 0.1;
     check_same(config);
   }
   // The first update makes the weights so large that everything after it overflows.

@@ -45,8 +45,8 @@ inline void check_contains(std::string_view text, std::string_view part, std::st
 /// The cells of a table by column; rows are named by their first columns, joined with ", ".
 class cells {
  public:
-  explicit cells(trainer::string_table const& of, std::size_t naming_columns = 1) {
-    std::vector<std::vector<std::string>> const lines = parse(of.to_csv());
+  explicit cells(trainer::string_table const& table, std::size_t naming_columns = 1) {
+    std::vector<std::vector<std::string>> const lines = parse(table.to_csv());
     for (std::size_t i = 1; i < lines.size(); ++i) {
       std::string name = lines[i].front();
       for (std::size_t column = 1; column < naming_columns; ++column) name += ", " + lines[i][column];
@@ -100,8 +100,8 @@ class cells {
 };
 
 /// By way of a report, whose code is compiled once for all checks.
-inline profkit::summary summary_of(profkit::profile const& of) {
-  return profkit::report{std::make_shared<profkit::profile const>(of)}.summary();
+inline profkit::summary summary_of(profkit::profile const& profile) {
+  return profkit::report{std::make_shared<profkit::profile const>(profile)}.summary();
 }
 
 /// A run of the trainer on an H200: tests/data of profkit.

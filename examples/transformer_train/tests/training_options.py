@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What options of training do in short runs of the tiny model on the CPU: loss scaling, clipping, backends of attention, times of phases."""
+"""What options of training do in short runs of the tiny model on the CPU: loss scaling, clipping, backends of attention, fused
+operations, times of phases."""
 
+import csv
 import json
 import os
 import pathlib
@@ -56,6 +58,27 @@ def check_attention_backends(program, folder):
         assert f"scaled_dot_product_attention: {taken}" in output, output
 
 
+def check_fused(program, folder):
+    """The same losses, and the parts of a layer have scopes in both directions."""
+    losses = []
+    for options in (["--attention", "sdpa"], ["--fused"]):
+        _, scopes = run(program, folder, [*options, "--lr", "1e-4"])
+        with open(folder / "losses.csv", encoding="utf-8") as file:
+            losses.append([float(row["loss"]) for row in csv.DictReader(file)])
+    assert len(losses[0]) == len(losses[1]) == STEPS + 1, losses
+    assert all(abs(fused - plain) <= 1e-5 * plain for plain, fused in zip(*losses)), losses
+    for part in ("attention_sublayer/residual + norm", "attention_sublayer/attention projections", "attention_sublayer/rope q and k",
+                 "attention_sublayer/scaled dot product attention", "attention_sublayer/output projection", "ffn_sublayer/residual + norm",
+                 "ffn_sublayer/ffn projections", "ffn_sublayer/swiglu", "ffn_sublayer/ffn output projection"):
+        for end in (f"forward/layer_3/{part}", f"forward/layer_3/{part} (backward)"):
+            assert any(path.endswith(end) and count >= STEPS for path, count in scopes.items()), (end, scopes)
+    with open(folder / "t1.csv", encoding="utf-8") as file:
+        assert [row["attention"] for row in csv.DictReader(file)] == ["sdpa, fused"]
+    with open(folder / "t2.csv", encoding="utf-8") as file:
+        (rope,) = [row for row in csv.DictReader(file) if row["section"] == "attention" and row["metric"].startswith("RoPE")]
+        assert rope["metric"] == "RoPE(Q and K)" and float(rope["host_total_ms"]) > 0, rope
+
+
 def times_of_phases(output):
     (line,) = re.findall(rf"^phase times: (.*) \({STEPS} steps, by the clock\)$", output, re.MULTILINE)
     return {name: float(mean) for name, mean, _ in re.findall(r"(\w+) (\S+) \+- (\S+) ms", line)}
@@ -80,6 +103,7 @@ def check_errors(program):
         (["--clip-grad", "-1"], ["--clip-grad", "-1"]),
         (["--sdpa-backend", "math"], ["--sdpa-backend math", "--attention sdpa"]),
         (["--sdpa-backend", "efficient", "--attention", "sdpa"], ["--sdpa-backend efficient", "--precision fp32", "CPU", "auto"]),
+        (["--fused", "--attention", "naive"], ["--fused", "--attention"]),
         (["--sdpa-backend", "fast", "--attention", "sdpa"], ["--sdpa-backend", "fast", "flash"]),
     ):
         done = start(program, arguments, "")
@@ -97,6 +121,7 @@ def main():
         check_loss_scaling(program, folder)
         check_clipping(program, folder)
         check_attention_backends(program, folder)
+        check_fused(program, folder)
         check_phase_times(program, folder)
     check_errors(program)
 

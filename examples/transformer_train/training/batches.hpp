@@ -57,11 +57,11 @@ class batch_source {
 
   [[nodiscard]] bool has_held_out() const noexcept { return data_.has_value(); }
 
-  /// Windows `first` to `first + count - 1` of `of`, which lie evenly over the held-out text.
-  [[nodiscard]] batch held_out(std::int64_t first, std::int64_t count, std::int64_t of) const {
+  /// Windows `first` to `first + count - 1` of `windows` windows, evenly spaced over the held-out text.
+  [[nodiscard]] batch held_out(std::int64_t first, std::int64_t count, std::int64_t windows) const {
     std::span<unsigned char const> const bytes = data_.value().held_out();
     return on_device(make(count, [&](std::int64_t row) {
-      std::size_t const start = (bytes.size() - window()) * static_cast<std::size_t>(first + row) / static_cast<std::size_t>(of);
+      std::size_t const start = (bytes.size() - window()) * static_cast<std::size_t>(first + row) / static_cast<std::size_t>(windows);
       return [from = bytes.subspan(start)](std::size_t i) { return from[i]; };
     }));
   }

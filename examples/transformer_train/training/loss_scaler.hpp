@@ -28,9 +28,9 @@ class loss_scaler {
   };
 
   explicit loss_scaler(c10::Device device) : loss_scaler(device, settings{}) {}
-  loss_scaler(c10::Device device, settings const& of)
-      : settings_{of},
-        scale_{at::full({}, of.scale, at::TensorOptions{device}.dtype(at::kFloat))},
+  loss_scaler(c10::Device device, settings const& chosen)
+      : settings_{chosen},
+        scale_{at::full({}, chosen.scale, at::TensorOptions{device}.dtype(at::kFloat))},
         steps_without_overflow_{at::zeros({}, at::TensorOptions{device}.dtype(at::kInt))},
         overflow_{at::zeros({}, scale_.options())},
         skipped_{at::zeros({}, scale_.options().dtype(at::kDouble))} {}

@@ -60,7 +60,7 @@ class training::state {
         torch_device_{prepare(config, device)},
         bridge_{make_bridge(config)},
         batches_{config, std::move(data), torch_device_},
-        model_{config.size, config.ctx, config.attention, compute_type(config.precision), torch_device_},
+        model_{config.size, config.ctx, config.attention, compute_type(config.precision), torch_device_, config.fused},
         attention_backend_{check_attention_backend()},
         update_{make_update()},
         losses_{steps, device.is_cuda()},
@@ -135,7 +135,7 @@ class training::state {
 
   /// Before the first step, where the attention itself would say so in the middle of a profile.
   [[nodiscard]] std::optional<std::string_view> check_attention_backend() const {
-    if (config_.attention != attention_kind::sdpa) return std::nullopt;
+    if (config_.attention != attention_kind::sdpa && !config_.fused) return std::nullopt;
     c10::AutoGradMode const gradients{config_.mode != run_mode::forward};
     auto const backend = model_.attention_backend(config_.batch, config_.ctx);
     if (backend) return backend;
@@ -151,7 +151,7 @@ class training::state {
     if (config_.mode == run_mode::train) update = make_optimizer(config_.optimizer, parameters, config_.learning_rate);
     std::optional<loss_scaler> scaler;
     if (config_.precision == precision_kind::fp16_scaled && config_.mode != run_mode::forward) scaler.emplace(torch_device_);
-    return {std::move(parameters), std::move(update), std::move(scaler), config_.largest_gradient_norm};
+    return {std::move(parameters), std::move(update), std::move(scaler), config_.max_gradient_norm};
   }
 
   [[nodiscard]] std::unique_ptr<data_parallel> join_others() const {
@@ -208,7 +208,7 @@ class training::state {
   [[nodiscard]] at::Tensor compute_by_graph(batch const& now) {
 #if TRAINER_WITH_CUDA
     if (++steps_ >= graph_warmup_steps) {
-      if (!graph_) graph_.emplace([&] { return compute(now, nullptr); });
+      if (!graph_) capture(now);
       TRAINER_PHASE("replay", device_);
       return graph_->replay();
     }
@@ -216,9 +216,22 @@ class training::state {
     return compute(now, nullptr);
   }
 
-  [[nodiscard]] at::Tensor forward(batch const& of) const {
+#if TRAINER_WITH_CUDA
+  /// @throws std::runtime_error if the reductions between ranks cannot be captured, as with an old NCCL.
+  void capture(batch const& now) {
+    try {
+      graph_.emplace([&] { return compute(now, nullptr); });
+    } catch (c10::Error const& error) {
+      if (!others_ || is_out_of_memory(error)) throw;
+      throw std::runtime_error{"--graph: cannot capture a step of " + std::to_string(config_.ranks.size) + " ranks (" +
+                               first_line(error.what_without_backtrace()) + "); leave --graph out"};
+    }
+  }
+#endif
+
+  [[nodiscard]] at::Tensor forward(batch const& batch) const {
     autocast_guard const autocast{torch_device_.type(), config_.precision};
-    return cross_entropy(model_.forward(of.tokens), of.targets);
+    return cross_entropy(model_.forward(batch.tokens), batch.targets, config_.fused);
   }
 
   void end_phase() const {
@@ -237,8 +250,8 @@ class training::state {
   phase_delay delay_;
   std::unique_ptr<data_parallel> others_;  ///< none without other ranks
 #if TRAINER_WITH_CUDA
-  std::uint64_t steps_ = 0;  ///< given so far, with `run_config::graph`
-  std::optional<step_graph> graph_;
+  std::uint64_t steps_ = 0;          ///< given so far, with `run_config::graph`
+  std::optional<step_graph> graph_;  ///< destroyed before `others_`
 #endif
 };
 

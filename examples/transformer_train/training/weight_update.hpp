@@ -23,13 +23,13 @@ class weight_update {
  public:
   /// @param update none: the gradients are computed and treated, and then dropped.
   /// @param scaler none: the loss is not scaled.
-  /// @param largest_gradient_norm 0: gradients are not clipped.
+  /// @param max_gradient_norm 0: gradients are not clipped.
   weight_update(std::vector<at::Tensor> parameters, std::unique_ptr<optimizer> update, std::optional<loss_scaler> scaler,
-                double largest_gradient_norm)
+                double max_gradient_norm)
       : parameters_{std::move(parameters)},
         optimizer_{std::move(update)},
         scaler_{std::move(scaler)},
-        largest_gradient_norm_{largest_gradient_norm} {
+        max_gradient_norm_{max_gradient_norm} {
     for (at::Tensor const& parameter : parameters_) numbers_ += parameter.numel();
   }
 
@@ -49,9 +49,9 @@ class weight_update {
       PROF_SCOPE("unscale gradients", unscale_work(numbers_));
       scaler_->unscale(gradients);
     }
-    if (largest_gradient_norm_ > 0.0) {
+    if (max_gradient_norm_ > 0.0) {
       PROF_SCOPE("clip gradients", clip_work(numbers_));
-      clip_gradients(gradients, largest_gradient_norm_);
+      clip_gradients(gradients, max_gradient_norm_);
     }
     if (optimizer_) {
       profkit::add_work(adamw_work(numbers_));  // also where the step is then skipped: only the device knows
@@ -78,7 +78,7 @@ class weight_update {
   std::int64_t numbers_ = 0;  ///< in all parameters together
   std::unique_ptr<optimizer> optimizer_;
   std::optional<loss_scaler> scaler_;
-  double largest_gradient_norm_;
+  double max_gradient_norm_;
 };
 
 }  // namespace trainer

@@ -243,7 +243,7 @@ class analysis_work {
     all_.utilization.add({records, own});
     all_.readings.add(merged_readings{records, own, frame.has_steps});
     all_.work.add({records, operations != nullptr ? with_kernels : when}, path_of);
-    all_.samples.add(sample_sums{records, when}, path_of);
+    all_.samples.add(sample_sums{records, when, launched == nullptr ? nullptr : &launched->lanes}, path_of);
     all_.devices.merge(used_devices(records));
     all_.header.add(records, own.end);
     if (operations != nullptr) all_.gpu.add(records, frame, *launched, *operations, with_kernels, path_of, name_of);

@@ -23,7 +23,7 @@ struct analyze_code {
   static summary of_whole(profile const& profile, analyze_options const& with);
   static void add(analysis_parts& to, profile const& records, window_frame const& frame, attribution const* launched);
   static void merge(analysis_parts& to, analysis_parts const& other);
-  static summary finish(analysis_parts const& of);
+  static summary finish(analysis_parts const& parts);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

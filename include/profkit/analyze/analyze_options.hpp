@@ -7,7 +7,7 @@ namespace profkit {
 
 /// @brief Options of an analysis.
 struct analyze_options {
-  kernel_class_rules kernel_classes = default_kernel_classes();
+  kernel_class_rules kernel_classes = default_kernel_classes();  ///< rules that sort kernels into classes
 };
 
 }  // namespace profkit

@@ -17,11 +17,11 @@ struct duration_summary {
   milliseconds total{};                            ///< sum of the samples
   std::optional<milliseconds> mean;                ///< `total` / `count`
   std::optional<milliseconds> standard_deviation;  ///< sample standard deviation (n - 1)
-  std::optional<milliseconds> min;
-  std::optional<milliseconds> median;
-  std::optional<milliseconds> p95;
-  std::optional<milliseconds> p99;
-  std::optional<milliseconds> max;
+  std::optional<milliseconds> min;                 ///< shortest sample
+  std::optional<milliseconds> median;              ///< 50 % quantile
+  std::optional<milliseconds> p95;                 ///< 95 % quantile
+  std::optional<milliseconds> p99;                 ///< 99 % quantile
+  std::optional<milliseconds> max;                 ///< longest sample
 };
 
 }  // namespace profkit

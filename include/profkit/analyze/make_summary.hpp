@@ -29,8 +29,8 @@ void analyze_code<Unused>::merge(analysis_parts& to, analysis_parts const& other
 }
 
 template <class Unused>
-summary analyze_code<Unused>::finish(analysis_parts const& of) {
-  analysis_parts copy{of};
+summary analyze_code<Unused>::finish(analysis_parts const& parts) {
+  analysis_parts copy{parts};
   return analysis_work<Unused>{copy}.complete([](kind_table&, bool) {});
 }
 

@@ -22,11 +22,12 @@ struct gpu_period_summary {
   std::vector<milliseconds> samples;  ///< like `step_summary::host_samples`
   verdict_summary verdict;            ///< the verdict on the periods
   milliseconds host_mean{};           ///< mean host time of the same steps
-  /// The period is longer than the host time by more than noise: the host runs ahead of the devices, and the period is the step time.
+  /// @brief The period is longer than the host time by more than noise: the host runs ahead of the devices, and the period is the step
+  /// time.
   bool is_longer = false;
-  /// Number of later steps that had begun on the host when the work of a step completed; n/a if no step launched an operation.
+  /// @brief Number of later steps that had begun on the host when the work of a step completed; n/a if no step launched an operation.
   std::optional<double> median_steps_ahead;
-  std::optional<double> max_steps_ahead;
+  std::optional<double> max_steps_ahead;  ///< maximum of the same number
 };
 
 /// @brief The step time: the longest of its mean times.
@@ -42,7 +43,7 @@ struct step_summary {
   std::uint64_t excluded = 0;           ///< number of excluded steps
   duration_summary host;                ///< `host.count` is the number of measured steps
   std::optional<duration_summary> gpu;  ///< between CUDA events; n/a without a step timer
-  /// Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
+  /// @brief Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
   std::vector<milliseconds> host_samples;
   std::vector<milliseconds> gpu_samples;         ///< the same between CUDA events
   std::uint64_t items = 0;                       ///< sum over the measured steps

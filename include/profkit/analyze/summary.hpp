@@ -32,7 +32,7 @@ struct gpu_work_summary {
   milliseconds busy{};                       ///< length of the union of the operations' intervals
   duration_summary span;                     ///< per scope with operations: first start to last end ("projected" in Nsight Systems)
   std::optional<milliseconds> latency_mean;  ///< from the start of the launching call to the start of the operation; without graphs
-  std::optional<milliseconds> latency_p95;
+  std::optional<milliseconds> latency_p95;   ///< 95 % quantile of the same latency
 };
 
 /// @brief GPU idle time: wall time of the measured steps without any operation on any device. Charged to the scope that was innermost on

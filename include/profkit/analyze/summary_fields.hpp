@@ -250,15 +250,18 @@ constexpr auto describe(described_type<sampled_share>) {
 }
 constexpr auto describe(described_type<sampled_function_summary>) {
   using s = sampled_function_summary;
-  return std::tuple{field{"name?", &s::name},      field{"module?", &s::module}, field{"caller?", &s::caller},
-                    field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::of}};
+  return std::tuple{field{"name?", &s::name}, field{"module?", &s::module},  field{"caller?", &s::caller}, field{"file?", &s::file},
+                    field{"line", &s::line},  field{"samples", &s::samples}, field{"time_ms", &s::time},   field{"*", &s::of}};
+}
+constexpr auto describe(described_type<sampled_wait_summary>) {
+  using s = sampled_wait_summary;
+  return std::tuple{field{"name", &s::name}, field{"calls", &s::calls}, field{"time_ms", &s::time}, field{"share", &s::share}};
 }
 constexpr auto describe(described_type<sampled_scope_summary>) {
   using s = sampled_scope_summary;
-  return std::tuple{field{"path?", &s::path},          field{"scope", &s::scope},
-                    field{"samples", &s::samples},     field{"sampled_ms", &s::sampled},
-                    field{"self_ms", &s::self},        field{"waiting_or_in_kernel", &s::waiting},
-                    field{"functions", &s::functions}, field{"other_functions", &s::other_functions},
+  return std::tuple{field{"path?", &s::path},         field{"scope", &s::scope},         field{"samples", &s::samples},
+                    field{"sampled_ms", &s::sampled}, field{"self_ms", &s::self},        field{"waiting_or_in_kernel", &s::waiting},
+                    field{"waits", &s::waits},        field{"functions", &s::functions}, field{"other_functions", &s::other_functions},
                     field{"other_ms", &s::other_time}};
 }
 constexpr auto describe(described_type<host_samples_summary>) {
@@ -271,6 +274,7 @@ constexpr auto describe(described_type<host_samples_summary>) {
                     field{"threads", &s::threads},
                     field{"threads_without", &s::threads_without},
                     field{"why_without?", &s::why_without},
+                    field{"why_no_lines?", &s::why_no_lines},
                     field{"scopes", &s::scopes},
                     field{"functions", &s::functions}};
 }

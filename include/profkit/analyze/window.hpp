@@ -67,8 +67,8 @@ struct window_frame {
 
 /// @brief A window with its records.
 struct window {
-  profile records;
-  window_frame frame;
+  profile records;     ///< of the stretch, and earlier and later ones that its figures depend on
+  window_frame frame;  ///< the stretch, and what is known from outside it
 };
 
 }  // namespace profkit

@@ -3,13 +3,13 @@
 
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,31 +19,85 @@ namespace profkit::detail {
 
 /// A program or library with executable code in this process.
 struct code_module {
-  std::string path;         ///< of its file
-  std::string name;         ///< the last part of the path
-  std::uint64_t base = 0;   ///< load address: what the addresses of its symbols are relative to
-  std::uint64_t begin = 0;  ///< of its executable code
-  std::uint64_t end = 0;
+  std::string path;                   ///< path of its file
+  std::string name;                   ///< file name
+  std::uint64_t base = 0;             ///< load address; symbol addresses are relative to it
+  std::uint64_t begin = 0;            ///< first address of its executable code
+  std::uint64_t end = 0;              ///< end of its executable code
   std::vector<Elf64_Phdr> headers{};  ///< its program headers, to compare them with its file
+  bool is_permanent = false;          ///< never unloaded while the program runs
+  std::uint64_t unloaded_in = 0;      ///< number of the first scan that did not find it; 0: still loaded
 
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept { return begin <= address && address < end; }
+
+  /// Whether `other` has the same addresses and path, and this module is still loaded.
+  [[nodiscard]] bool is_same(code_module const& other) const {
+    return unloaded_in == 0 && begin == other.begin && end == other.end && base == other.base && path == other.path;
+  }
 };
 
-/// The modules of this process, also those that were unloaded, as long as nothing else is loaded in their place.
+/// The modules of this process, and the modules that were unloaded since the previous round of samples.
+///
+/// Between a sample and its reading, a module can be unloaded and another one loaded at the same addresses. `find` therefore returns a
+/// module only if exactly one module can have contained the address.
 class code_modules {
  public:
-  /// Lists the modules again if some were loaded or unloaded since the last call. Takes the lock of the dynamic linker.
-  /// @return whether the list has changed; positions of modules are then invalid.
-  bool update() {
-    std::pair<unsigned long long, unsigned long long> now{};
+  /// Call this before reading the samples of a round.
+  void begin_round() {
+    look();
+    window_ = round_;
+    round_ = now_;
+    auto const is_gone = [&](code_module const& each) { return each.unloaded_in != 0 && each.unloaded_in <= window_.looks; };
+    all_.erase(std::remove_if(all_.begin(), all_.end(), is_gone), all_.end());
+  }
+
+  /// Call this after reading the samples of a round and before `find`. Takes the lock of the dynamic linker.
+  /// @return true if modules were loaded or unloaded while these samples were taken. Pointers to modules are then invalid.
+  bool end_round() {
+    look();
+    return now_.loaded != window_.loaded || now_.unloaded != window_.unloaded;
+  }
+
+  /// The module that contained an address when it was sampled. Null if no module did (generated code), or if it is ambiguous.
+  [[nodiscard]] code_module const* find(std::uint64_t address) const {
+    code_module const* result = nullptr;
+    for (code_module const& each : all_) {
+      if (!each.contains(address)) continue;
+      if (result != nullptr) return nullptr;
+      result = &each;
+    }
+    return result == nullptr || result->is_permanent || !has_hidden() ? result : nullptr;
+  }
+
+  /// Whether `find` returns null because the module is ambiguous.
+  [[nodiscard]] bool is_uncertain(std::uint64_t address) const {
+    return find(address) == nullptr && std::any_of(all_.begin(), all_.end(), [&](auto const& each) { return each.contains(address); });
+  }
+
+ private:
+  /// The counters of the dynamic linker at one scan.
+  struct moment {
+    unsigned long long loaded = 0;    ///< number of modules loaded so far
+    unsigned long long unloaded = 0;  ///< number of modules unloaded so far
+    std::uint64_t seen = 0;           ///< number of unloaded modules that an earlier scan had found
+    std::uint64_t looks = 0;          ///< number of scans so far
+  };
+
+  /// Whether a module was loaded and unloaded between two scans. Its addresses are unknown, so it may have overlapped another module.
+  [[nodiscard]] bool has_hidden() const noexcept { return now_.unloaded - window_.unloaded > now_.seen - window_.seen; }
+
+  /// Scans the modules again if some were loaded or unloaded since the previous scan.
+  void look() {
+    moment before = now_;
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* to) {
-          *static_cast<decltype(now)*>(to) = {info->dlpi_adds, info->dlpi_subs};
+          static_cast<moment*>(to)->loaded = info->dlpi_adds;
+          static_cast<moment*>(to)->unloaded = info->dlpi_subs;
           return 1;
         },
-        &now);
-    if (now == changes_) return false;
-    changes_ = now;
+        &now_);
+    if (before.looks != 0 && now_.loaded == before.loaded && now_.unloaded == before.unloaded) return;
+    ++now_.looks;
     std::vector<code_module> loaded;
     ::dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* to) {
@@ -51,27 +105,30 @@ class code_modules {
           return 0;
         },
         &loaded);
-    std::size_t const now_loaded = loaded.size();
-    for (code_module& before : all_) {
-      auto const last = loaded.begin() + static_cast<std::ptrdiff_t>(now_loaded);
-      auto const overlaps = [&](code_module const& each) { return each.begin < before.end && before.begin < each.end; };
-      if (std::none_of(loaded.begin(), last, overlaps)) loaded.push_back(std::move(before));
+    mark_permanent(loaded);
+    for (code_module& each : all_) {
+      if (each.unloaded_in != 0) {
+        loaded.push_back(std::move(each));
+      } else if (std::none_of(loaded.begin(), loaded.end(), [&](code_module const& now) { return now.is_same(each); })) {
+        ++now_.seen;
+        each.unloaded_in = now_.looks;
+        loaded.push_back(std::move(each));
+      }
     }
-    std::sort(loaded.begin(), loaded.end(), [](code_module const& a, code_module const& b) { return a.begin < b.begin; });
     all_ = std::move(loaded);
-    return true;
+    if (before.looks == 0) window_ = round_ = now_;
   }
 
-  /// The module that contains an address; null if none does, as for code that the program generates.
-  [[nodiscard]] code_module const* find(std::uint64_t address) const {
-    auto const after =
-        std::upper_bound(all_.begin(), all_.end(), address, [](std::uint64_t at, code_module const& each) { return at < each.begin; });
-    if (after == all_.begin()) return nullptr;
-    code_module const& found = *std::prev(after);
-    return found.contains(address) ? &found : nullptr;
+  /// Modules up to the dynamic linker were loaded with the program and are never unloaded. Later ones may be unloaded.
+  static void mark_permanent(std::vector<code_module>& loaded) {
+    std::uint64_t const linker = ::getauxval(AT_BASE);
+    auto const last = std::find_if(loaded.begin(), loaded.end(), [&](code_module const& each) { return each.base == linker; });
+    for (auto each = loaded.begin(); each != loaded.end() && (last != loaded.end() || each == loaded.begin()); ++each) {
+      each->is_permanent = true;
+      if (each == last) break;
+    }
   }
 
- private:
   static void add(dl_phdr_info const& info, std::vector<code_module>& to) {
     code_module result;
     for (unsigned i = 0; i < info.dlpi_phnum; ++i) {
@@ -102,8 +159,10 @@ class code_modules {
 
   static constexpr char const* own_program = "/proc/self/exe";
 
-  std::pair<unsigned long long, unsigned long long> changes_{};  ///< numbers of modules loaded and unloaded so far
-  std::vector<code_module> all_;                                 ///< by address
+  moment now_{};
+  moment round_{};   ///< when the present round began
+  moment window_{};  ///< start of the previous round: the samples of this round were taken after it
+  std::vector<code_module> all_;
 };
 
 }  // namespace profkit::detail

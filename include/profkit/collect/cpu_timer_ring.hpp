@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -40,8 +41,9 @@ class cpu_timer_ring {
   /// @param period_ns processor time between two samples.
   /// @return 0, or the error number of the failed call.
   int open(std::uint64_t thread, std::uint64_t period_ns) {
-    int const number = signal_number();
+    int const number = take_signal();
     if (number == 0) return ENOSYS;
+    process_ = ::getpid();
     ring_ = take_memory();
     ring_->read = ring_->written.load(std::memory_order_acquire);
     ring_->free_until.store(ring_->read + slots, std::memory_order_relaxed);
@@ -61,12 +63,41 @@ class cpu_timer_ring {
       give_back();
       return failure == EINVAL ? ESRCH : failure;  // EINVAL: no thread has this clock
     }
+    set_period(period_ns);
+    return 0;
+  }
+
+  /// Sets the processor time between the next samples.
+  void set_period(std::uint64_t period_ns) noexcept {
     itimerspec wanted{};
     wanted.it_interval.tv_sec = static_cast<std::time_t>(period_ns / 1'000'000'000);
     wanted.it_interval.tv_nsec = static_cast<long>(period_ns % 1'000'000'000);
     wanted.it_value = wanted.it_interval;
     ::timer_settime(timer_, 0, &wanted, nullptr);
-    return 0;
+  }
+
+  /// Whether the program has left the signal to this class. If not, timers that are open have to be opened again.
+  [[nodiscard]] static bool has_signal() noexcept {
+    struct sigaction now {};
+    return signal_number == 0 || (::sigaction(signal_number, nullptr, &now) == 0 && is_own(now));
+  }
+
+  /// The signal of the timers; 0 if the program handles all of them.
+  static int take_signal() noexcept {
+    if (signal_number != 0 && has_signal()) return signal_number;
+    signal_number = 0;
+    for (int each = SIGRTMAX - 1; each >= SIGRTMIN && signal_number == 0; --each) {
+      struct sigaction known {};
+      if (::sigaction(each, nullptr, &known) != 0) continue;
+      if (is_own(known)) signal_number = each;  // taken before
+      if ((known.sa_flags & SA_SIGINFO) != 0 || known.sa_handler != SIG_DFL) continue;
+      struct sigaction wanted {};
+      wanted.sa_sigaction = handle;
+      wanted.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+      ::sigemptyset(&wanted.sa_mask);
+      if (::sigaction(each, &wanted, nullptr) == 0) signal_number = each;
+    }
+    return signal_number;
   }
 
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
@@ -94,7 +125,7 @@ class cpu_timer_ring {
   /// Stops sampling.
   void close() noexcept {
     if (ring_ == nullptr) return;
-    ::timer_delete(timer_);
+    if (process_ == ::getpid()) ::timer_delete(timer_);  // the child of a fork has no copy of it
     give_back();
   }
 
@@ -131,21 +162,10 @@ class cpu_timer_ring {
     ring_ = nullptr;
   }
 
-  /// Installs the handler for a signal that nobody handles. @return 0 if there is none.
-  static int signal_number() {
-    static int const number = [] {
-      for (int each = SIGRTMAX - 1; each >= SIGRTMIN; --each) {
-        struct sigaction known {};
-        if (::sigaction(each, nullptr, &known) != 0 || (known.sa_flags & SA_SIGINFO) != 0 || known.sa_handler != SIG_DFL) continue;
-        struct sigaction wanted {};
-        wanted.sa_sigaction = handle;
-        wanted.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-        ::sigemptyset(&wanted.sa_mask);
-        if (::sigaction(each, &wanted, nullptr) == 0) return each;
-      }
-      return 0;
-    }();
-    return number;
+  static inline int signal_number = 0;  ///< 0: none
+
+  static bool is_own(struct sigaction const& action) noexcept {
+    return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle;
   }
 
   static void handle(int, siginfo_t* info, void* context) noexcept {
@@ -165,10 +185,19 @@ class cpu_timer_ring {
     to.written.store(at + 1, std::memory_order_release);
   }
 
+  /// Reads a word that may lie beyond the end of a stack. @return 0 if there is none.
+  static std::uint64_t word_at(std::uint64_t address) noexcept {
+    std::uint64_t result = 0;
+    ::iovec const to{&result, sizeof result};
+    ::iovec const from{reinterpret_cast<void*>(address), sizeof result};
+    long const got = ::syscall(SYS_process_vm_readv, ::getpid(), &to, 1UL, &from, 1UL, 0UL);
+    return got == static_cast<long>(sizeof result) ? result : 0;
+  }
+
   static void fill(slot& to, mcontext_t const& interrupted) noexcept {
 #if defined(__x86_64__)
     to.leaf = static_cast<std::uint64_t>(interrupted.gregs[REG_RIP]);
-    to.caller = *reinterpret_cast<std::uint64_t const*>(interrupted.gregs[REG_RSP]);
+    to.caller = word_at(static_cast<std::uint64_t>(interrupted.gregs[REG_RSP]));
 #elif defined(__aarch64__)
     to.leaf = interrupted.pc;
     to.caller = interrupted.regs[30];
@@ -179,6 +208,7 @@ class cpu_timer_ring {
   }
 
   memory* ring_ = nullptr;
+  ::pid_t process_ = 0;  ///< that has opened it
   ::timer_t timer_{};
   std::uint64_t lost_before_ = 0;
   std::int64_t last_cpu_ns_ = 0;

@@ -33,7 +33,7 @@ struct kernel_options {
 ///
 /// * libcupti is opened when the session takes the collector: the copy that the process has loaded, else the system's copy, else the file
 ///   named by `PROFKIT_CUPTI_PATH`.
-/// * CUPTI serves one tool at a time. Under Nsight Systems or beside the PyTorch profiler, the collector reports that in its status. It
+/// * CUPTI supports one tool at a time. Under Nsight Systems or beside the PyTorch profiler, the collector reports that in its status. It
 ///   initialises CUDA before CUPTI, so the other tool's result stays complete.
 /// * Cost: about 1 us per launch on the launching thread; with `kernels=every:N` only in one step of N.
 /// * Synchronisation: none while the session records. At the end of the session it synchronises the devices. With `kernels=every:N` it

@@ -145,7 +145,7 @@ class cupti_tracing {
     }
     is_subscribed_ = status == CUPTI_SUCCESS;
     if (status == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || status == CUPTI_ERROR_DISABLED) {
-      throw error{other_tool(other.data()) + " has CUPTI, which serves one tool at a time", static_cast<int>(status)};
+      throw error{other_tool(other.data()) + " uses CUPTI, and CUPTI supports one tool at a time", static_cast<int>(status)};
     }
     cupti_.check(status, "cuptiSubscribe");
   }

@@ -21,6 +21,11 @@ namespace profkit::detail {
 /// proportional to the table, about 5 ns per symbol: search for many addresses at once. Trusts no number in the file.
 class elf_symbols {
  public:
+  struct function {
+    std::string name;           ///< mangled; empty if unknown
+    std::uint64_t address = 0;  ///< where it begins, relative to the load address of the module
+  };
+
   /// @param path with a slash; another one is no file, such as that of the vDSO.
   explicit elf_symbols(std::string const& path)
       : file_{path.find('/') == std::string::npos ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
@@ -34,6 +39,9 @@ class elf_symbols {
   elf_symbols(elf_symbols const&) = delete;
   elf_symbols& operator=(elf_symbols const&) = delete;
 
+  /// The open file; below 0 if there is none.
+  [[nodiscard]] int file() const noexcept { return file_; }
+
   /// Whether the file has these program headers: a file that was replaced since it was loaded has others.
   [[nodiscard]] bool has_headers(std::vector<Elf64_Phdr> const& loaded) const {
     if (!is_elf_ || header_.e_phnum != loaded.size() || header_.e_phentsize != sizeof(Elf64_Phdr)) return false;
@@ -44,9 +52,9 @@ class elf_symbols {
 
   /// Finds the functions that contain addresses, in `.symtab`, or if it was stripped in `.dynsym`.
   /// @param addresses relative to the load address of the module, in ascending order.
-  /// @return by address: the name of the function, mangled; empty if unknown.
-  [[nodiscard]] std::vector<std::string> find(std::vector<std::uint64_t> const& addresses) const {
-    std::vector<std::string> result(addresses.size());
+  /// @return by address.
+  [[nodiscard]] std::vector<function> find(std::vector<std::uint64_t> const& addresses) const {
+    std::vector<function> result(addresses.size());
     if (!is_elf_ || header_.e_shentsize != sizeof(Elf64_Shdr)) return result;
     std::vector<Elf64_Shdr> sections(header_.e_shnum);
     if (!read(header_.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr))) return result;
@@ -67,13 +75,13 @@ class elf_symbols {
   };
 
   void search(Elf64_Shdr const& table, Elf64_Shdr const& names, std::vector<std::uint64_t> const& addresses,
-              std::vector<std::string>& result) const {
+              std::vector<function>& result) const {
     std::vector<found> best(addresses.size());
     std::vector<Elf64_Sym> piece;
     std::uint64_t const count = table.sh_size / sizeof(Elf64_Sym);
-    constexpr std::uint64_t most = 4096;  // at a time
-    for (std::uint64_t i = 0; i < count; i += most) {
-      piece.resize(static_cast<std::size_t>(std::min(most, count - i)));
+    constexpr std::uint64_t max_symbols = 4096;  // at a time
+    for (std::uint64_t i = 0; i < count; i += max_symbols) {
+      piece.resize(static_cast<std::size_t>(std::min(max_symbols, count - i)));
       if (!read(table.sh_offset + i * sizeof(Elf64_Sym), piece.data(), piece.size() * sizeof(Elf64_Sym))) return;
       for (Elf64_Sym const& each : piece) {
         if (!is_function(each)) continue;
@@ -86,7 +94,7 @@ class elf_symbols {
         }
       }
     }
-    for (std::size_t i = 0; i < best.size(); ++i) result[i] = best[i].name;
+    for (std::size_t i = 0; i < best.size(); ++i) result[i] = {best[i].name, best[i].symbol.st_value};
   }
 
   static bool is_function(Elf64_Sym const& symbol) noexcept {

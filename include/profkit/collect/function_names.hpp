@@ -13,8 +13,10 @@
 
 #include "../profile/profile_builder.hpp"
 #include "code_modules.hpp"
+#include "dwarf_library.hpp"
 #include "elf_symbols.hpp"
 #include "function_label.hpp"
+#include "source_lines.hpp"
 
 namespace profkit::detail {
 
@@ -22,10 +24,22 @@ namespace profkit::detail {
 /// is unloaded later are known, and a journal has them.
 class function_names {
  public:
-  /// To be called before the addresses of a round are looked up.
+  function_names() = default;
+  function_names(function_names const&) = delete;
+  function_names& operator=(function_names const&) = delete;
+
+  /// Why source lines are not found; empty if they are, in modules with debug information.
+  [[nodiscard]] std::string const& why_no_lines() const noexcept { return debug_.why_not(); }
+
+  /// To be called before the samples of a round are read.
+  void begin_round() { modules_.begin_round(); }
+
+  /// To be called after the samples of a round were read, before their addresses are looked up.
   /// @param addresses all of them, in any order.
   void learn(std::vector<std::uint64_t> addresses) {
-    if (modules_.update() || names_.size() > max_known) names_.clear();
+    bool const have_changed = modules_.end_round();
+    if (have_changed || are_of_change_ || names_.size() > max_known) names_.clear();
+    are_of_change_ = have_changed;
     std::sort(addresses.begin(), addresses.end());
     addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
     std::map<code_module const*, std::vector<std::uint64_t>> unknown;
@@ -33,6 +47,7 @@ class function_names {
       if (names_.count(each) != 0) continue;
       code_module const* const module = modules_.find(each);
       if (module != nullptr) unknown[module].push_back(each);
+      if (module == nullptr && modules_.is_uncertain(each)) names_[each] = {{}, replaced_module, {}, {}};
     }
     for (auto& [module, wanted] : unknown) learn(*module, wanted);
   }
@@ -44,7 +59,8 @@ class function_names {
     known_function* const known = known_at(leaf);
     if (known == nullptr) return into.position_of(function_record{{}, {}, named_caller(callers)});
     if (!known->name.empty()) {
-      if (!known->position) known->position = into.position_of(function_record{known->name, known->module, {}});
+      if (!known->position)
+        known->position = into.position_of(function_record{known->name, known->module, {}, known->place.file, known->place.line});
       return *known->position;
     }
     return into.position_of(function_record{{}, known->module, named_caller(callers)});
@@ -54,9 +70,12 @@ class function_names {
   struct known_function {
     std::string name;
     std::string module;
+    source_lines::place place;              ///< where the function begins
     std::optional<std::uint32_t> position;  ///< in `profile::functions`
   };
 
+  /// Stands for the name of a module.
+  static constexpr char const* replaced_module = "a library that was unloaded or replaced";
   static constexpr std::size_t max_known = 65'536;  ///< addresses; then they are learnt again
 
   void learn(code_module const& module, std::vector<std::uint64_t> const& wanted) {
@@ -64,10 +83,13 @@ class function_names {
     relative.reserve(wanted.size());
     for (std::uint64_t const each : wanted) relative.push_back(each - module.base);
     elf_symbols const symbols{module.path};
-    std::vector<std::string> found(wanted.size());
+    std::vector<elf_symbols::function> found(wanted.size());
     if (symbols.has_headers(module.headers)) found = symbols.find(relative);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      names_[wanted[i]] = {found[i].empty() ? std::string{} : function_label(found[i]), module.name, {}};
+      elf_symbols::function const& each = found[i];
+      bool const is_part = each.name.find(".cold") != std::string::npos || each.name.find(".part.") != std::string::npos;
+      source_lines::place const place = each.name.empty() || is_part ? source_lines::place{} : lines_.find(symbols.file(), each.address);
+      names_[wanted[i]] = {each.name.empty() ? std::string{} : function_label(each.name), module.name, place, {}};
     }
   }
 
@@ -84,8 +106,11 @@ class function_names {
     return {};
   }
 
+  dwarf_library debug_;
+  source_lines lines_{debug_};
   code_modules modules_;
   std::unordered_map<std::uint64_t, known_function> names_;  ///< by address
+  bool are_of_change_ = false;                               ///< the names hold for samples taken while modules changed
 };
 
 }  // namespace profkit::detail

@@ -17,7 +17,7 @@ namespace profkit {
 /// sampled; the report derives it.
 ///
 /// If the system refuses `perf_event_open`, uses timers of processor time, which send a real-time signal to the thread, at most 100 times
-/// per second; the report says so. Threads with stacks of a few KiB then need an alternate signal stack.
+/// per second; the report says so. Each thread then gets an alternate signal stack, unless it has one.
 class host_samples final : public detail::made_collector, private detail::sample_source {
  public:
   /// @brief Samples at a rate.
@@ -25,7 +25,7 @@ class host_samples final : public detail::made_collector, private detail::sample
   /// @throws profkit::error if the rate is not from 1 to 10,000.
   explicit host_samples(host_sample_options const& wanted = {}) : made_collector{detail::collector_code<void>::sample_host(wanted)} {}
 
-  /// @brief Itself.
+  /// @brief The source from which the session's thread reads samples: this collector.
   [[nodiscard]] detail::sample_source* samples() noexcept override { return this; }
 
  private:

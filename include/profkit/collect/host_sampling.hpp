@@ -20,6 +20,7 @@
 #include "../record/recorder.hpp"
 #include "../record/thread_log.hpp"
 #include "../record/ticks.hpp"
+#include "blocked_signals.hpp"
 #include "code_sample.hpp"
 #include "collector.hpp"
 #include "cpu_timer_ring.hpp"
@@ -27,6 +28,8 @@
 #include "host_sample_options.hpp"
 #include "perf_ring.hpp"
 #include "sample_source.hpp"
+#include "sampled_thread.hpp"
+#include "signal_stack.hpp"
 
 namespace profkit::detail {
 
@@ -41,6 +44,7 @@ class host_sampling final : public collector, private sample_source {
     }
     how_.mechanism = "perf_event_open, task clock";
     how_.interval = std::chrono::nanoseconds{static_cast<std::int64_t>(1e9 / wanted.per_second)};
+    how_.why_no_lines = names_.why_no_lines();
     if (!wanted.use_perf_events) use_timers("requested");
   }
 
@@ -50,6 +54,7 @@ class host_sampling final : public collector, private sample_source {
 
   void start(profile_builder& into) override {
     is_running_ = true;
+    if (uses_timers_) prepare_threads();
     read(into);
   }
 
@@ -58,25 +63,21 @@ class host_sampling final : public collector, private sample_source {
   void stop() override {
     is_running_ = false;
     threads_.clear();
+    if (uses_timers_) prepare_no_threads();
   }
 
  private:
-  /// A thread, by its log.
-  struct sampled_thread {
-    std::uint32_t generation = 0;  ///< of the log: number of threads that have owned it
-    perf_ring ring{};              ///< at most one of these two is open
-    cpu_timer_ring timer{};
-    std::uint64_t period_ns = 0;     ///< between samples
-    std::uint64_t since_period = 0;  ///< number of samples since the period was set
-    waiting_samples waiting{};
-  };
-
   void read(profile_builder& into) override {
     if (!is_running_) return;
     read_.clear();
+    names_.begin_round();
+    ++round_;
+    if (uses_timers_ && !cpu_timer_ring::has_signal()) close_timers();
+    std::uint64_t waiting = 0;
     for (thread_log* log = __atomic_load_n(&recorder.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
-      read(*log);
+      if (read(*log)) ++waiting;
     }
+    if (uses_timers_) ask_to_prepare(is_round_to_ask(waiting));
     std::vector<std::uint64_t> addresses;
     for (auto const& [thread, sample] : read_) {
       addresses.push_back(sample.leaf);
@@ -90,8 +91,11 @@ class host_sampling final : public collector, private sample_source {
           {clock_->at_monotonic(sample.monotonic_ns), function, static_cast<std::uint32_t>(std::min(most, sample.weight_ns))});
     }
     read_.clear();
-    into.set(&profile::sampling, how_);
-    if (how_.threads > 0 || how_.threads_without == 0) return;
+    sampling_record now = how_;
+    now.threads_without += waiting;
+    if (waiting > 0 && now.why_without.empty()) now.why_without = why_waiting;
+    into.set(&profile::sampling, now);
+    if (how_.threads > 0 || !is_refused_) return;
     fail(how_.why_without);
     stop();
   }
@@ -101,7 +105,8 @@ class host_sampling final : public collector, private sample_source {
     return known == threads_.end() ? nullptr : &known->second->waiting;
   }
 
-  void read(thread_log const& log) {
+  /// @return whether the thread has to set its signal stack before it can be sampled.
+  bool read(thread_log const& log) {
     std::uint32_t const generation = __atomic_load_n(&log.generation, __ATOMIC_ACQUIRE);
     std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
     auto known = threads_.find(&log);
@@ -110,30 +115,72 @@ class host_sampling final : public collector, private sample_source {
       if (thread.ring.is_open()) read(thread, thread.ring);
       if (thread.timer.is_open()) read(thread, thread.timer);
       if (state != log_owned && state != log_left) close(thread);
-      return;
+      bool const is_again = thread.blocks_signals && round_ % rounds_of_a_look == 0;
+      if (state == log_owned && (thread.waits_for_stack || is_again)) open_timer(thread, log);
+      return state == log_owned && thread.waits_for_stack;
     }
-    if (generation == 0 || state != log_owned) return;
+    if (known != threads_.end()) close(*known->second);  // the log has another owner, which may have ended too
+    if (generation == 0 || state != log_owned) return false;
     if (known == threads_.end()) known = threads_.emplace(&log, std::make_unique<sampled_thread>()).first;
     begin(*known->second, log, generation);
+    return known->second->waits_for_stack;
   }
 
   void begin(sampled_thread& thread, thread_log const& log, std::uint32_t generation) {
-    close(thread);
     thread.generation = generation;
     thread.since_period = 0;
     thread.period_ns = next_period();
+    thread.waits_for_stack = thread.blocks_signals = false;
+    thread.counted = sampled_thread::kind::not_counted;
     int failure = uses_timers_ ? 0 : thread.ring.open(log.thread_system_id, thread.period_ns, bytes_of_ring());
     bool const is_refused = failure == EACCES || failure == EPERM || failure == ENOSYS;
-    if (is_refused && how_.threads == 0 && !uses_timers_) use_timers("because of " + reason_of(failure));
-    if (uses_timers_) {
-      thread.period_ns = next_period();
-      failure = thread.timer.open(log.thread_system_id, thread.period_ns);
+    if (is_refused && how_.threads == 0 && !uses_timers_) use_timers("because of " + perf_ring::reason_of(failure));
+    if (uses_timers_) return open_timer(thread, log);
+    count(thread, failure, failure == 0 ? std::string{} : perf_ring::reason_of(failure));
+  }
+
+  void open_timer(sampled_thread& thread, thread_log const& log) {
+    thread.waits_for_stack = !signal_stack::has(log.thread_system_id);
+    if (thread.waits_for_stack) return;
+    int const signal = cpu_timer_ring::take_signal();
+    if (signal == 0) return count(thread, ENOSYS, "the program handles all real-time signals");
+    thread.blocks_signals = blocks_signal(log.thread_system_id, signal);
+    if (thread.blocks_signals) {
+      return count(thread, EPERM, "a thread blocks signal " + std::to_string(signal) + ", which the timers send");
     }
-    if (failure == 0) {
-      ++how_.threads;
-    } else if (failure != ESRCH) {  // ESRCH: it has ended
-      ++how_.threads_without;
-      if (how_.why_without.empty()) how_.why_without = reason_of(failure);
+    thread.period_ns = next_period();
+    int const failure = thread.timer.open(log.thread_system_id, thread.period_ns);
+    count(thread, failure, "timer_create: " + std::generic_category().message(failure));
+  }
+
+  /// Counts a thread as sampled or not; before, it may have been counted as the other.
+  void count(sampled_thread& thread, int failure, std::string const& why) {
+    if (failure == ESRCH) return;  // it has ended
+    using kind = sampled_thread::kind;
+    if (thread.counted == kind::sampled) --how_.threads;
+    if (thread.counted == kind::refused) --how_.threads_without;
+    thread.counted = failure == 0 ? kind::sampled : kind::refused;
+    ++(failure == 0 ? how_.threads : how_.threads_without);
+    if (how_.threads_without == 0) how_.why_without.clear();
+    if (failure != 0 && how_.why_without.empty()) how_.why_without = why;
+    if (failure != 0 && !thread.blocks_signals) is_refused_ = true;
+  }
+
+  /// Whether threads are to set their stacks at their next scope, which takes longer then. Threads without scopes, such as those of an idle
+  /// pool, may wait for ever, so after some rounds it is seldom.
+  bool is_round_to_ask(std::uint64_t waiting) {
+    if (waiting > waited_before_) began_to_ask_ = round_;
+    waited_before_ = waiting;
+    return waiting > 0 && (round_ - began_to_ask_ < rounds_of_a_look || round_ % rounds_of_a_look == 0);
+  }
+
+  /// The program has taken the signal: the next round opens timers with another one.
+  void close_timers() {
+    for (auto& [log, thread] : threads_) {
+      if (!thread->timer.is_open()) continue;
+      read(*thread, thread->timer);
+      thread->timer.close();
+      thread->waits_for_stack = true;
     }
   }
 
@@ -144,8 +191,26 @@ class host_sampling final : public collector, private sample_source {
 
   void use_timers(std::string const& why) {
     uses_timers_ = true;
-    how_.mechanism = "timers of processor time with signals, " + why;
+    how_.mechanism = "timers that count processor time and send signals, " + why;
     how_.interval = std::max<std::chrono::nanoseconds>(how_.interval, std::chrono::milliseconds{10});
+    if (is_running_) prepare_threads();
+  }
+
+  /// Lets each thread set its signal stack, at its first scope or at its next one.
+  static void prepare_threads() {
+    signal_stack::prepare();
+    __atomic_store_n(&prepare_thread, &signal_stack::use, __ATOMIC_RELEASE);
+    if (this_thread_log() != nullptr) signal_stack::use();
+  }
+
+  static void prepare_no_threads() {
+    ask_to_prepare(false);
+    __atomic_store_n(&prepare_thread, static_cast<void (*)() noexcept>(nullptr), __ATOMIC_RELEASE);
+  }
+
+  static void ask_to_prepare(bool wanted) {
+    if (wanted) __atomic_fetch_or(&recorder.flags, prepares_threads, __ATOMIC_RELEASE);
+    if (!wanted) __atomic_fetch_and(&recorder.flags, ~prepares_threads, __ATOMIC_RELEASE);
   }
 
   void read(sampled_thread& thread, cpu_timer_ring& ring) {
@@ -153,6 +218,11 @@ class host_sampling final : public collector, private sample_source {
     std::uint64_t const lost_before = ring.lost();
     ring.read(samples);
     how_.lost += ring.lost() - lost_before;
+    thread.since_period += samples.size();
+    if (thread.since_period >= samples_per_period) {
+      ring.set_period(next_period());
+      thread.since_period = 0;
+    }
     for (code_sample& each : samples) read_.emplace_back(&thread, std::move(each));
   }
 
@@ -177,11 +247,12 @@ class host_sampling final : public collector, private sample_source {
     }
   }
 
-  /// Random, so that no loop of the program stays in step with the samples.
+  /// Random, so that no loop of the program stays in step with the samples. The rate is uniform from half to one and a half of the wanted
+  /// one: then shares of a loop as long as the mean period vary as much as with independent samples; with half this range, 1.4 times.
   [[nodiscard]] std::uint64_t next_period() {
-    auto const mean = static_cast<std::uint64_t>(how_.interval.count());
     random_ = random_ * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX
-    return mean - mean / 4 + (random_ >> 33U) % (mean / 2 + 1);
+    double const rate = 0.5 + static_cast<double>(random_ >> 32U) / 4294967296.0;
+    return static_cast<std::uint64_t>(static_cast<double>(how_.interval.count()) / rate);
   }
 
   /// For 150 ms, because the session's thread reads at least every 100 ms.
@@ -194,29 +265,18 @@ class host_sampling final : public collector, private sample_source {
     return result;
   }
 
-  static std::string reason_of(int failure) {
-    std::string what = "perf_event_open: " + std::generic_category().message(failure);
-    switch (failure) {
-      case EACCES:
-      case EPERM:
-        return what +
-               ". Samples need kernel.perf_event_paranoid of at most 2, a container that permits perf_event_open, and for each thread 36 "
-               "KiB of kernel.perf_event_mlock_kb";
-      case ENOSYS:
-        return what + ". The kernel or the container does not provide it";
-      case EMFILE:
-      case ENFILE:
-        return what + ". Samples need a file descriptor for each thread";
-      default:
-        return what;
-    }
-  }
-
   static constexpr std::uint64_t samples_per_period = 16;
+  static constexpr std::uint64_t rounds_of_a_look = 16;  ///< at threads that could not be sampled so far
+  static constexpr char const* why_waiting =
+      "a thread with scopes from before sampling is sampled from its next scope on, where it sets its signal stack";
 
   calendar_clock const* clock_ = nullptr;
   bool is_running_ = false;
   bool uses_timers_ = false;  ///< otherwise rings of `perf_event_open`
+  bool is_refused_ = false;   ///< for a thread, by the system
+  std::uint64_t round_ = 0;
+  std::uint64_t waited_before_ = 0;  ///< number of threads that waited for their stack in the round before
+  std::uint64_t began_to_ask_ = 0;   ///< round
   sampling_record how_;
   std::uint64_t random_ = static_cast<std::uint64_t>(monotonic_ns());  ///< for the periods, not for secrets
   function_names names_;

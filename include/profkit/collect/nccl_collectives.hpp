@@ -47,7 +47,7 @@ class nccl_collectives final : public collector {
   /// @brief Starts collecting.
   /// @throws profkit::error if NCCL uses another plugin, or would not find this one.
   void start(profile_builder&) override {
-    if (!other_plugin_.empty()) throw error{"NCCL_PROFILER_PLUGIN names the plugin " + other_plugin_ + ", which stays"};
+    if (!other_plugin_.empty()) throw error{"NCCL_PROFILER_PLUGIN already names the plugin " + other_plugin_};
     void* const found = ::dlsym(RTLD_DEFAULT, "ncclProfiler_v5");
     if (found == nullptr) {
       // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc and musl keep an error for each thread

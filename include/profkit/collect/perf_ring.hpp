@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -28,12 +30,14 @@ class perf_ring {
   perf_ring() = default;
   perf_ring(perf_ring&& other) noexcept
       : file_{std::exchange(other.file_, -1)},
+        process_{other.process_},
         memory_{std::exchange(other.memory_, nullptr)},
         bytes_{other.bytes_},
         has_stack_{other.has_stack_},
         lost_{other.lost_} {}
   perf_ring& operator=(perf_ring&& other) noexcept {
     std::swap(file_, other.file_);
+    std::swap(process_, other.process_);
     std::swap(memory_, other.memory_);
     std::swap(bytes_, other.bytes_);
     std::swap(has_stack_, other.has_stack_);
@@ -62,6 +66,7 @@ class perf_ring {
     wanted.exclude_callchain_kernel = 1;
     wanted.use_clockid = 1;
     wanted.clockid = CLOCK_MONOTONIC;
+    process_ = ::getpid();
     file_ = call(wanted, thread);
     has_stack_ = file_ >= 0;
     if (file_ < 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
@@ -112,12 +117,32 @@ class perf_ring {
   /// Number of samples that did not fit into the ring, as far as read.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
 
+  /// Why a thread is not sampled. @param failure what `open` returned.
+  static std::string reason_of(int failure) {
+    std::string what = "perf_event_open: " + std::generic_category().message(failure);
+    switch (failure) {
+      case EACCES:
+      case EPERM:
+        return what +
+               ". Samples need kernel.perf_event_paranoid of at most 2, a container that permits perf_event_open, and for each thread 36 "
+               "KiB of kernel.perf_event_mlock_kb";
+      case ENOSYS:
+        return what + ". The kernel or the container does not provide it";
+      case EMFILE:
+      case ENFILE:
+        return what + ". Samples need a file descriptor for each thread";
+      default:
+        return what;
+    }
+  }
+
   /// Stops sampling.
   void close() noexcept {
-    if (memory_ != nullptr) ::munmap(memory_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes_);
+    bool const is_own = process_ == ::getpid();  // the child of a fork has no copy of the ring, and leaves the parent's alone
+    if (memory_ != nullptr && is_own) ::munmap(memory_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes_);
     memory_ = nullptr;
     if (file_ < 0) return;
-    ::ioctl(file_, PERF_EVENT_IOC_DISABLE, 0);  // a child process may hold a copy of the file
+    if (is_own) ::ioctl(file_, PERF_EVENT_IOC_DISABLE, 0);  // a child process may hold a copy of the file
     ::close(file_);
     file_ = -1;
   }
@@ -168,6 +193,7 @@ class perf_ring {
   }
 
   int file_ = -1;
+  ::pid_t process_ = 0;              ///< that has opened it
   unsigned char* memory_ = nullptr;  ///< a page with the positions, and the ring
   std::size_t bytes_ = 0;            ///< of the ring
   bool has_stack_ = false;           ///< samples have the word at the stack pointer

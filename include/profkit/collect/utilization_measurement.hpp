@@ -76,7 +76,7 @@ class utilization_measurement final : public collector {
     if (run.number != window_run_) devices_.clear();
     window_run_ = run.number;
     if (run.had_step && ::pthread_equal(run.thread, ::pthread_self()) != 0) {
-      throw error{"the session has no thread of its own, and the counters are not read on the thread of the steps"};
+      throw error{"the session has no background thread, and counters are not read on the step thread"};
     }
     // The step of a window must not have ended: its figures may be complete already.
     if (!run.is_step_open) return;
@@ -164,10 +164,10 @@ class utilization_measurement final : public collector {
     if (windows_ > 0) return;
     if (!unusable_.empty()) throw error{unusable_};
     measured_run const run = current_run();
-    if (!run.had_step) throw error{"there was no measured step"};
+    if (!run.had_step) throw error{"no step was measured"};
     if (!had_device_ && was_long(run)) throw error{"this process used no CUDA device"};
-    throw error{"the measured steps were too short: a window takes " + seconds(times_.before_first + times_.window) +
-                " of steps without a pause of more than " + seconds(times_.max_pause) + " between two"};
+    throw error{"the measured steps were too short: a window needs " + seconds(times_.before_first + times_.window) +
+                " of steps with pauses of at most " + seconds(times_.max_pause)};
   }
 
   [[nodiscard]] bool was_long(measured_run const& run) const { return run.last_end - run.begin >= times_.before_first + times_.window; }

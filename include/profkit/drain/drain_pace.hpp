@@ -27,7 +27,7 @@ class drain_pace {
   /// The period if little is recorded.
   static constexpr std::chrono::milliseconds idle_period{25};
   /// The period if more is recorded.
-  static constexpr std::chrono::nanoseconds busy_period = log_drain::shortest_interval + std::chrono::microseconds{100};
+  static constexpr std::chrono::nanoseconds busy_period = log_drain::min_interval + std::chrono::microseconds{100};
   /// 8 MiB of logs.
   static constexpr std::uint64_t backlog_slots = std::uint64_t{1} << 20U;
 

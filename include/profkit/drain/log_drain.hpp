@@ -27,7 +27,7 @@ namespace profkit::detail {
 class log_drain {
  public:
   /// Minimum time between clock anchors. A shorter line would carry their jitter into durations.
-  static constexpr std::chrono::nanoseconds shortest_interval = std::chrono::milliseconds{10};
+  static constexpr std::chrono::nanoseconds min_interval = std::chrono::milliseconds{10};
 
   /// @param into borrowed.
   /// @param clock_flag 0 or `use_monotonic_clock`.
@@ -55,9 +55,7 @@ class log_drain {
   }
 
   /// Whether enough time has passed for the next clock anchor.
-  [[nodiscard]] bool is_due() const noexcept {
-    return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= shortest_interval.count();
-  }
+  [[nodiscard]] bool is_due() const noexcept { return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= min_interval.count(); }
 
   /// Moves everything recorded so far to the profile, in slices of time if there is much.
   ///

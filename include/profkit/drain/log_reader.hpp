@@ -85,12 +85,12 @@ class log_reader {
   /// Adds the open scopes and the beginning of the oldest open API call, as far as read.
   void describe_open(arrival& to) const {
     for (auto const& [log, at] : readings_) {
-      thread_reading const& of = at;
-      of.open.for_each([&](open_range const& each) {
+      thread_reading const& thread = at;
+      thread.open.for_each([&](open_range const& each) {
         if (each.call != nullptr) {
           to.open_call = std::min(to.open_call.value_or(each.begin), each.begin);
         } else if (each.has_path()) {
-          to.open_scopes.push_back({{each.begin, timestamp::max()}, each.path, *of.thread});
+          to.open_scopes.push_back({{each.begin, timestamp::max()}, each.path, *thread.thread});
         }
       });
     }

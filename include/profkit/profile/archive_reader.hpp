@@ -84,14 +84,15 @@ class archive_reader {
       std::size_t const each = bytes_in_file<T>();
       if (count > left() / each) throw error{"the file is cut off"};
       values.reserve(count);
-      constexpr std::size_t most = 4096;  // at a time
+      constexpr std::size_t piece = 4096;  // at a time
       while (values.size() < count) {
-        std::size_t const until = std::min(count, values.size() + most);
+        std::size_t const until = std::min(count, values.size() + piece);
         flat_archive<flat_reading> archive{{take((until - values.size()) * each).data()}};
         while (values.size() < until) fields(archive, values.emplace_back());
       }
     } else {
-      // Without `reserve`: a damaged length must not request the memory for many small elements.
+      constexpr std::size_t most = 64;  // a damaged length must not request the memory for many small elements
+      values.reserve(std::min(count, most));
       while (values.size() < count) (*this)(values.emplace_back());
     }
   }

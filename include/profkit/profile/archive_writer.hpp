@@ -124,10 +124,10 @@ class archive_writer {
   template <class T>
   void write_flat(T const* values, std::size_t count) {
     std::size_t const each = bytes_in_file<T>();
-    constexpr std::size_t most = 4096;  // at a time
-    for (std::size_t i = 0; i < count; i += most) {
+    constexpr std::size_t piece = 4096;  // at a time
+    for (std::size_t i = 0; i < count; i += piece) {
       flush();
-      std::size_t const now = std::min(most, count - i);
+      std::size_t const now = std::min(piece, count - i);
       bytes_.resize(now * each);
       flat_archive<flat_writing> archive{{&bytes_[0]}};
       for (std::size_t k = i; k < i + now; ++k) fields(archive, const_cast<T&>(values[k]));

@@ -85,9 +85,9 @@ class layout_archive {
 
  private:
   template <class... T>
-  void list(std::string const& what, T const&... of) {
+  void list(std::string const& what, T const&... values) {
     text_ += what + '(';
-    ((*this)(of), ...);
+    ((*this)(values), ...);
     text_ += ')';
   }
 

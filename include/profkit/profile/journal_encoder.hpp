@@ -73,7 +73,7 @@ class journal_encoder {
   static constexpr std::size_t max_records_per_list = std::size_t{1} << 16U;
 
   struct delta {
-    journal_encoder& of;
+    journal_encoder& encoder;
     archive_writer& to;
     std::vector<void*> const& rest;
     std::size_t members = 0;
@@ -98,15 +98,15 @@ class journal_encoder {
     /// Positions in records refer to lists without a limit per frame, so their targets are in the same frame or an earlier one.
     template <class Record>
     void put_new_records(std::vector<Record> const& list, std::vector<Record> const& rest_of_list) {
-      if (lists == of.written_.size()) {
-        of.written_.push_back(0);
-        of.written_of_rest_.push_back(0);
+      if (lists == encoder.written_.size()) {
+        encoder.written_.push_back(0);
+        encoder.written_of_rest_.push_back(0);
       }
-      std::size_t& written = of.written_[lists];
-      std::size_t& written_of_rest = of.written_of_rest_[lists++];
-      std::size_t const most = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
-      std::size_t const count = std::min(list.size() - written, most);
-      std::size_t const count_of_rest = std::min(rest_of_list.size() - written_of_rest, most - count);
+      std::size_t& written = encoder.written_[lists];
+      std::size_t& written_of_rest = encoder.written_of_rest_[lists++];
+      std::size_t const max_count = is_flat<Record> ? max_records_per_list : std::numeric_limits<std::size_t>::max();
+      std::size_t const count = std::min(list.size() - written, max_count);
+      std::size_t const count_of_rest = std::min(rest_of_list.size() - written_of_rest, max_count - count);
       to(std::uint64_t{count + count_of_rest});
       to.elements(list.data() + written, count);
       to.elements(rest_of_list.data() + written_of_rest, count_of_rest);
@@ -118,8 +118,8 @@ class journal_encoder {
 
     template <class Member>
     void put_if_changed(Member const& member) {
-      if (others == of.latest_.size()) of.latest_.emplace_back();
-      std::string& latest = of.latest_[others++];
+      if (others == encoder.latest_.size()) encoder.latest_.emplace_back();
+      std::string& latest = encoder.latest_[others++];
       std::string now;
       string_output output{now};
       archive_writer archive{output};

@@ -56,8 +56,8 @@ struct journal_head {
 };
 
 template <class Archive>
-void fields(Archive& archive, journal_head& of) {
-  archive(of.number), archive(of.forgotten), archive(of.waiting), archive(of.figures);
+void fields(Archive& archive, journal_head& value) {
+  archive(value.number), archive(value.forgotten), archive(value.waiting), archive(value.figures);
 }
 
 /// The name of the previous journal file.

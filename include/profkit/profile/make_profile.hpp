@@ -68,7 +68,7 @@ profile profile_file_code<Unused>::load(std::filesystem::path const& path) {
     archive.set_format(format);
     profile result;
     archive(result);
-    if (!archive.at_end()) throw error{"the profile is damaged: it goes on behind its end"};
+    if (!archive.at_end()) throw error{"the profile is damaged: unexpected bytes after the end"};
     complete_and_check(result, format);
     return result;
   } catch (error const& failure) {

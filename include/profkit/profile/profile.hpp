@@ -73,14 +73,14 @@ struct thread_record {
 
 /// @brief One scope.
 struct scope_record {
-  interval time;
+  interval time;             ///< from the beginning to the end of the scope, host clock
   std::uint32_t path = 0;    ///< position in `profile::paths`
   std::uint32_t thread = 0;  ///< position in `profile::threads`
 };
 
 /// @brief One iteration of the measured loop.
 struct step_record {
-  interval time;
+  interval time;             ///< from the beginning to the end of the step, host clock
   std::uint64_t index = 0;   ///< from 0, warm-up included
   bool warmup = false;       ///< excluded from all figures
   std::uint64_t items = 0;   ///< tokens, images, ...
@@ -101,17 +101,17 @@ struct work_record {
 
 /// @brief Time between the two CUDA events of a GPU scope. Source: `cudaEventElapsedTime`, resolution about 0.5 us.
 struct gpu_scope_record {
-  std::uint32_t path = 0;  ///< position in `profile::paths`
-  timestamp begin;         ///< beginning of the scope on the host
-  std::int32_t device = 0;
-  std::chrono::nanoseconds duration{};
+  std::uint32_t path = 0;               ///< position in `profile::paths`
+  timestamp begin;                      ///< beginning of the scope on the host
+  std::int32_t device = 0;              ///< CUDA device number
+  std::chrono::nanoseconds duration{};  ///< time between the two events
 };
 
 /// @brief Time between the CUDA events at both ends of a step. Source: `cudaEventElapsedTime`, resolution about 0.5 us.
 struct gpu_step_record {
-  std::uint64_t step = 0;  ///< `step_record::index`
-  std::int32_t device = 0;
-  std::chrono::nanoseconds duration{};
+  std::uint64_t step = 0;               ///< `step_record::index`
+  std::int32_t device = 0;              ///< CUDA device number
+  std::chrono::nanoseconds duration{};  ///< time between the two events
 };
 
 /// @brief Kinds of GPU operations; `set` is a memset.
@@ -121,21 +121,21 @@ enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
 struct gpu_name_record {
   std::string name;     ///< demangled; for copies and memsets as in Nsight Systems, such as "[CUDA memcpy Host-to-Device]"
   std::string mangled;  ///< mangled name; empty if equal to `name`
-  copy_direction direction = copy_direction::unknown;
+  copy_direction direction = copy_direction::unknown;  ///< direction of copies; `unknown` for other operations
 };
 
 /// @brief One kernel, copy or memset. Source: CUPTI activity records.
 struct gpu_operation_record {
-  interval time;
-  std::uint64_t correlation = 0;  ///< equal to that of the launching `api_call_record`; operations of one graph launch share it
-  std::uint64_t bytes = 0;        ///< size of copies and memsets
-  std::uint32_t name = 0;         ///< position in `profile::gpu_names`
-  std::int32_t device = 0;
-  std::uint32_t stream = 0;
+  interval time;                         ///< execution on the device, converted to the host clock
+  std::uint64_t correlation = 0;         ///< equal to that of the launching `api_call_record`; operations of one graph launch share it
+  std::uint64_t bytes = 0;               ///< size of copies and memsets
+  std::uint32_t name = 0;                ///< position in `profile::gpu_names`
+  std::int32_t device = 0;               ///< CUDA device number
+  std::uint32_t stream = 0;              ///< CUPTI's number of the stream
   std::array<std::uint32_t, 3> grid{};   ///< blocks of a kernel
   std::array<std::uint32_t, 3> block{};  ///< threads per block of a kernel
-  gpu_operation_kind kind = gpu_operation_kind::kernel;
-  std::uint64_t graph_node = 0;  ///< `graph_node_record::node` for operations of CUDA graphs; 0 otherwise
+  gpu_operation_kind kind = gpu_operation_kind::kernel;  ///< kernel, copy or memset
+  std::uint64_t graph_node = 0;                          ///< `graph_node_record::node` for operations of CUDA graphs; 0 otherwise
 };
 
 /// @brief A node of a CUDA graph captured while kernels were collected, or of an executable graph created from it.
@@ -147,26 +147,26 @@ struct graph_node_record {
 /// @brief One call of the CUDA runtime or driver; usually only calls that launch operations or wait for a device. Sources: CUPTI callbacks,
 /// timed by profkit, or with `kernel_options::all_api_calls` CUPTI activity records.
 struct api_call_record {
-  interval time;
-  std::uint64_t correlation = 0;
-  std::uint32_t name = 0;    ///< position in `profile::api_names`
-  std::uint32_t thread = 0;  ///< position in `profile::threads`, where a system thread may have several entries
+  interval time;                  ///< from the beginning to the end of the call, host clock
+  std::uint64_t correlation = 0;  ///< CUPTI's number of the call; equal to that of the operations that it launched
+  std::uint32_t name = 0;         ///< position in `profile::api_names`
+  std::uint32_t thread = 0;       ///< position in `profile::threads`, where a system thread may have several entries
 };
 
 /// @brief One sample of `PROF_COUNTER`.
 struct counter_record {
-  timestamp time;
-  double value = 0.0;
+  timestamp time;             ///< when the sample was recorded
+  double value = 0.0;         ///< value passed to `PROF_COUNTER`, in its unit
   std::uint32_t counter = 0;  ///< position in `profile::counter_names`
-  std::uint32_t thread = 0;
+  std::uint32_t thread = 0;   ///< position in `profile::threads`
 };
 
 /// @brief One reading of a memory source at the end of a step.
 struct memory_record {
-  std::string source;    ///< such as "host", "cuda", "libtorch"
-  std::string quantity;  ///< such as "resident", "used", "allocated"
-  std::uint64_t step = 0;
-  std::uint64_t current_bytes = 0;
+  std::string source;                             ///< such as "host", "cuda", "libtorch"
+  std::string quantity;                           ///< such as "resident", "used", "allocated"
+  std::uint64_t step = 0;                         ///< `step_record::index`
+  std::uint64_t current_bytes = 0;                ///< bytes in use at the end of the step
   std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
   std::string peak_note;                          ///< the period of the peak, such as "measured steps"
   std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
@@ -188,24 +188,24 @@ enum class allocation_kind : std::uint8_t {
 
 /// @brief An allocation, a release or a reading of usage. Within a thread its time differs from all beginnings and ends of scopes.
 struct allocation_record {
-  timestamp time;
-  std::uint64_t address = 0;    ///< address of the block; unused for readings
-  std::uint64_t bytes = 0;      ///< size; for a release 0 if unknown; for a reading the bytes in use
-  std::uint32_t thread = 0;     ///< position in `profile::threads` of the calling thread
-  std::uint16_t allocator = 0;  ///< position in `profile::allocators`
-  allocation_kind kind = allocation_kind::allocated;
+  timestamp time;                                     ///< when the block was allocated or released, or the usage was read
+  std::uint64_t address = 0;                          ///< address of the block; unused for readings
+  std::uint64_t bytes = 0;                            ///< size; for a release 0 if unknown; for a reading the bytes in use
+  std::uint32_t thread = 0;                           ///< position in `profile::threads` of the calling thread
+  std::uint16_t allocator = 0;                        ///< position in `profile::allocators`
+  allocation_kind kind = allocation_kind::allocated;  ///< allocation, release or reading
 };
 
 /// @brief A reading of the clocks, power and temperature of a device. Source: NVML.
 struct device_clock_record {
-  timestamp time;
-  std::uint64_t step = 0;  ///< `step_record::index` of the step before the reading
-  std::int32_t device = 0;
-  std::uint32_t sm_mhz = 0;
-  std::uint32_t max_sm_mhz = 0;  ///< maximum SM clock of the device
-  std::uint64_t reasons = 0;     ///< why the clock is not higher: bits of NVML's `nvmlClocksEventReason`
-  std::optional<std::uint32_t> milliwatt;
-  std::optional<std::uint32_t> celsius;
+  timestamp time;                          ///< when the values were read
+  std::uint64_t step = 0;                  ///< `step_record::index` of the step before the reading
+  std::int32_t device = 0;                 ///< CUDA device number
+  std::uint32_t sm_mhz = 0;                ///< SM clock in MHz
+  std::uint32_t max_sm_mhz = 0;            ///< maximum SM clock of the device
+  std::uint64_t reasons = 0;               ///< why the clock is not higher: bits of NVML's `nvmlClocksEventReason`
+  std::optional<std::uint32_t> milliwatt;  ///< power draw in mW; n/a if the device does not report it
+  std::optional<std::uint32_t> celsius;    ///< temperature in degrees Celsius; n/a if the device does not report it
 };
 
 /// @brief Rates that the program measured on a device.
@@ -227,10 +227,10 @@ enum class collector_kind : std::uint8_t {
 
 /// @brief The outcome of a collector.
 struct collector_record {
-  std::string name;
-  std::string status;  ///< "collected" or "not collected"; for the journal "written", "not written" or "recovered"
-  std::string reason;  ///< why not; empty if collected
-  collector_kind kind = collector_kind::other;
+  std::string name;                             ///< name of the collector, such as "kernels"
+  std::string status;                           ///< "collected" or "not collected"; for the journal "written", "not written" or "recovered"
+  std::string reason;                           ///< why not; empty if collected
+  collector_kind kind = collector_kind::other;  ///< how sessions and reports treat the collector
 };
 
 /// @brief Why a session with `steps=auto` stopped.
@@ -245,40 +245,40 @@ struct stop_record {
 ///
 /// Save it with `save`, load it with `load`, analyse it with `analyze`. Positions in records refer to the tables of the same profile.
 struct profile {
-  environment_record environment;
-  std::string item_name = "items";
-  interval time;  ///< from the beginning to the end of the session
-  std::vector<path_record> paths;
-  std::vector<thread_record> threads;
-  std::vector<scope_record> scopes;
-  std::vector<step_record> steps;
-  std::vector<gpu_scope_record> gpu_scopes;
-  std::vector<gpu_step_record> gpu_steps;
-  std::vector<gpu_name_record> gpu_names;
-  std::vector<gpu_operation_record> gpu_operations;
-  std::vector<graph_node_record> graph_nodes;
-  std::vector<std::string> api_names;  ///< such as "cudaLaunchKernel_v7000"
-  std::vector<api_call_record> api_calls;
-  bool has_all_api_calls = false;  ///< not only those that launch operations or wait
-  std::vector<std::string> counter_names;
-  std::vector<counter_record> counters;
-  std::vector<memory_record> memory;
-  std::vector<allocator_record> allocators;
-  std::vector<allocation_record> allocations;
-  std::vector<work_record> work;
-  std::vector<communicator_record> communicators;
-  std::vector<std::string> collective_words;  ///< names of functions, data types, algorithms and protocols
-  std::vector<collective_record> collectives;
-  std::vector<function_record> functions;
-  std::vector<sample_record> samples;
+  environment_record environment;                              ///< machine, process, versions and devices
+  std::string item_name = "items";                             ///< what `step_record::items` counts, such as "tokens"
+  interval time;                                               ///< from the beginning to the end of the session
+  std::vector<path_record> paths;                              ///< table: the tree of scopes
+  std::vector<thread_record> threads;                          ///< table: threads with scopes or launches
+  std::vector<scope_record> scopes;                            ///< scopes that have ended
+  std::vector<step_record> steps;                              ///< in order, warm-up and excluded steps included
+  std::vector<gpu_scope_record> gpu_scopes;                    ///< times of `PROF_GPU_SCOPE`
+  std::vector<gpu_step_record> gpu_steps;                      ///< times of `cuda_step_timer`
+  std::vector<gpu_name_record> gpu_names;                      ///< table: names of GPU operations
+  std::vector<gpu_operation_record> gpu_operations;            ///< kernels, copies and memsets
+  std::vector<graph_node_record> graph_nodes;                  ///< captured nodes of CUDA graphs
+  std::vector<std::string> api_names;                          ///< such as "cudaLaunchKernel_v7000"
+  std::vector<api_call_record> api_calls;                      ///< calls of the CUDA runtime or driver
+  bool has_all_api_calls = false;                              ///< not only those that launch operations or wait
+  std::vector<std::string> counter_names;                      ///< table: names of `PROF_COUNTER`
+  std::vector<counter_record> counters;                        ///< samples of `PROF_COUNTER`
+  std::vector<memory_record> memory;                           ///< readings of memory sources at the ends of steps
+  std::vector<allocator_record> allocators;                    ///< table: allocators with recorded or polled changes
+  std::vector<allocation_record> allocations;                  ///< allocations, releases and readings
+  std::vector<work_record> work;                               ///< declared work of scopes
+  std::vector<communicator_record> communicators;              ///< table: communicators of collectives
+  std::vector<std::string> collective_words;                   ///< names of functions, data types, algorithms and protocols
+  std::vector<collective_record> collectives;                  ///< collectives of this rank
+  std::vector<function_record> functions;                      ///< table: functions of host samples
+  std::vector<sample_record> samples;                          ///< host samples
   std::optional<sampling_record> sampling;                     ///< n/a without host samples
   profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
-  std::vector<device_clock_record> device_clocks;
-  std::vector<device_utilization_record> device_utilization;
-  std::vector<measured_roof_record> measured_roofs;
-  std::vector<collector_record> collectors;
-  quality_record quality;
-  std::optional<stop_record> stop;  ///< n/a for a fixed number of steps
+  std::vector<device_clock_record> device_clocks;              ///< readings of clocks, power and temperature
+  std::vector<device_utilization_record> device_utilization;   ///< windows of GPU utilization
+  std::vector<measured_roof_record> measured_roofs;            ///< rates that the program measured
+  std::vector<collector_record> collectors;                    ///< outcome of each collector
+  quality_record quality;                                      ///< what was lost, and what recording cost
+  std::optional<stop_record> stop;                             ///< n/a for a fixed number of steps
 };
 
 }  // namespace profkit

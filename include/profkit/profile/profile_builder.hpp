@@ -30,9 +30,9 @@ inline constexpr bool is_replaceable<std::vector<Record>> =
     std::is_same_v<Record, graph_node_record> || std::is_same_v<Record, collector_record>;
 
 /// The number of records that count towards the record budget.
-[[nodiscard]] inline std::uint64_t count_records(profile const& of) noexcept {
-  return of.scopes.size() + of.gpu_scopes.size() + of.gpu_operations.size() + of.api_calls.size() + of.counters.size() +
-         of.allocations.size() + of.work.size() + of.collectives.size() + of.samples.size();
+[[nodiscard]] inline std::uint64_t count_records(profile const& profile) noexcept {
+  return profile.scopes.size() + profile.gpu_scopes.size() + profile.gpu_operations.size() + profile.api_calls.size() +
+         profile.counters.size() + profile.allocations.size() + profile.work.size() + profile.collectives.size() + profile.samples.size();
 }
 
 }  // namespace detail
@@ -136,7 +136,7 @@ class profile_builder {
     return position;
   }
 
-  /// @brief Position in `profile::functions`.
+  /// @brief Position in `profile::functions`. Entries are equal if name, module and caller are; the first entry stays unchanged.
   std::uint32_t position_of(function_record function) {
     std::string const key = function.name + '\n' + function.module + '\n' + function.caller;
     auto const [position, is_new] = functions_.find_or_add(key, made_.functions.size());

@@ -14,7 +14,7 @@ namespace profkit::detail {
 struct member_addresses {
   std::vector<void*> list{};
 
-  explicit member_addresses(profile& of) { fields(*this, of); }
+  explicit member_addresses(profile& profile) { fields(*this, profile); }
 
   template <class Member>
   void operator()(Member& member) {
@@ -34,7 +34,7 @@ class profile_follower {
 
  private:
   struct copy {
-    profile_follower& of;
+    profile_follower& follower;
     std::vector<void*> const& to;
     std::size_t member = 0;
     std::size_t list = 0;
@@ -43,8 +43,8 @@ class profile_follower {
     void operator()(Member const& from) {
       auto& into = *static_cast<Member*>(to[member++]);
       if constexpr (is_growing<Member>) {
-        if (list == of.copied_.size()) of.copied_.push_back(0);
-        std::size_t& copied = of.copied_[list++];
+        if (list == follower.copied_.size()) follower.copied_.push_back(0);
+        std::size_t& copied = follower.copied_[list++];
         into.insert(into.end(), from.begin() + static_cast<std::ptrdiff_t>(copied), from.end());
         copied = from.size();
       } else {

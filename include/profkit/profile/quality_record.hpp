@@ -11,8 +11,8 @@ namespace profkit {
 
 /// @brief A source location whose scopes ended wrongly.
 struct wrong_end_record {
-  std::string what;  ///< such as "load (a.cpp:40) ended on another thread, inside step (b.cpp:9)"
-  std::uint64_t count = 0;
+  std::string what;         ///< such as "load (a.cpp:40) ended on another thread, inside step (b.cpp:9)"
+  std::uint64_t count = 0;  ///< number of scopes
 };
 
 /// @brief What a snapshot of a running session lacks. `quality_record::open_scopes` counts open scopes.

@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-inline constexpr std::uint32_t profile_format = 11;
+inline constexpr std::uint32_t profile_format = 12;
 inline constexpr std::uint32_t oldest_profile_format = 5;  ///< the oldest format that can be read
 
 /// The profile format that an archive reads or writes; of an archive that has none, such as one that copies, the newest.
@@ -82,6 +82,7 @@ void fields(Archive& archive, collective_record& record) {
 template <class Archive>
 void fields(Archive& archive, function_record& record) {
   archive(record.name), archive(record.module), archive(record.caller);
+  if (archive.format() >= 12) archive(record.file), archive(record.line);
 }
 template <class Archive>
 void fields(Archive& archive, sample_record& record) {
@@ -91,6 +92,7 @@ template <class Archive>
 void fields(Archive& archive, sampling_record& record) {
   archive(record.mechanism), archive(record.interval), archive(record.lost), archive(record.threads), archive(record.threads_without),
       archive(record.why_without);
+  if (archive.format() >= 12) archive(record.why_no_lines);
 }
 template <class Archive>
 void fields(Archive& archive, allocator_record& record) {

@@ -39,13 +39,13 @@ inline void check_profile(bool is_right, char const* what) {
 
 /// Bounds the length of all paths as text, which could grow with the square of the size of the file. Recorded profiles stay below it.
 inline void check_path_lengths(std::vector<path_record> const& paths) {
-  constexpr std::uint64_t most = std::uint64_t{256} << 20U;
+  constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20U;
   std::vector<std::uint64_t> lengths;
   std::uint64_t sum = 0;
   for (path_record const& each : paths) {
     lengths.push_back(each.name.size() + (each.parent == path_record::no_parent ? 0 : 1 + lengths[each.parent]));
     sum += lengths.back();
-    check_profile(sum <= most, "its paths take more than 256 MiB as text");
+    check_profile(sum <= max_bytes, "its paths take more than 256 MiB as text");
   }
 }
 
@@ -65,32 +65,34 @@ class record_check {
  public:
   /// Validates the tables and the single values of a profile.
   /// @throws profkit::error that states what is wrong.
-  void tables(profile const& of) const {
-    check_profile(is_in_order(of.time), "the session ends before it begins");
-    if (auto const& speed = of.environment.host_speed) {
+  void tables(profile const& profile) const {
+    check_profile(is_in_order(profile.time), "the session ends before it begins");
+    if (auto const& speed = profile.environment.host_speed) {
       bool const is_right = speed->before.count() >= 0 && speed->after.count() >= 0;
       check_profile(is_right && !(speed->waiting && !(*speed->waiting >= 0.0 && *speed->waiting <= 1.0)), "the host's speed is impossible");
     }
-    if (auto const& rank = of.environment.rank) check_profile(rank->rank < rank->size, "the rank of the process is not one of its run");
-    for (communicator_record const& each : of.communicators) {
+    if (auto const& rank = profile.environment.rank)
+      check_profile(rank->rank < rank->size, "the rank of the process is not one of its run");
+    for (communicator_record const& each : profile.communicators) {
       check_profile(each.size == 0 || each.rank < each.size, "a rank of a communicator is not one of its ranks");
     }
-    for (std::size_t i = 0; i < of.paths.size(); ++i) {
-      check_profile(of.paths[i].parent == path_record::no_parent || of.paths[i].parent < i, "a path comes before its parent");
-      check_profile(of.paths[i].adopted_from == path_record::no_parent || of.paths[i].adopted_from < i,
+    for (std::size_t i = 0; i < profile.paths.size(); ++i) {
+      check_profile(profile.paths[i].parent == path_record::no_parent || profile.paths[i].parent < i, "a path comes before its parent");
+      check_profile(profile.paths[i].adopted_from == path_record::no_parent || profile.paths[i].adopted_from < i,
                     "a path comes before the one that it adopted");
     }
-    check_path_lengths(of.paths);
-    check_step_path(of.paths);
-    for (auto const& each : of.threads) {
-      check_profile(each.default_path == path_record::no_parent || each.default_path < of.paths.size(), "a thread's work without path");
+    check_path_lengths(profile.paths);
+    check_step_path(profile.paths);
+    for (auto const& each : profile.threads) {
+      check_profile(each.default_path == path_record::no_parent || each.default_path < profile.paths.size(),
+                    "a thread's work without path");
     }
-    for (auto const& each : of.graph_nodes) {
-      check_profile(each.path == path_record::no_parent || each.path < of.paths.size(), "a node of a graph without path");
+    for (auto const& each : profile.graph_nodes) {
+      check_profile(each.path == path_record::no_parent || each.path < profile.paths.size(), "a node of a graph without path");
     }
-    if (of.sampling) check_profile(of.sampling->interval.count() > 0, "its samples have no interval");
+    if (profile.sampling) check_profile(profile.sampling->interval.count() > 0, "its samples have no interval");
     time_sum sum = sum_;
-    for (auto const time : {of.time.duration(), of.quality.cost_of_1000_scopes, of.quality.bookkeeping}) add(sum, time);
+    for (auto const time : {profile.time.duration(), profile.quality.cost_of_1000_scopes, profile.quality.bookkeeping}) add(sum, time);
   }
 
   /// Validates records that were not validated before.
@@ -148,30 +150,30 @@ class record_check {
 
   static void add(time_sum& sum, std::chrono::nanoseconds time) { check_profile(sum.add(time), "its times add up to more than 146 years"); }
 
-  void times(profile const& of) {
+  void times(profile const& profile) {
     auto const add_all = [&](auto const& records) {
       for (auto const& each : records) add(sum_, each.time.duration());
     };
     auto const is_moment = [](timestamp time) { check_profile(timestamp{} <= time, "a time lies before 1970"); };
-    add_all(of.steps);
-    add_all(of.scopes);
-    add_all(of.gpu_operations);
-    add_all(of.api_calls);
-    add_all(of.collectives);
-    add_all(of.device_utilization);
-    for (auto const& each : of.gpu_scopes) {
+    add_all(profile.steps);
+    add_all(profile.scopes);
+    add_all(profile.gpu_operations);
+    add_all(profile.api_calls);
+    add_all(profile.collectives);
+    add_all(profile.device_utilization);
+    for (auto const& each : profile.gpu_scopes) {
       is_moment(each.begin);
       add(sum_, each.duration);
     }
-    for (auto const& each : of.gpu_steps) add(sum_, each.duration);
-    for (auto const& each : of.counters) is_moment(each.time);
-    for (auto const& each : of.samples) {
+    for (auto const& each : profile.gpu_steps) add(sum_, each.duration);
+    for (auto const& each : profile.counters) is_moment(each.time);
+    for (auto const& each : profile.samples) {
       is_moment(each.time);
       add(sum_, std::chrono::nanoseconds{each.weight});
     }
-    for (auto const& each : of.allocations) is_moment(each.time);
-    for (auto const& each : of.work) is_moment(each.begin);
-    for (auto const& each : of.device_clocks) is_moment(each.time);
+    for (auto const& each : profile.allocations) is_moment(each.time);
+    for (auto const& each : profile.work) is_moment(each.begin);
+    for (auto const& each : profile.device_clocks) is_moment(each.time);
   }
 
   time_sum sum_;  ///< sum over the records so far
@@ -179,10 +181,10 @@ class record_check {
 
 /// Validates a whole profile.
 /// @throws profkit::error that states what is wrong.
-inline void validate(profile const& of) {
+inline void validate(profile const& profile) {
   record_check check;
-  check.records(of, of);
-  check.tables(of);
+  check.records(profile, profile);
+  check.tables(profile);
 }
 
 }  // namespace profkit::detail

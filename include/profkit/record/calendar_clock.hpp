@@ -84,7 +84,7 @@ class calendar_clock {
     std::int64_t const now = clock_ns(CLOCK_MONOTONIC);
     std::vector<timestamp> result;
     timestamp nearest{};
-    auto least = std::numeric_limits<std::int64_t>::max();
+    auto shortest_distance = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       std::int64_t const monotonic = calendar.time_since_epoch().count() - offsets_[i].ns;
       // The change lies somewhere between the last reading before and the first one after it.
@@ -93,8 +93,8 @@ class calendar_clock {
       timestamp const moment = moved(calendar, offsets_[i].ns);
       if (from <= monotonic && monotonic <= to) result.push_back(moment);
       std::int64_t const distance = monotonic < from ? from - monotonic : monotonic - std::min(monotonic, to);
-      if (distance >= least) continue;
-      least = distance;
+      if (distance >= shortest_distance) continue;
+      shortest_distance = distance;
       nearest = moment;
     }
     if (result.empty()) result.push_back(nearest);

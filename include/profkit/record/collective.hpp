@@ -32,9 +32,9 @@ struct collective {
         bytes{of_bytes},
         sequence{__atomic_fetch_add(&of_group.collectives, std::uint64_t{1}, __ATOMIC_RELAXED)} {}
 
-  char const* function;
-  communicator* group;
-  std::uint64_t bytes;
+  char const* function;    ///< such as "all_reduce"
+  communicator* group;     ///< the ranks that take part
+  std::uint64_t bytes;     ///< size of this rank's data; 0: unknown
   std::uint64_t sequence;  ///< number of the collective in its group, from 0
 };
 

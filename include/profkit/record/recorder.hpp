@@ -20,6 +20,7 @@ inline constexpr std::uint32_t nvtx_attached = 2;        ///< a tool listens to 
 inline constexpr std::uint32_t has_listener = 4;         ///< `before_change` is to be called
 inline constexpr std::uint32_t use_monotonic_clock = 8;  ///< the time-stamp counter is not invariant
 inline constexpr std::uint32_t polls_memory = 16;        ///< `poll_memory` is to be called
+inline constexpr std::uint32_t prepares_threads = 32;    ///< threads with logs are to call `attach_thread` again
 
 /// The flags at the beginning of a scope that its end needs; kept in the word of the scope.
 inline constexpr open_scope_word flags_for_end = nvtx_attached | has_listener;

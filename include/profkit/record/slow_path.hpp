@@ -13,6 +13,8 @@ namespace profkit::detail {
 
 /// Calls the listener and the memory poll. @param now the end of the scope in ticks; 0: a scope is about to begin.
 inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
+  if ((flags & prepares_threads) != 0 && now == 0 && this_thread_log() != nullptr)
+    __atomic_load_n(&recorder.attach_thread, __ATOMIC_RELAXED)();
   if ((flags & has_listener) != 0) {
     auto const function = __atomic_load_n(&recorder.before_change, __ATOMIC_ACQUIRE);
     if (function != nullptr) function();

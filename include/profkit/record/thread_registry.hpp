@@ -229,10 +229,23 @@ inline ::pthread_key_t log_key() noexcept {
   return key;
 }
 
+/// If not null, called on a thread that takes a log, and at later scopes if `recorder.flags` has `prepares_threads`; possibly in a signal
+/// handler.
+inline void (*prepare_thread)() noexcept = nullptr;
+
+inline void prepare_this_thread() noexcept {
+  auto const function = __atomic_load_n(&prepare_thread, __ATOMIC_ACQUIRE);
+  if (function != nullptr) function();
+}
+
 /// The slow path of a thread's first scope, which may run in a signal handler. Takes no lock. Allocates only if the process had 32
 /// thread-specific keys at the first session, because glibc allocates memory for further keys.
 /// @return null, with the event counted as lost: no memory, too many logs, an ending thread, or a handler that interrupts this function.
 inline thread_log* attach_this_thread() noexcept {
+  if (thread_log* const known = this_thread().log) {
+    prepare_this_thread();
+    return known;
+  }
   if (this_thread().is_attaching || this_thread().has_ended) {
     lost_events::count(this_thread().has_ended ? recorder.lost.no_log : recorder.lost.interrupting);
     return nullptr;
@@ -250,6 +263,7 @@ inline thread_log* attach_this_thread() noexcept {
     ::prctl(PR_GET_NAME, log->thread_name);
     __atomic_store_n(&log->generation, log->generation + 1, __ATOMIC_RELEASE);
     ::pthread_setspecific(log_key(), log);
+    prepare_this_thread();
   }
   this_thread().log = log;
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -265,9 +279,13 @@ inline void install_logs(std::uint64_t slots) noexcept {
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
+/// How often this process and its ancestors have forked, as `reset_after_fork` counts it: differs between a process and its children.
+inline std::uint32_t forks = 0;
+
 /// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist.
 inline void reset_after_fork() noexcept {
-  __atomic_fetch_and(&recorder.flags, ~recording, __ATOMIC_RELAXED);
+  ++forks;
+  __atomic_fetch_and(&recorder.flags, ~(recording | prepares_threads), __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
   for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
     if (log == this_thread_log() || log->state == log_retired) continue;

@@ -121,7 +121,7 @@ inline std::string overlap_text(budget_summary const& budget) {
 
 /// The scopes for which the devices waited longest, and the sum of all others.
 inline data_table waiting_table(step_kind_summary const& kind) {
-  constexpr std::size_t max_named = 10;
+  constexpr std::size_t max_named = 5;
   data_table table;
   table.name = "starving";
   table.caption = "What the GPU waits for";
@@ -159,14 +159,14 @@ inline data_table waiting_table(step_kind_summary const& kind) {
 }
 
 /// Parts of a step by their total time.
-inline std::vector<budget_row> longest_first(std::vector<budget_row> rows) {
+inline std::vector<budget_row> sorted_by_time(std::vector<budget_row> rows) {
   std::stable_sort(rows.begin(), rows.end(), [](budget_row const& a, budget_row const& b) { return a.total > b.total; });
   return rows;
 }
 
 /// "step 40: generation 136 ms (busy 38.9 ms, launch-bound 74.5 ms), validation 15.3 ms (busy 14.6 ms)".
 inline std::string other_kind_line(step_kind_summary const& kind) {
-  std::vector<budget_row> const rows = longest_first(kind.budget->rows);
+  std::vector<budget_row> const rows = sorted_by_time(kind.budget->rows);
   double const steps = gpu_steps(kind);
   std::string text = name_words(kind.name) + ":";
   constexpr std::size_t max_parts = 2;
@@ -187,7 +187,7 @@ inline std::string other_kind_line(step_kind_summary const& kind) {
 /// The two longest parts, and the share of idle time. @param kind has a budget.
 inline std::string budget_answer(step_kind_summary const& kind) {
   budget_summary const& budget = *kind.budget;
-  std::vector<budget_row> const rows = longest_first(budget.rows);
+  std::vector<budget_row> const rows = sorted_by_time(budget.rows);
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(rows.size(), 2); ++i) {
     text += fmt::format("{}{}{} {}", i == 0 ? "" : ", ", name_words(rows[i].part), i == 0 ? " takes" : "",

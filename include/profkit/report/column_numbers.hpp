@@ -68,7 +68,7 @@ class column_numbers {
 
   /// @param is_fixed whether the numbers have the units of `fixed_numbers.hpp`.
   column_numbers(data_table const& table, std::size_t column, bool is_fixed)
-      : column_numbers{table.columns[column].kind, largest_of(table, column), has_fractions_in(table, column)} {
+      : column_numbers{table.columns[column].kind, max_of(table, column), has_fractions_in(table, column)} {
     is_fixed_ = is_fixed;
     if (is_fixed_) unit_ = fixed_unit(kind_);
   }
@@ -93,11 +93,11 @@ class column_numbers {
   static constexpr double gib = 1024.0 * mib;
   static constexpr char const* minus = "\xe2\x88\x92";
 
-  /// @param least_ms from which the unit is ms
-  void set_time(double size, double least_ms) {
+  /// @param min_ms from which the unit is ms
+  void set_time(double size, double min_ms) {
     if (size >= 1000.0) {
       set_unit(1000.0, "s");
-    } else if (size >= least_ms || size == 0.0) {
+    } else if (size >= min_ms || size == 0.0) {
       set_unit(1.0, "ms");
     } else {
       set_unit(0.001, "\xc2\xb5s");
@@ -121,15 +121,15 @@ class column_numbers {
 
   static bool share_unit(column_kind a, column_kind b) { return a == b && (a == column_kind::milliseconds || a == column_kind::bytes); }
 
-  static double largest_of(data_table const& table, std::size_t column) {
+  static double max_of(data_table const& table, std::size_t column) {
     double result = 0.0;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (i == column || share_unit(table.columns[i].kind, table.columns[column].kind)) result = std::max(result, largest_in(table, i));
+      if (i == column || share_unit(table.columns[i].kind, table.columns[column].kind)) result = std::max(result, max_in(table, i));
     }
     return result;
   }
 
-  static double largest_in(data_table const& table, std::size_t column) {
+  static double max_in(data_table const& table, std::size_t column) {
     double result = 0.0;
     auto const add = [&](double value) {
       if (is_finite(value)) result = std::max(result, std::abs(value));

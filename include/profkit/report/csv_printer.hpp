@@ -31,12 +31,14 @@ inline std::string csv_line(std::vector<std::string> const& cells) {
   return line + "\n";
 }
 
-/// Prints a table as CSV: all rows with complete names and fixed units. The first cell is indented by the depth of its row.
+/// @brief Prints a table as CSV: all rows with complete names and fixed units. The first cell is indented by the depth of its row.
 class csv_printer {
  public:
+  /// @brief Creates a printer.
   /// @param table must outlive this.
   explicit csv_printer(data_table const& table) : table_{table} {}
 
+  /// @brief The text of the table, with a header line.
   [[nodiscard]] std::string print() const {
     std::vector<std::string> cells;
     std::vector<column_numbers> numbers;

@@ -34,6 +34,14 @@ struct steps_figure {
     double ms = 0.0;
   };
   std::vector<level> levels{};  ///< where the level changed
+  /// What the axes of several figures have in common. Such figures stand side by side and have no histogram.
+  struct scale {
+    double low = 0.0;  ///< of the usual steps, ms
+    double high = 0.0;
+    double largest = 0.0;  ///< of all steps, ms
+  };
+  std::optional<scale> common_scale{};  ///< n/a: the axes fit the steps of this figure
+  std::string title{};  ///< "Before, mean 46.32 ms"; empty: the section tells it
 };
 
 /// A bar of 100 %, with parts that have parts.
@@ -55,12 +63,15 @@ struct bars_figure {
 struct icicle_figure {
   std::string title;
   double total = 0.0;  ///< ms; the width of the figure
+  enum class box_kind : std::uint8_t { scope, function, waiting };
   struct box {
     std::string name;
     std::uint32_t depth = 0;
     double begin = 0.0;  ///< ms from the left
     double time = 0.0;   ///< ms
     double idle = 0.0;   ///< ms of it, hatched at the right; 0 for host time
+    box_kind kind = box_kind::scope;
+    std::string more{};  ///< further words for the tooltip
   };
   std::vector<box> boxes;  ///< depth first
   bool is_host = false;    ///< host time, not scope time
@@ -128,6 +139,8 @@ struct roofline_figure {
 
 /// A value for each row and column, such as each rank in each step, as a colour.
 struct heat_figure {
+  static constexpr std::size_t max_columns_with_numbers = 30;  ///< beyond them, cells have no room for numbers
+
   std::string title;
   std::vector<std::string> rows;
   std::vector<std::string> columns;

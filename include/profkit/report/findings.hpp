@@ -79,14 +79,14 @@ inline std::optional<finding> bound_finding(report_view const& view) {
   std::string const works = "It works " + part_words(milliseconds{busy}, milliseconds{step}) + ".";
   std::string const idles = fmt::format("All its idle time is {}", at_most(idle, step));
   auto const longest = [&](idle_cause cause) {
-    starving_scope const* const scope = longest_waiting(budget, cause);
+    starving_scope const* const scope = max_waiting_scope(budget, cause);
     return scope == nullptr ? std::string{}
                             : fmt::format(", {} of that in {}", time_words(scope->by_cause[static_cast<std::size_t>(cause)] / steps),
                                           name_words(scope->name));
   };
   std::string const graph = fmt::format(
-      "{} can save {} at the very most.",
-      uses_graphs(view.all) ? "fewer and larger operations" : "a CUDA graph, or fewer and larger operations,", at_most(launching, step));
+      "{} can save {} at most.", uses_graphs(view.all) ? "fewer and larger operations" : "a CUDA graph, or fewer and larger operations,",
+      at_most(launching, step));
   switch (bound_of(budget)) {
     case step_bound::gpu: {
       if (idle < 0.01 * step) return std::nullopt;
@@ -94,7 +94,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
       return finding{
           "The GPU sets the pace.",
           works + " " + idles + (queued > 0.0 ? ", " + time_words(milliseconds{queued}) + " of that between queued operations." : "."),
-          "Do not tune the host: " + (launching > 0.0 ? graph : "it can save " + at_most(idle, step) + " at the very most."),
+          "Do not tune the host: " + (launching > 0.0 ? graph : "it can save " + at_most(idle, step) + " at most."),
           {}};
     }
     case step_bound::communication: {
@@ -116,7 +116,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
                      capitalized(graph),
                      {}};
     case step_bound::host: {
-      starving_scope const* const scope = longest_waiting(budget, idle_cause::host);
+      starving_scope const* const scope = max_waiting_scope(budget, idle_cause::host);
       double const all = cause_of(idle_cause::host);
       double const saved = scope == nullptr ? all : scope->by_cause[static_cast<std::size_t>(idle_cause::host)].count() / steps;
       return finding{"The host sets the pace.",

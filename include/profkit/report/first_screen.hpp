@@ -48,8 +48,8 @@ class first_screen {
     std::size_t kernels;
     double scope_share;
   };
-  static constexpr std::array<limits, 9> steps_of_shrinking{
-      {{15, 0.005}, {10, 0.01}, {7, 0.02}, {7, 0.04}, {7, 0.08}, {5, 0.08}, {5, 0.16}, {3, 0.32}, {1, 2.0}}};
+  static constexpr std::array<limits, 11> steps_of_shrinking{
+      {{15, 0.005}, {10, 0.005}, {7, 0.005}, {7, 0.01}, {7, 0.02}, {7, 0.04}, {7, 0.08}, {5, 0.08}, {5, 0.16}, {3, 0.32}, {1, 2.0}}};
   static constexpr std::size_t share_column = 3;
 
   [[nodiscard]] section const* find(std::string_view id) const {

@@ -34,13 +34,15 @@ inline step_bound bound_of(budget_summary const& budget) {
   if (exposed >= communication_bound * wall && exposed > idle) return step_bound::communication;
   if (budget.busy >= busy_bound * budget.wall) return step_bound::gpu;
   std::array<double, idle_causes> const causes = idle_per_step(budget);
-  auto const of = [&](idle_cause cause) { return causes[static_cast<std::size_t>(cause)]; };
+  auto const idle_for = [&](idle_cause cause) { return causes[static_cast<std::size_t>(cause)]; };
   double const launching = launch_time(budget);
-  if (launching >= of(idle_cause::host) && launching >= of(idle_cause::synchronisation) && launching >= of(idle_cause::copy)) {
+  if (launching >= idle_for(idle_cause::host) && launching >= idle_for(idle_cause::synchronisation) &&
+      launching >= idle_for(idle_cause::copy)) {
     return step_bound::launching;
   }
-  if (of(idle_cause::host) >= of(idle_cause::synchronisation) && of(idle_cause::host) >= of(idle_cause::copy)) return step_bound::host;
-  return of(idle_cause::synchronisation) >= of(idle_cause::copy) ? step_bound::synchronisation : step_bound::copies;
+  if (idle_for(idle_cause::host) >= idle_for(idle_cause::synchronisation) && idle_for(idle_cause::host) >= idle_for(idle_cause::copy))
+    return step_bound::host;
+  return idle_for(idle_cause::synchronisation) >= idle_for(idle_cause::copy) ? step_bound::synchronisation : step_bound::copies;
 }
 
 /// Whether the step budget of a kind is known.
@@ -48,7 +50,7 @@ inline bool has_gpu_time(step_kind_summary const& kind) { return kind.budget && 
 
 /// " in forward", if the devices waited there for at least half of the idle time of a cause; else empty.
 inline std::string waiting_place(budget_summary const& budget, idle_cause cause) {
-  starving_scope const* const scope = longest_waiting(budget, cause);
+  starving_scope const* const scope = max_waiting_scope(budget, cause);
   auto const at = static_cast<std::size_t>(cause);
   if (scope == nullptr || scope->by_cause[at] < 0.5 * idle_of_all(budget)[at]) return {};
   return " in " + name_words(scope->name);

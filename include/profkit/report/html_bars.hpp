@@ -26,11 +26,11 @@ inline std::string html_amount(double value) {
 }
 
 /// The colours of a picture and their names.
-inline std::string html_legend(std::vector<std::pair<bar_part, std::string>> const& of, html_limits const& limits) {
-  if (of.empty()) return {};
+inline std::string html_legend(std::vector<std::pair<bar_part, std::string>> const& values, html_limits const& limits) {
+  if (values.empty()) return {};
   std::string page = "<p class=\"legend\">";
   std::size_t shown = 0;
-  for (auto const& [part, name] : of) {
+  for (auto const& [part, name] : values) {
     if (shown++ == limits.boxes) break;
     page += fmt::format("<span><i class=\"sw {}\"></i>{}</span> ", html_colour(part), html_text(name, max_shown_text));
   }
@@ -54,8 +54,8 @@ class html_bars {
   }
 
  private:
-  static constexpr double least_named = 0.06;     ///< share of the bar from which a part has its name above it
-  static constexpr double least_labelled = 0.09;  ///< share of the bar from which a piece has a label inside
+  static constexpr double min_named = 0.06;     ///< share of the bar from which a part has its name above it
+  static constexpr double min_labelled = 0.09;  ///< share of the bar from which a piece has a label inside
 
   static double time_of(stacked_bar::part const& part) {
     double sum = 0.0;
@@ -75,12 +75,12 @@ class html_bars {
       if (shown++ == limits_.boxes) break;
       double const time = time_of(each);
       double const share = time / total;
-      if (share >= least_named) {
+      if (share >= min_named) {
         names += fmt::format("<span style=\"left:{};max-width:{}\"><b>{}</b> {:.1f}&nbsp;%</span>", html_percent(before / total),
                              html_percent(share), html_text(each.name, 80), 100.0 * share);
       }
       before += time;
-      if (time > 0.0) pieces += part(each, time, total, what.unit);
+      if (time > 0.0) pieces += part(each, time, total, what.unit, is_named_by_legend(each));
     }
     std::string page;
     if (!what.title.empty()) page += "<h3>" + html_text(what.title) + "</h3>\n";
@@ -90,17 +90,26 @@ class html_bars {
     return page + "<div class=\"scale\"><span>0</span><span>25</span><span>50</span><span>75</span><span>100&nbsp;%</span></div>\n</div>\n";
   }
 
-  static std::string part(stacked_bar::part const& what, double time, double total, std::string const& unit) {
+  /// Whether the legend has the part itself, so that its colour says nothing more.
+  [[nodiscard]] bool is_named_by_legend(stacked_bar::part const& what) const {
+    return what.inside.size() == 1 && std::any_of(figure_.legend.begin(), figure_.legend.end(), [&](auto const& each) {
+             return each.first.meaning == what.inside.front().meaning && each.second == what.name;
+           });
+  }
+
+  static std::string part(stacked_bar::part const& what, double time, double total, std::string const& unit, bool is_plain) {
     std::string page = fmt::format("<div class=\"part\" style=\"width:{}\">", html_percent(time / total));
     for (bar_part const& each : what.inside) {
       double const value = amount_or_zero(each.value);
       if (!(value > 0.0)) continue;
-      std::string_view const meaning = colour_name(each.meaning);
+      std::string_view const meaning = is_plain ? std::string_view{} : colour_name(each.meaning);
       std::string const amount = html_amount(value) + "&nbsp;" + html_text(unit, 20);
       std::string const name = html_text(what.name, 80);
       page += fmt::format("<i class=\"{}\" style=\"width:{}\" title=\"{}{}{}: {} ({:.1f}&nbsp;%)\">", html_colour(each),
                           html_percent(value / time), name, meaning.empty() ? "" : ", ", meaning, amount, 100.0 * value / total);
-      if (value / total >= least_labelled && !meaning.empty()) {
+      if (value / total >= min_labelled && is_plain) {
+        page += "<b>" + amount + "</b>";
+      } else if (value / total >= min_labelled && !meaning.empty()) {
         page += each.meaning == colour::busy ? fmt::format("<b>{} busy</b>", amount) : fmt::format("<b>{} {}</b>", meaning, amount);
       }
       page += "</i>";

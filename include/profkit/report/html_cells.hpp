@@ -31,10 +31,10 @@ class html_cells {
           sum += amount_or_zero(part.value);
           add_colour(part);
         }
-        largest_bar_ = std::max(largest_bar_, sum);
+        max_bar_ = std::max(max_bar_, sum);
       }
       if (range_cell const* const range = std::get_if<range_cell>(&each.cells[column].value)) {
-        highest_ = std::max(highest_, amount_or_zero(range->high));
+        max_amount_ = std::max(max_amount_, amount_or_zero(range->high));
       }
     }
   }
@@ -67,8 +67,7 @@ class html_cells {
     std::string page = "<div class=\"bar\">";
     for (bar_part const& part : bar.parts) {
       double const value = amount_or_zero(part.value);
-      if (value > 0.0)
-        page += fmt::format("<i class=\"{}\" style=\"width:{}\"></i>", html_colour(part), html_percent(value / largest_bar_));
+      if (value > 0.0) page += fmt::format("<i class=\"{}\" style=\"width:{}\"></i>", html_colour(part), html_percent(value / max_bar_));
     }
     return page + "</div>";
   }
@@ -79,7 +78,7 @@ class html_cells {
     if (kind_ == column_kind::logarithmic_range) {
       return strip(words, strip_.share(range.low), strip_.share(range.mean), strip_.share(range.high), " class=\"log\"");
     }
-    auto const share = [&](double value) { return highest_ > 0.0 ? amount_or_zero(value) / highest_ : 0.0; };
+    auto const share = [&](double value) { return max_amount_ > 0.0 ? amount_or_zero(value) / max_amount_ : 0.0; };
     std::string page =
         range.values.empty() ? strip(words, share(range.low), share(range.mean), share(range.high), "") : siblings(words, range.values);
     page += fmt::format(" {}&#8211;{}", html_text(numbers_.text(range.low)), html_text(numbers_.text(range.high)));
@@ -88,7 +87,7 @@ class html_cells {
   }
 
  private:
-  static constexpr std::size_t most_siblings = 64;
+  static constexpr std::size_t max_siblings = 64;
 
   static html_log_axis axis_of(data_table const& table, std::size_t column) {
     double low = 0.0;
@@ -143,7 +142,7 @@ class html_cells {
     }
     constexpr double height = 14.0;
     constexpr double width = 60.0;
-    std::size_t const stride = (values.size() + most_siblings - 1) / most_siblings;
+    std::size_t const stride = (values.size() + max_siblings - 1) / max_siblings;
     double const pitch = width * static_cast<double>(stride) / static_cast<double>(values.size());
     std::string usual;
     std::string odd;
@@ -167,8 +166,8 @@ class html_cells {
   html_log_axis strip_;
   html_change_axis changes_;
   std::vector<bar_part> colours_;
-  double largest_bar_ = 0.0;
-  double highest_ = 0.0;
+  double max_bar_ = 0.0;
+  double max_amount_ = 0.0;
 };
 
 }  // namespace profkit::detail

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "change_words.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "html_axis.hpp"
@@ -23,7 +24,7 @@ namespace profkit::detail {
 /// The axis of a column of changes. It is logarithmic, so that half the time and twice the time are equally far from no change.
 class html_change_axis {
  public:
-  static constexpr int width = 240;  ///< pixels
+  static constexpr int width = 210;  ///< pixels
 
   /// @param table the axis shows all changes of its column, up to a factor of 8.
   html_change_axis(data_table const& table, std::size_t column) : margin_{table.columns[column].margin} {
@@ -55,7 +56,7 @@ class html_change_axis {
   }
 
   [[nodiscard]] std::string print(change_cell const& change) const {
-    std::string const words = change_text(change.change) + ", range " + change_text(change.low) + " to " + change_text(change.high);
+    std::string const words = change_words(change);
     double const low = pixels(change.low);
     double const high = pixels(change.high);
     char const* const css = !change.is_certain ? "open" : change.change < 0.0 ? "better" : "worse";
@@ -68,14 +69,6 @@ class html_change_axis {
     if (logarithm(change.low) < -reach_) page += "<path class=\"cut\" d=\"M5 4L1 8L5 12\"/>";
     if (logarithm(change.high) > reach_) page += fmt::format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
     return page + fmt::format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
-  }
-
-  /// "+25.0 %"
-  [[nodiscard]] static std::string change_text(double change) {
-    if (!is_finite(change)) return not_measured;
-    double const percent = 100.0 * change;
-    std::string const digits = with_thousands(fmt::format("{:.1f}", std::abs(percent)));
-    return (std::abs(percent) < 0.05 ? "" : percent < 0.0 ? "\xe2\x88\x92" : "+") + digits + "\xc2\xa0%";
   }
 
  private:
@@ -148,7 +141,7 @@ class html_pairs {
   [[nodiscard]] std::string print(std::string const& finding) const {
     std::size_t const count = std::min(std::max(figure_.before.size(), figure_.after.size()), limits_.points);
     if (count == 0) return {};
-    std::string page = fmt::format("<div class=\"plot lines\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
+    std::string page = fmt::format("<div class=\"plot lines pairs\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n",
                                    html_text(finding), bottom + 22);
     for (double const tick : axis_.ticks()) {
       double const at = pixels(tick);

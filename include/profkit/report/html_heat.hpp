@@ -23,14 +23,15 @@ class html_heat {
   [[nodiscard]] std::string print(std::string const& finding) const {
     std::size_t const columns = std::min(figure_.columns.size(), limits_.boxes);
     std::size_t const rows = std::min(figure_.rows.size(), limits_.boxes);
-    std::string page = fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"heat\" aria-label=\"{}\">\n<tr><th></th>",
-                                   html_text(figure_.title), html_text(finding));
-    constexpr std::size_t max_named = 30;
+    constexpr std::size_t max_named = heat_figure::max_columns_with_numbers;
+    bool const has_numbers = columns <= max_named;
+    std::string page = fmt::format("<h3>{}</h3>\n<div class=\"scroll\"><table class=\"heat\" aria-label=\"{}\"{}>\n<tr><th></th>",
+                                   html_text(figure_.title), html_text(finding),
+                                   has_numbers ? fmt::format(" style=\"min-width:{}px\"", 116 + 33 * columns) : std::string{});
     std::size_t const stride = columns / max_named + 1;
     for (std::size_t i = 0; i < columns; ++i)
       page += "<th scope=\"col\">" + (i % stride == 0 ? html_text(figure_.columns[i], 20) : std::string{}) + "</th>";
     page += "</tr>\n";
-    bool const has_numbers = columns <= max_named;
     for (std::size_t row = 0; row < rows; ++row) {
       page += "<tr><th scope=\"row\">" + html_text(figure_.rows[row], 48) + "</th>";
       for (std::size_t i = 0; i < columns; ++i) page += cell(row, i, has_numbers);

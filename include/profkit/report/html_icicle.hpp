@@ -29,7 +29,7 @@ class html_icicle {
     std::size_t left_out = 0;
     for (icicle_figure::box const& each : figure_.boxes) {
       double const share = amount_or_zero(each.time) / figure_.total;
-      if (share < least_shown || each.depth >= max_depth) continue;
+      if (share < min_shown || each.depth >= max_depth) continue;
       if (shown == limits_.boxes) {
         ++left_out;
         continue;
@@ -48,26 +48,39 @@ class html_icicle {
   }
 
  private:
-  static constexpr double least_shown = 0.0025;
-  static constexpr double least_named = 0.032;
-  static constexpr double least_timed = 0.09;
+  [[nodiscard]] static char const* class_of(icicle_figure::box_kind kind) {
+    switch (kind) {
+      case icicle_figure::box_kind::scope:
+        return "";
+      case icicle_figure::box_kind::function:
+        return " class=\"f\"";
+      case icicle_figure::box_kind::waiting:
+        return " class=\"w\"";
+    }
+    return "";
+  }
+
+  static constexpr double min_shown = 0.0025;
+  static constexpr double min_named = 0.032;
+  static constexpr double min_timed = 0.09;
   static constexpr std::uint32_t max_depth = 32;
   static constexpr std::uint32_t row_height = 22;
 
   [[nodiscard]] std::string box(icicle_figure::box const& what, double share) const {
     double const idle = std::min(amount_or_zero(what.idle) / what.time, 1.0);
     std::string const name = html_text(what.name, 80);
-    std::string page =
-        fmt::format("<div style=\"left:{};width:{};top:{}px\" title=\"{}: {} ms, {:.1f}&nbsp;%", html_percent(what.begin / figure_.total),
-                    html_percent(share), what.depth * row_height, name, html_amount(what.time), 100.0 * share);
+    std::string page = fmt::format("<div{} style=\"left:{};width:{};top:{}px\" title=\"{}: {} ms, {:.1f}&nbsp;%", class_of(what.kind),
+                                   html_percent(what.begin / figure_.total), html_percent(share), what.depth * row_height, name,
+                                   html_amount(what.time), 100.0 * share);
     if (idle > 0.0) page += fmt::format(", idle {} ms", html_amount(what.idle));
+    if (!what.more.empty()) page += ", " + html_text(what.more, 160);
     page += "\">";
     if (idle >= 0.005) page += fmt::format("<i style=\"width:{}\"></i>", html_percent(idle));
     constexpr double letters = 150.0;  // that fit the width of the page
     bool const fits = static_cast<double>(what.name.size()) <= share * letters;
-    if (share >= least_named)
+    if (share >= min_named)
       page += "<span>" + (fits ? name : html_text(last_component(what.name), 80)) +
-              (share >= least_timed ? " <s>" + html_amount(what.time) + "</s>" : "") + "</span>";
+              (share >= min_timed ? " <s>" + html_amount(what.time) + "</s>" : "") + "</span>";
     return page + "</div>\n";
   }
 

@@ -10,6 +10,7 @@
 
 #include "column_numbers.hpp"
 #include "document.hpp"
+#include "html_axis.hpp"
 #include "html_bars.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
@@ -31,9 +32,14 @@ class html_lanes {
       page += "<span>" + html_text(each.name, 48) + "</span><div>" + boxes(each.upper, "", total) + boxes(each.lower, " low", total) +
               "</div>\n";
     }
-    page += "<span></span><div class=\"scale\">";
-    constexpr int marks = 4;
-    for (int i = 0; i <= marks; ++i) page += fmt::format("<span>{}{}</span>", html_amount(total * i / marks), i == marks ? "&nbsp;ms" : "");
+    page += "<span></span><div class=\"ticks\">";
+    html_axis const axis{0.0, total, 8};
+    for (double const tick : axis.ticks()) {
+      constexpr double last = 0.97;  // a label there would reach beyond the page
+      if (axis.share(tick) > last) break;
+      page += fmt::format("<small style=\"left:{}\">{}{}</small>", html_percent(axis.share(tick)), axis.label(tick),
+                          tick == 0.0 ? "&nbsp;ms" : "");
+    }
     return page + "</div>\n</div>\n" + html_legend(figure_.legend, limits_);
   }
 

@@ -13,6 +13,6 @@
 namespace profkit::detail {
 
 /// The page of a document, of at most `max_html_bytes`.
-inline std::string html_page(document const& of) { return page_code<void>::page(of); }
+inline std::string html_page(document const& document) { return page_code<void>::page(document); }
 
 }  // namespace profkit::detail

@@ -143,12 +143,13 @@ class html_printer {
     std::size_t const count = std::min(blocks.size(), limits.figures);
     bool is_read = false;
     for (std::size_t i = 0; i < count; ++i) {
-      // Two narrow tables, or the last narrow table and how to read it, stand side by side.
-      bool const is_pair = i + 1 < count && is_narrow(*blocks[i], limits) && is_narrow(*blocks[i + 1], limits);
+      // Two narrow tables, two figures with one scale, or the last narrow table and how to read it, stand side by side.
+      bool const is_scale_common = i + 1 < count && has_common_scale(*blocks[i]) && has_common_scale(*blocks[i + 1]);
+      bool const is_pair = is_scale_common || (i + 1 < count && is_narrow(*blocks[i], limits) && is_narrow(*blocks[i + 1], limits));
       bool const is_last = i + 1 == count && is_narrow(*blocks[i], limits) && !what.how_to_read.empty() && i > 0;
       if (is_pair) {
-        page += "<div class=\"beside\">\n<div class=\"block\">" + print(*blocks[i], limits) + "</div>\n<div class=\"block\">" +
-                print(*blocks[i + 1], limits) + "</div>\n</div>\n";
+        page += fmt::format("<div class=\"beside{}\">\n<div class=\"block\">{}</div>\n<div class=\"block\">{}</div>\n</div>\n",
+                            is_scale_common ? " figures" : "", print(*blocks[i], limits), print(*blocks[i + 1], limits));
         ++i;
       } else if (is_last) {
         page += "<div class=\"beside\">\n<div class=\"block\">" + print(*blocks[i], limits) +
@@ -174,6 +175,12 @@ class html_printer {
   [[nodiscard]] static bool is_folded(block const& what) {
     data_table const* const table = std::get_if<data_table>(&what);
     return table != nullptr && table->shown_rows == 0;
+  }
+
+  [[nodiscard]] static bool has_common_scale(block const& what) {
+    figure const* const picture = std::get_if<figure>(&what);
+    steps_figure const* const steps = picture == nullptr ? nullptr : std::get_if<steps_figure>(&picture->content);
+    return steps != nullptr && steps->common_scale.has_value();
   }
 
   [[nodiscard]] bool is_narrow(block const& what, html_limits const& limits) const {
@@ -213,8 +220,8 @@ class html_printer {
 };
 
 template <class Unused>
-std::string page_code<Unused>::page(document const& of) {
-  return html_printer{of}.print();
+std::string page_code<Unused>::page(document const& document) {
+  return html_printer{document}.print();
 }
 
 }  // namespace profkit::detail

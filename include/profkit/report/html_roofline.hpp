@@ -14,6 +14,7 @@
 #include "html_axis.hpp"
 #include "html_limits.hpp"
 #include "html_text.hpp"
+#include "shown_text.hpp"
 
 namespace profkit::detail {
 
@@ -25,10 +26,10 @@ class html_roofline {
       : figure_{figure}, limits_{limits}, x_{intensity_axis(figure)}, y_{performance_axis(figure)} {}
 
   [[nodiscard]] std::string print(std::string const& finding) const {
-    std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
-                                   html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs() + memory());
-    std::size_t shown = 0;
     std::vector<label_box> taken;
+    std::string page = fmt::format("<div class=\"plot roofline\" role=\"img\" aria-label=\"{}\">\n<svg class=\"main\" height=\"{}\">\n{}{}",
+                                   html_text(finding), static_cast<int>(bottom) + 22, grid(), roofs(taken) + memory());
+    std::size_t shown = 0;
     for (roofline_figure::point const& each : figure_.points) {
       if (shown++ == limits_.points) break;
       page += point(each, taken);
@@ -102,6 +103,23 @@ class html_roofline {
     return page;
   }
 
+  /// Where names are, in pixels of a narrow page. Names that do not overlap there do not overlap on wider pages.
+  struct label_box {
+    double left, right, top;
+  };
+  static constexpr double width = 640.0;
+  static constexpr double letter = 6.8;
+
+  /// Takes a place for a name if it is free.
+  static bool take(label_box const& next, std::vector<label_box>& taken) {
+    constexpr double line_height = 13.0;
+    bool const is_free = std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
+      return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
+    });
+    if (is_free) taken.push_back(next);
+    return is_free;
+  }
+
   /// Below its line, if another roof lies closely above it.
   [[nodiscard]] bool is_label_below(double flops) const {
     constexpr double line_height = 18.0;
@@ -110,7 +128,7 @@ class html_roofline {
     });
   }
 
-  [[nodiscard]] std::string roofs() const {
+  [[nodiscard]] std::string roofs(std::vector<label_box>& taken) const {
     std::string page;
     std::vector<double> drawn;  // bandwidths; the roofs of several precisions have it in common
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
@@ -122,10 +140,12 @@ class html_roofline {
       double const bytes = amount_or_zero(each.bytes_per_second);
       if (flops > 0.0) {
         double const from = bandwidth > 0.0 ? flops / bandwidth : x_.low();
-        page += fmt::format(
-            "<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{2}\" y2=\"{2}\"/><text class=\"soft end\" x=\"100%\" y=\"{1}\">{3}</text>\n",
-            html_percent(x_.share(from)), html_number(y(flops) + (is_label_below(flops) ? 14.0 : -5.0), 1), html_number(y(flops), 1),
-            html_text(each.name, 80));
+        page += fmt::format("<line class=\"roof\" x1=\"{0}\" x2=\"100%\" y1=\"{1}\" y2=\"{1}\"/>\n", html_percent(x_.share(from)),
+                            html_number(y(flops), 1));
+        double const label = y(flops) + (is_label_below(flops) ? 14.0 : -5.0);
+        if (take({width - letter * static_cast<double>(one_line(each.name, 80).size()), width, label - 4.0}, taken)) {
+          page += fmt::format("<text class=\"soft end\" x=\"100%\" y=\"{}\">{}</text>\n", html_number(label, 1), html_text(each.name, 80));
+        }
       }
       if (!(bytes > 0.0) || std::find(drawn.begin(), drawn.end(), bytes) != drawn.end()) continue;
       page += memory_roof(bytes, peak > 0.0 ? peak : y_.high(), drawn.empty() || bytes > drawn.front());
@@ -165,11 +185,6 @@ class html_roofline {
     return page;
   }
 
-  /// Where the names of points are, in pixels of a wide page.
-  struct label_box {
-    double left, right, top;
-  };
-
   /// A place for a name beside a point, where no other name is. @return where it begins or ends, and its distance below the point.
   struct label_place {
     bool is_left = false;
@@ -177,21 +192,12 @@ class html_roofline {
   };
   static std::optional<label_place> place_of_label(std::vector<label_box>& taken, double across, double down, double radius,
                                                    std::size_t letters) {
-    constexpr double width = 1040.0;
-    constexpr double letter = 6.8;
-    constexpr double line_height = 13.0;
     double const length = letter * static_cast<double>(letters);
     for (double const below : {0.0, -9.0, 9.0}) {
       for (bool const is_left : {across > 0.75, across <= 0.75}) {
         double const left = across * width + (is_left ? -radius - 4.0 - length : radius + 4.0);
         label_box const next{left, left + length, down + below};
-        bool const is_free =
-            next.left >= 0.0 && next.right <= width && std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
-              return next.left < other.right && other.left < next.right && std::abs(next.top - other.top) < line_height;
-            });
-        if (!is_free) continue;
-        taken.push_back(next);
-        return label_place{is_left, below};
+        if (next.left >= 0.0 && next.right <= width && take(next, taken)) return label_place{is_left, below};
       }
     }
     return std::nullopt;
@@ -200,11 +206,11 @@ class html_roofline {
   /// A name that has no place is in the tooltip and in the table.
   [[nodiscard]] std::string point(roofline_figure::point const& what, std::vector<label_box>& taken) const {
     if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
-    constexpr double largest_radius = 22.0;
-    double const radius = std::max(3.0, largest_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));
+    constexpr double max_radius = 22.0;
+    double const radius = std::max(3.0, max_radius * std::sqrt(std::min(amount_or_zero(what.share_of_step), 1.0)));
     double const across = x_.share(what.flops_per_byte);
     double const down = y(what.flops_per_second);
-    std::optional<label_place> const place = place_of_label(taken, across, down, radius, what.name.size());
+    std::optional<label_place> const place = place_of_label(taken, across, down, radius, one_line(what.name, 80).size());
     std::string const name = html_text(what.name, 80);
     std::string page = fmt::format(
         "<circle class=\"usual\" cx=\"{0}\" cy=\"{1}\" r=\"{2}\" data-t=\"{3}: {4:.3g} FLOP per byte, {5:.3g} FLOP/s, {6:.1f} % of the "

@@ -25,7 +25,7 @@ struct step_mark {
   double low = 0.0;  ///< of the steps with the role `is`, ms
   double median = 0.0;
   double high = 0.0;
-  double largest_odd = 0.0;  ///< of outliers and steps of another kind beside usual ones; 0: none
+  double max_odd = 0.0;  ///< of outliers and steps of another kind beside usual ones; 0: none
   std::string label{};
 
   /// The CSS class of a role.
@@ -73,7 +73,7 @@ inline std::vector<step_mark> step_marks(std::vector<plotted_step> const& steps,
     for (; i < end; ++i) {
       double const time = amount_or_zero(steps[i].ms);
       if (steps[i].is == mark.is) times.push_back(time);
-      if (steps[i].is != mark.is && is_odd(steps[i].is)) mark.largest_odd = std::max(mark.largest_odd, time);
+      if (steps[i].is != mark.is && is_odd(steps[i].is)) mark.max_odd = std::max(mark.max_odd, time);
       if (mark.label.empty()) mark.label = steps[i].label;
     }
     std::sort(times.begin(), times.end());

@@ -28,10 +28,13 @@ class html_steps {
     if (marks_.empty()) return {};
     std::vector<double> const usual = usual_times();
     html_axis const enlarged = enlarged_axis(usual);
-    std::string page = fmt::format("<div class=\"plot steps\" role=\"img\" aria-label=\"{}\">\n", html_text(finding));
+    std::string page = figure_.title.empty() ? std::string{} : "<h3>" + html_text(figure_.title, max_shown_text) + "</h3>\n";
+    page += fmt::format("<div class=\"plot steps{}\" role=\"img\" aria-label=\"{}\">\n", figure_.common_scale ? " alone" : "",
+                        html_text(finding));
     page +=
         fmt::format("<svg class=\"main\" height=\"{}\">\n{}{}{}{}</svg>\n", height, warmup_shade(), strip(), panel(enlarged), step_axis());
-    page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n</div>\n", height, histogram(usual, enlarged));
+    if (!figure_.common_scale) page += fmt::format("<svg class=\"side\" height=\"{}\">\n{}</svg>\n", height, histogram(usual, enlarged));
+    page += "</div>\n";
     page += "<p class=\"axis\">usual steps, enlarged: axis from " + enlarged.beginning() + " ms; <b>&#9650;</b> steps beyond it";
     if (figure_.half_interval > 0.0) page += "; band: 95&nbsp;% interval of the mean";
     if (!figure_.levels.empty()) page += "; thick lines: mean of each level";
@@ -59,11 +62,13 @@ class html_steps {
     return result;
   }
 
-  static html_axis enlarged_axis(std::vector<double> const& usual) {
-    auto const [low, high] = std::minmax_element(usual.begin(), usual.end());
+  [[nodiscard]] html_axis enlarged_axis(std::vector<double> const& usual) const {
+    auto const ends = std::minmax_element(usual.begin(), usual.end());
+    double const low = figure_.common_scale ? figure_.common_scale->low : *ends.first;
+    double const high = figure_.common_scale ? figure_.common_scale->high : *ends.second;
     // Smaller differences need more digits than a label has room for.
-    double const margin = std::max(0.1 * (*high - *low), 2e-4 * *high);
-    return {std::max(0.0, *low - margin), *high + margin};
+    double const margin = std::max(0.1 * (high - low), 2e-4 * high);
+    return {std::max(0.0, low - margin), high + margin};
   }
 
   [[nodiscard]] std::string x(double position) const { return html_percent(position / static_cast<double>(marks_.size())); }
@@ -84,8 +89,8 @@ class html_steps {
   }
 
   [[nodiscard]] std::string strip() const {
-    double largest = 0.0;
-    for (step_mark const& each : marks_) largest = std::max({largest, each.high, each.largest_odd});
+    double largest = figure_.common_scale ? amount_or_zero(figure_.common_scale->largest) : 0.0;
+    for (step_mark const& each : marks_) largest = std::max({largest, each.high, each.max_odd});
     html_axis const axis{0.0, largest > 0.0 ? largest : 1.0, 3};
     auto const strip_y = [&](double value) { return strip_bottom - axis.share(value) * (strip_bottom - strip_top); };
     double const bar = std::min(0.4, 0.03 * static_cast<double>(marks_.size()));  // few steps have no wide bars
@@ -97,10 +102,10 @@ class html_steps {
     for (std::size_t i = 0; i < marks_.size(); ++i) {
       step_mark const& each = marks_[i];
       double const top = strip_y(each.median);
-      if (each.largest_odd > 0.0) {
+      if (each.max_odd > 0.0) {
         page +=
             fmt::format("<rect class=\"odd\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\"/>\n", x(static_cast<double>(i) + 0.5 - bar / 2.0),
-                        x(bar), html_number(strip_y(each.largest_odd), 1), html_number(strip_bottom - strip_y(each.largest_odd), 1));
+                        x(bar), html_number(strip_y(each.max_odd), 1), html_number(strip_bottom - strip_y(each.max_odd), 1));
       }
       page += fmt::format("<rect class=\"{}\" x=\"{}\" width=\"{}\" y=\"{}\" height=\"{}\" data-t=\"{}\"/>\n",
                           step_mark::css_class(each.is), x(static_cast<double>(i) + 0.5 - bar / 2.0), x(bar), html_number(top, 1),
@@ -217,7 +222,7 @@ class html_steps {
     } else {
       page += triangle(i, each.median > axis.high(), each.is);
     }
-    if (each.largest_odd > axis.high()) page += triangle(i, true, role::outlier);
+    if (each.max_odd > axis.high()) page += triangle(i, true, role::outlier);
     return page;
   }
 

@@ -66,7 +66,7 @@ figure{margin-bottom:18px}
 .copies{background:repeating-linear-gradient(0deg,var(--copies) 0 2.4px,var(--copies2) 2.4px 4px)}
 .transfer{background:repeating-linear-gradient(45deg,var(--transfer) 0 5px,var(--transfer2) 5px 6px)}
 .plot{display:grid;grid-template-columns:minmax(0,1fr) 196px;gap:18px;padding-left:52px;overflow-x:clip}
-.plot.lines,.plot.roofline{grid-template-columns:minmax(0,1fr);padding-right:16px}.plot.roofline{padding-left:64px}
+.plot.lines,.plot.roofline,.plot.alone{grid-template-columns:minmax(0,1fr);padding-right:16px}.plot.roofline{padding-left:64px}
 .plot svg{display:block;width:100%;overflow:visible}.plot+.axis{padding-left:52px;margin-top:2px}.roofline+.axis{padding-left:64px}
 svg text{font-size:12px;fill:var(--fg)}svg .soft,svg .tick{fill:var(--soft)}
 .tick,svg .end{text-anchor:end}.tick.mid{text-anchor:middle}.tick.start{text-anchor:start}
@@ -90,10 +90,10 @@ circle.warm,circle.excl{fill:var(--bg);stroke:var(--soft);stroke-width:1.4}
 .heat{font-size:11.5px;border-spacing:1px;border-collapse:separate;width:100%;table-layout:fixed}.heat tr>:first-child{width:116px;overflow:hidden;text-overflow:ellipsis}.heat td{min-width:14px;height:22px;text-align:center;background:var(--shade);padding:0 1px}
 .heat th{font-weight:400;color:var(--soft);padding:0 4px 0 0;white-space:nowrap}.heat .dashed{outline:1px dashed var(--rule);outline-offset:-1px}
 .lanes{display:grid;grid-template-columns:116px 1fr;gap:7px 8px;align-items:center;font-size:11.5px}.lanes>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.lanes>div{position:relative;height:22px}.lanes i{position:absolute;top:0;height:11px;min-width:1px}.lanes .low{top:12px;height:9px}.lanes .scale{height:auto}
+.lanes>div{position:relative;height:22px}.lanes i{position:absolute;top:0;height:11px;min-width:1px}.lanes .low{top:12px;height:9px}.lanes .ticks{height:15px}
 .scale{display:flex;justify-content:space-between;color:var(--soft);font-size:11.5px;margin-top:1px}
 .icicle{position:relative;overflow:hidden}.icicle div{position:absolute;height:20px;background:var(--box);overflow:hidden;border-right:1px solid var(--bg);
-font-size:12px;line-height:20px;white-space:nowrap}.icicle.hosts div{background:var(--hostbox)}
+font-size:12px;line-height:20px;white-space:nowrap}.icicle.hosts div{background:var(--hostbox)}.icicle.hosts .f{background:var(--band)}.icicle.hosts .w{background:none}
 .icicle i{position:absolute;right:0;top:0;height:100%;background:repeating-linear-gradient(45deg,var(--idle) 0 3px,var(--idle2) 3px 4.4px)}
 .icicle span{position:relative;display:block;overflow:hidden;text-overflow:ellipsis;padding:0 4px}.icicle s{color:var(--onbox)}.js .icicle div{cursor:pointer}
 .icicle .now{box-shadow:inset 0 0 0 2px var(--fg)}
@@ -106,14 +106,14 @@ th:first-child{padding-left:0}td.t{white-space:normal;min-width:6em}.wide td.t{m
 .head th,.head td,.total th,.total td{font-weight:650}.head th s{font-weight:400}.head>*{padding-top:14px;border-color:var(--rule)}tbody:first-of-type>.head:first-child>*{padding-top:6px}
 .total>*{border-color:var(--rule)}.quiet th{color:var(--soft)}
 tr:target>*{background:var(--mark)}
-.tree tbody th{padding-left:calc(14px + 15px*min(var(--d,0),16));position:relative}
+.tree th,.tree td{padding-left:12px}.tree thead th:first-child{padding-left:0}.tree tbody th{padding-left:calc(14px + 15px*min(var(--d,0),16));position:relative}
 .bar{display:flex;width:100px;height:11px}.bar i{height:100%;flex:none}.bar i:first-child{min-width:1px}
 .r svg{vertical-align:-2px;overflow:visible}.r .odd{color:var(--odd)}.each{stroke:var(--host);fill:none}.each.odd{stroke:var(--launch)}
 .reach{stroke:var(--queued);stroke-width:3.4;stroke-linecap:round}.at{stroke:var(--fg);stroke-width:2}
 svg.log{background:repeating-linear-gradient(90deg,var(--line) 0 1px,transparent 1px var(--w))}
 .decades{display:block;position:relative;width:100px;height:14px;font-weight:400}.decades small{position:absolute;transform:translateX(-50%);font-size:10.5px;white-space:nowrap}
 .decades small:first-child{transform:none}.decades small:last-child{transform:translateX(-100%)}
-.ticks{display:block;position:relative;height:15px;font-weight:400}.ticks small{position:absolute;transform:translateX(-50%);font-size:10.5px;white-space:nowrap}
+.ticks{display:block;position:relative;height:15px;font-weight:400}.lanes .ticks{color:var(--soft)}.ticks small{position:absolute;transform:translateX(-50%);font-size:10.5px;white-space:nowrap}
 .change path{fill:none;stroke-width:2.2}.better{fill:var(--busy);stroke:var(--busy)}.worse{fill:var(--launch);stroke:var(--launch)}
 .change.open circle{fill:var(--bg)}.change .margin{fill:var(--shade);stroke:none}.open{fill:var(--queued);stroke:var(--soft)}.falls rect{stroke:none}
 .falls{display:grid;grid-template-columns:minmax(90px,190px) minmax(0,1fr) minmax(0,180px);gap:0 16px;align-items:center;font-size:13px;max-width:960px}
@@ -121,7 +121,7 @@ svg.log{background:repeating-linear-gradient(90deg,var(--line) 0 1px,transparent
 .falls .soft{color:var(--soft)}.point{fill:var(--fg)}
 .more .label th{color:var(--soft);border:0;padding:8px 0}
 .beside{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:8px 40px;margin-top:14px;align-items:start}
-.block{margin-top:14px}
+.block{margin-top:14px}.block:has(>.note)+.block:has(>.note){margin-top:0}
 summary,button{color:var(--link);cursor:pointer;font:inherit;background:none;border:0;padding:0;text-align:inherit;letter-spacing:inherit}
 summary{padding:6px 0;font-size:13px}summary:hover,button:hover{text-decoration:underline}
 .tools{font-size:13px;margin:2px 0 8px}.tools button{margin-right:14px}
@@ -133,8 +133,9 @@ button[aria-expanded=false]::before{content:"\25b8"!important}.label button::bef
 #tip{position:fixed;z-index:9;max-width:420px;padding:4px 9px;border-radius:4px;background:var(--fg);color:var(--bg);font-size:12.5px;pointer-events:none;overflow-wrap:anywhere}
 footer{border-top:1px solid var(--rule);margin-top:44px;padding-top:10px;color:var(--soft);font-size:12.5px}
 @container(max-width:88px){.part b{display:none}}
-@media(max-width:980px){.w{display:none}.plot{grid-template-columns:minmax(0,1fr) 150px}.bar{width:64px}th,td{padding-left:11px}
-tbody th{max-width:255px;overflow:hidden;text-overflow:ellipsis}.tree tbody th{max-width:300px}}
+@media(max-width:980px){.beside.figures{grid-template-columns:minmax(0,1fr)}.w{display:none}.plot{grid-template-columns:minmax(0,1fr) 150px}.bar{width:64px}th,td{padding-left:11px}
+tbody th{max-width:255px;overflow:hidden;text-overflow:ellipsis}.tree tbody th{max-width:300px}.tree th,.tree td{padding-left:9px}
+.heat th:not(:first-child){overflow:visible}}
 @media(max-width:700px){body{padding:16px 14px 40px}.beside{grid-template-columns:minmax(0,1fr)}.plot{grid-template-columns:minmax(0,1fr)}.side{display:none!important}h1{font-size:22px}}
 @media(prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important;animation:none!important}}
 @media print{body{padding:0;max-width:none}.tools,#tip,nav{display:none}.more tr,.more.closed tr:not(.label){display:table-row}thead{display:table-header-group}

@@ -70,7 +70,7 @@ inline std::string other_kind_advice(step_kind_summary const& kind) {
   double const idle = 1.0 - kind.budget->busy / kind.budget->wall;
   double const launching = launch_time(*kind.budget);
   if (bound_of(*kind.budget) != step_bound::launching) return fmt::format("{} The GPU idles {} of their time.", text, share_words(idle));
-  return fmt::format("{} The GPU idles {} of their time: a CUDA graph can save {} per step at the very most.", text, share_words(idle),
+  return fmt::format("{} The GPU idles {} of their time: a CUDA graph can save {} per step at most.", text, share_words(idle),
                      time_words(milliseconds{launching}));
 }
 

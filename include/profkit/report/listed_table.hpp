@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "change_words.hpp"
 #include "column_numbers.hpp"
 #include "document.hpp"
 #include "number_format.hpp"
@@ -61,7 +62,8 @@ class listed_table {
     }
     if (position > 0 && std::all_of(words.begin(), words.end(), [](std::string const& each) { return each.empty(); })) return;
     headings_.push_back(heading_text(column, numbers));
-    is_left_aligned_.push_back(column.kind == column_kind::text || column.kind == column_kind::code || column.kind == column_kind::range);
+    is_left_aligned_.push_back(column.kind == column_kind::text || column.kind == column_kind::code || column.kind == column_kind::range ||
+                               column.kind == column_kind::change);
     for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i].cells.push_back(std::move(words[i]));
   }
 
@@ -72,6 +74,7 @@ class listed_table {
     if (auto const* const range = std::get_if<range_cell>(&value)) {
       return numbers.text(range->low) + "-" + numbers.text(range->high) + (range->remark.empty() ? "" : ", " + range->remark);
     }
+    if (auto const* const change = std::get_if<change_cell>(&value)) return change_words(*change);
     return from.is_heading ? std::string{} : not_measured;
   }
 

@@ -18,7 +18,7 @@ namespace profkit::detail {
 /// Data that was lost: it is in no figure.
 struct lost_data {
   std::uint64_t count = 0;
-  std::uint64_t of = 0;  ///< recorded and lost; 0: unknown
+  std::uint64_t total = 0;  ///< recorded and lost; 0: unknown
   char const* what = "";
   char const* remedy = "";  ///< null: no finding, because other figures cover the same work
 };
@@ -52,9 +52,9 @@ inline std::optional<finding> loss_finding(summary const& all) {
     if (each.count > worst.count) worst = each;
   }
   if (kinds == 0) return std::nullopt;
-  std::string const share = worst.of > 0 ? fmt::format(" of {} ({})", count_words(worst.of),
-                                                       share_words(static_cast<double>(worst.count) / static_cast<double>(worst.of)))
-                                         : "";
+  std::string const share = worst.total > 0 ? fmt::format(" of {} ({})", count_words(worst.total),
+                                                          share_words(static_cast<double>(worst.count) / static_cast<double>(worst.total)))
+                                            : "";
   std::string const more = kinds > 1 ? fmt::format(" {} more kinds of loss are listed in the data quality.", kinds - 1) : "";
   return finding{"Data is missing.", fmt::format("{} {}{}.{}", count_words(worst.count), worst.what, share, more), worst.remedy, {}};
 }

@@ -120,7 +120,7 @@ inline std::vector<key_figure> key_figures(report_view const& view) {
   if (!all.memory.empty()) {
     memory_summary const& memory = all.memory.back();
     result.push_back(
-        {name_words(memory.source + " memory"), bytes_words(static_cast<double>(highest_bytes(memory))), name_words(memory.quantity)});
+        {name_words(memory.source + " memory"), bytes_words(static_cast<double>(max_bytes(memory))), name_words(memory.quantity)});
   } else {
     result.push_back({"memory", "", "no memory source"});
   }

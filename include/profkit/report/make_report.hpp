@@ -29,6 +29,7 @@
 #include "file_attempts.hpp"
 #include "first_screen.hpp"
 #include "html_page.hpp"
+#include "json_printer.hpp"
 #include "make_document.hpp"
 #include "markdown_printer.hpp"
 #include "nsys_csv.hpp"
@@ -95,8 +96,11 @@ inline constexpr std::array<std::string_view, 9> occasional_files{
     "cuda_gpu_mem_size_sum.csv", "nvtx_gpu_proj_sum.csv", "nvtx_kern_sum.csv", "trace.pftrace"};
 
 /// Removes files of an earlier report that this report does not have. Touches no other file.
-inline void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::string> const& written, file_attempts& attempt) {
-  for (std::string_view const name : occasional_files) {
+/// @param names the files that only some reports have.
+template <class Names>
+void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::string> const& written, Names const& names,
+                          file_attempts& attempt) {
+  for (std::string_view const name : names) {
     if (std::find(written.begin(), written.end(), name) != written.end()) continue;
     attempt([&] {
       std::error_code failure;
@@ -107,33 +111,59 @@ inline void remove_earlier_files(std::filesystem::path const& folder, std::vecto
   }
 }
 
-template <class Unused>
-std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
-                                                    std::string const& directory, std::uint64_t trace_steps) {
-  std::filesystem::path const folder = directory;
+/// Writes the files that a summary has all figures of. @return their names.
+inline std::vector<std::string> write_summary_files(summary const& what, document const& made, std::filesystem::path const& folder,
+                                                    file_attempts& attempt) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
-  if (failure) throw error{"cannot make the directory " + directory + ": " + failure.message(), failure.value()};
-  file_attempts attempt;
+  if (failure) throw error{"cannot create the directory " + folder.string() + ": " + failure.message(), failure.value()};
   std::vector<std::string> written;
   auto const write = [&](std::string const& name, std::string const& content) {
     written.push_back(name);
     attempt([&] { write_file(folder / name, content); });
   };
-  write("report.json", json(what));
-  attempt([&] { report_code::save_summary(what, folder / "summary.profkit"); });
+  write("report.json", report_code<void>::json(what));
+  attempt([&] { report_code<void>::save_summary(what, folder / "summary.profkit"); });
   written.emplace_back("summary.profkit");
   write("report.html", html_page(made));
   write("report.md", markdown_printer{made}.print());
   for (named_csv const& each : csv_files(made)) write(each.name, each.content);
+  return written;
+}
+
+template <class Unused>
+std::vector<std::string> report_code<Unused>::write(profile const& profile, summary const& what, document const& made,
+                                                    std::string const& directory, std::uint64_t trace_steps) {
+  std::filesystem::path const folder = directory;
+  file_attempts attempt;
+  std::vector<std::string> written = write_summary_files(what, made, folder, attempt);
   attribution const launched = attribute(profile);
-  for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) write(each.name, each.content);
+  for (named_csv const& each : nsys_csv(summarize_like_nsys(profile, launched), what.gpu.has_value())) {
+    written.push_back(each.name);
+    attempt([&] { write_file(folder / each.name, each.content); });
+  }
   write_traces(profile, launched, trace_steps, folder / "trace.json", attempt);
   written.emplace_back("trace.json");
   if (write_compact_trace != nullptr) written.emplace_back("trace.pftrace");
-  remove_earlier_files(folder, written, attempt);
+  remove_earlier_files(folder, written, occasional_files, attempt);
   attempt.finish();
   return written;
+}
+
+/// Leaves a trace that is there: it can be of the run that the summary is of.
+template <class Unused>
+std::vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
+  file_attempts attempt;
+  std::vector<std::string> written = write_summary_files(what, made, directory, attempt);
+  constexpr std::array<std::string_view, 2> occasional{"scope_memory.csv", "kernels.csv"};
+  remove_earlier_files(directory, written, occasional, attempt);
+  attempt.finish();
+  return written;
+}
+
+template <class Unused>
+std::string report_code<Unused>::document_json(document const& what) {
+  return json_printer{what}.print();
 }
 
 template <class Unused>

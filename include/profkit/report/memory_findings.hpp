@@ -16,15 +16,13 @@
 namespace profkit::detail {
 
 /// The largest known use of a memory source.
-inline std::uint64_t highest_bytes(memory_summary const& memory) {
-  return std::max(memory.peak_bytes.value_or(0), memory.max_sample_bytes);
-}
+inline std::uint64_t max_bytes(memory_summary const& memory) { return std::max(memory.peak_bytes.value_or(0), memory.max_sample_bytes); }
 
 /// (e) Memory that is nearly full: from 90 % of the device.
 inline std::optional<finding> memory_finding(summary const& all) {
   constexpr double nearly_full = 0.9;
   for (memory_summary const& each : all.memory) {
-    auto const used = static_cast<double>(highest_bytes(each));
+    auto const used = static_cast<double>(max_bytes(each));
     auto const capacity = static_cast<double>(each.capacity_bytes.value_or(0));
     if (capacity <= 0.0 || used < nearly_full * capacity) continue;
     return finding{"Memory is nearly full.",

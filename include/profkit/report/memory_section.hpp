@@ -154,7 +154,7 @@ inline bool has_changed(memory_summary const& memory) {
 
 /// "12.1 GiB cuda used", "12.1 GiB cuda used (+1.00 GiB over the measured steps)".
 inline std::string memory_words(memory_summary const& memory) {
-  std::string text = bytes_words(static_cast<double>(highest_bytes(memory)));
+  std::string text = bytes_words(static_cast<double>(max_bytes(memory)));
   if (memory.capacity_bytes) text += " of " + bytes_words(static_cast<double>(*memory.capacity_bytes));
   text += " " + name_words(memory.source + " " + memory.quantity);
   if (!has_changed(memory)) return text;

@@ -17,8 +17,8 @@ namespace profkit {
 
 /// @brief A CSV file with its name.
 struct named_csv {
-  std::string name;  ///< such as "cuda_gpu_kern_sum.csv"
-  std::string content;
+  std::string name;     ///< such as "cuda_gpu_kern_sum.csv"
+  std::string content;  ///< all lines, with a header line
 };
 
 namespace detail {

@@ -15,7 +15,7 @@ inline constexpr std::size_t max_html_bytes = 1'000'000;
 /// Declares the implementation of `html_page`; `html_printer.hpp` defines it. A template for the reasons of `report_code`.
 template <class>
 struct page_code {
-  static std::string page(document const& of);
+  static std::string page(document const& document);
 };
 
 #ifdef PROFKIT_CODE_ELSEWHERE

@@ -34,11 +34,15 @@ namespace profkit {
 
 namespace detail {
 
-/// Writes the packets of a trace. Each track is a packet sequence.
+/// Writes the packets of a trace. Each track is a packet sequence. Numbers of tracks, sequences and arrows begin at a number that depends
+/// on the rank, so that the traces of all ranks of a job, one behind another, are one trace.
 class pftrace_format {
  public:
   pftrace_format(trace_content const& content, pftrace_output& to) : content_{content}, profile_{content.recorded()}, to_{to} {
-    describe(host_track, [&](protozero::pbf_writer& track) {
+    if (std::optional<rank_record> const& rank = profile_.environment.rank; rank && rank->size > 1) rank_ = rank->rank;
+    tracks_ = host_track();
+    sequences_ = description_sequence();
+    describe(host_track(), [&](protozero::pbf_writer& track) {
       track.add_int32(pftrace::track_child_ordering, pftrace::explicit_ordering);
       protozero::pbf_writer process{track, pftrace::track_process};
       process.add_int32(pftrace::process_id, static_cast<std::int32_t>(content_.host()));
@@ -51,7 +55,7 @@ class pftrace_format {
   void thread(std::uint64_t number, std::string_view name, std::size_t rank, timestamp begin) {
     std::uint64_t const uuid = next_track();
     describe(uuid, [&](protozero::pbf_writer& track) {
-      track.add_uint64(pftrace::track_parent, host_track);
+      track.add_uint64(pftrace::track_parent, host_track());
       track.add_int32(pftrace::track_rank, static_cast<std::int32_t>(rank));
       protozero::pbf_writer thread{track, pftrace::track_thread};
       thread.add_int32(pftrace::thread_process, static_cast<std::int32_t>(content_.host()));
@@ -61,7 +65,7 @@ class pftrace_format {
     begin_track(uuid, begin);
   }
 
-  void process_track(char const* name, std::uint64_t, timestamp begin) { begin_named_track(host_track, name, 0, begin); }
+  void process_track(char const* name, std::uint64_t, timestamp begin) { begin_named_track(host_track(), name, 0, begin); }
 
   void device(std::int32_t, std::string const& name) {
     device_track_ = next_track();
@@ -120,7 +124,7 @@ class pftrace_format {
   void counter(counter_track const& counter) {
     std::uint64_t const uuid = next_track();
     describe(uuid, [&](protozero::pbf_writer& track) {
-      track.add_uint64(pftrace::track_parent, host_track);
+      track.add_uint64(pftrace::track_parent, host_track());
       track.add_string(pftrace::track_name, as_utf8(counter.name));
       protozero::pbf_writer what{track, pftrace::track_counter};
       what.add_int32(pftrace::counter_unit, counter.is_bytes ? pftrace::bytes_unit : pftrace::no_unit);
@@ -145,8 +149,10 @@ class pftrace_format {
   }
 
  private:
-  static constexpr std::uint64_t host_track = 1;
-  static constexpr std::uint32_t description_sequence = 1;
+  static constexpr std::uint32_t max_tracks = 1U << 16U;  ///< of one rank, and so of its sequences
+
+  [[nodiscard]] std::uint64_t host_track() const { return std::uint64_t{rank_} * max_tracks + 1; }
+  [[nodiscard]] std::uint32_t description_sequence() const { return rank_ * max_tracks + 1; }
 
   [[nodiscard]] std::uint64_t next_track() { return ++tracks_; }
 
@@ -154,7 +160,7 @@ class pftrace_format {
   void describe(std::uint64_t uuid, Write&& write) {
     protozero::pbf_writer trace{to_.bytes()};
     protozero::pbf_writer packet{trace, pftrace::trace_packets};
-    packet.add_uint32(pftrace::packet_sequence_id, description_sequence);
+    packet.add_uint32(pftrace::packet_sequence_id, description_sequence());
     protozero::pbf_writer track{packet, pftrace::packet_track_descriptor};
     track.add_uint64(pftrace::track_uuid, uuid);
     write(track);
@@ -233,9 +239,9 @@ class pftrace_format {
     annotate(scope_path, pftrace::annotation_string, number);
   }
 
-  /// Flow numbers are those of operations; 0 means none.
+  /// Flow numbers are those of operations of the rank; 0 means none.
   void add_flow(std::uint32_t field, std::uint32_t operation) {
-    protozero::pbf_writer{event_}.add_fixed64(field, operation + std::uint64_t{1});
+    protozero::pbf_writer{event_}.add_fixed64(field, (std::uint64_t{rank_} << 32U) + operation + 1);
   }
 
   trace_content const& content_;
@@ -249,9 +255,10 @@ class pftrace_format {
   std::array<std::uint64_t, 6> annotation_numbers_{};              ///< on this track, by annotation; 0 until used
   std::map<std::array<std::uint32_t, 3>, std::uint64_t> triples_;  ///< numbers of texts on this track: grids and blocks
   std::vector<std::uint64_t> scope_path_numbers_;                  ///< numbers of texts on this track, by path; 0 until used
-  std::uint64_t tracks_ = host_track;
+  std::uint32_t rank_ = 0;                                         ///< 0 in a run of one process
+  std::uint64_t tracks_ = 0;                                       ///< the last number
   std::uint64_t device_track_ = 0;
-  std::uint32_t sequences_ = description_sequence;
+  std::uint32_t sequences_ = 0;
 };
 
 inline void put_pftrace(profile const& profile, attribution const& launched, std::uint64_t steps, pftrace_packing packing,

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +14,8 @@
 #include "budget_section.hpp"
 #include "document.hpp"
 #include "report_view.hpp"
+#include "sampled_boxes.hpp"
+#include "samples_section.hpp"
 #include "scopes_section.hpp"
 #include "sentence_numbers.hpp"
 
@@ -16,32 +23,71 @@
 
 namespace profkit::detail {
 
-/// The boxes of scopes with their children, in the order in which the scopes first ran. Scopes of other threads are not in the step's time.
-inline void add_boxes(icicle_figure& figure, folded_tree const& tree, std::vector<std::size_t> const& siblings, double begin,
-                      std::uint32_t depth) {
-  constexpr double min_share = 0.0025;
+/// Adds the boxes of scopes and their children, in the order in which the scopes first ran. Leaves out scopes of other threads, which are
+/// not part of the step's time. With host samples, the functions of a scope's self time follow its children.
+/// @return the end of the last box.
+inline double add_boxes(icicle_figure& figure, folded_tree const& tree, std::vector<std::size_t> const& siblings, double begin,
+                        std::uint32_t depth, sampled_boxes const* samples) {
   for (std::size_t const i : siblings) {
     folded_scope const& scope = tree.rows()[i];
-    if (!scope.is_of_step_thread && !tree.has_gpu()) continue;
-    if (scope.time >= min_share * figure.total) {
+    if (!scope.is_of_step_thread && figure.is_host) continue;
+    double const time = figure.is_host ? scope.host : scope.time;
+    if (time >= sampled_boxes::min_share * figure.total) {
       std::string name = scope.folded > 1 ? scope.name + " " + times_sign + " " + std::to_string(scope.folded) : scope.name;
-      figure.boxes.push_back({std::move(name), depth, begin, scope.time, scope.idle.value_or(0.0)});
-      add_boxes(figure, tree, scope.children, begin, depth + 1);
+      figure.boxes.push_back({std::move(name), depth, begin, time, figure.is_host ? 0.0 : scope.idle.value_or(0.0)});
+      double const end = add_boxes(figure, tree, scope.children, begin, depth + 1, samples);
+      if (samples != nullptr) samples->add(figure, scope.scopes, end, begin + time - end, depth + 1);
     }
-    begin += scope.time;
+    begin += time;
   }
+  return begin;
 }
 
-/// The picture of a kind of step. @param tree of this kind.
+/// Times of concurrent scopes can add up to more than the step.
+inline void widen(icicle_figure& figure) {
+  for (icicle_figure::box const& each : figure.boxes) figure.total = std::max(figure.total, each.begin + each.time);
+}
+
+/// GPU time of a kind of step. @param tree of this kind; kernels were collected.
 inline icicle_figure icicle_of(report_view const& view, step_kind_summary const& kind, folded_tree const& tree) {
   icicle_figure figure;
   figure.title = kind_title(view, kind);
   figure.total = step_length(kind).count();
-  figure.is_host = !tree.has_gpu();
-  add_boxes(figure, tree, tree.roots(), 0.0, 0);
-  // Times of concurrent scopes can add up to more than the step.
-  for (icicle_figure::box const& each : figure.boxes) figure.total = std::max(figure.total, each.begin + each.time);
+  add_boxes(figure, tree, tree.roots(), 0.0, 0, nullptr);
+  widen(figure);
   return figure;
+}
+
+/// Host time of a step of a kind. With host samples, also the functions that were sampled.
+/// @param tree of this kind. @param samples null: without functions.
+inline icicle_figure host_icicle(report_view const& view, step_kind_summary const& kind, folded_tree const& tree,
+                                 sampled_boxes const* samples) {
+  icicle_figure figure;
+  figure.total = tree.step() ? tree.step()->host : step_length(kind).count();
+  figure.title = fmt::format("{}: {} on the host{}", capitalized(&kind == &view.main() ? view.kinds.main_words() : kind.name),
+                             time_words(milliseconds{figure.total}), samples != nullptr ? ", with the functions in it" : "");
+  figure.is_host = true;
+  double const end = add_boxes(figure, tree, tree.roots(), 0.0, 0, samples);
+  if (samples != nullptr && tree.step()) samples->add(figure, {0}, end, figure.total - end, 0);  // the scope of the step comes first
+  widen(figure);
+  return figure;
+}
+
+/// "The host needs 2.10 ms for a step.": what the picture of host time shows first.
+inline std::string host_answer(icicle_figure const& figure) {
+  return "The host takes " + time_words(milliseconds{figure.total}) + " for a step.";
+}
+
+/// Adds the pictures of a kind: GPU time if kernels were collected, and host time. @param samples null: without functions.
+inline void add_pictures(section& to, report_view const& view, step_kind_summary const& kind, folded_tree const& tree,
+                         std::string const& finding, sampled_boxes const* samples) {
+  auto const add = [&](std::string const& words, icicle_figure picture) {
+    if (!picture.boxes.empty()) to.blocks.emplace_back(figure{words, std::move(picture)});
+  };
+  if (tree.has_gpu()) add(finding, icicle_of(view, kind, tree));
+  icicle_figure host = host_icicle(view, kind, tree, samples);
+  std::string const words = samples != nullptr ? samples_answer(*view.all.host_samples) : tree.has_gpu() ? host_answer(host) : finding;
+  add(words, std::move(host));
 }
 
 /// The innermost scope with at least a quarter of the step.
@@ -63,18 +109,24 @@ inline section picture_section(report_view const& view) {
     return result;
   }
   result.answer = picture_answer(view);
-  result.blocks.emplace_back(figure{result.answer, icicle_of(view, view.main(), view.tree)});
+  bool const is_sampled = view.all.host_samples && view.all.host_samples->samples > 0;
+  std::optional<sampled_boxes> samples;
+  if (is_sampled) samples.emplace(*view.all.host_samples);
+  add_pictures(result, view, view.main(), view.tree, result.answer, samples ? &*samples : nullptr);
   for (step_kind_summary const* const kind : kinds_shown(view)) {
     if (kind == &view.main()) continue;
-    icicle_figure other = icicle_of(view, *kind, folded_tree{view.all, *kind});
-    if (!other.boxes.empty()) result.blocks.emplace_back(figure{"The scopes of " + name_words(kind->name) + ".", std::move(other)});
+    add_pictures(result, view, *kind, folded_tree{view.all, *kind}, "The scopes of " + name_words(kind->name) + ".", nullptr);
   }
   result.how_to_read =
       view.tree.has_gpu()
-          ? "Width: GPU busy time of a scope, and the idle time that is charged to it (hatched). Below a scope are those inside it, in the "
-            "order in which they were first recorded; blank is the scope itself."
-          : "Width: host time. Below a scope are those inside it, in the order in which they were first recorded; blank is the scope "
-            "itself.";
+          ? "Blue: GPU busy time of a scope, and the idle time that is charged to it (hatched). Grey: host time of the same step. Below a "
+            "scope are those inside it, in the order in which they first ran; blank is the scope itself."
+          : "Width: host time. Below a scope are those inside it, in the order in which they first ran; blank is the scope itself.";
+  if (is_sampled)
+    result.how_to_read +=
+        " Where host samples were taken, the functions in the scope's own time follow, the longest first; a box without colour is waiting. "
+        "Code outside "
+        "any scope is in the table of host samples.";
   return result;
 }
 

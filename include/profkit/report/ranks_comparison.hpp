@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,28 +14,29 @@
 #include "cells.hpp"
 #include "document.hpp"
 #include "ranks_findings.hpp"
+#include "samples_section.hpp"
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
-// Sections of the report of many ranks that set the ranks side by side: one step, and the scopes that differ.
+// Sections of the report of many ranks that set the ranks side by side: one step, the scopes that differ, and functions.
 
 namespace profkit::detail {
 
 /// A collective as two stretches: until the last rank started, and from then on.
-inline void add_stretches(std::vector<lanes_figure::stretch>& to, job_span_of_collective const& of) {
-  double const begin = of.time.begin.count();
-  double const end = of.time.end.count();
-  double const arrived = std::clamp(begin + of.waiting.count(), begin, std::max(begin, end));
-  std::string const name = name_words(of.function);
+inline void add_stretches(std::vector<lanes_figure::stretch>& to, job_span_of_collective const& span) {
+  double const begin = span.time.begin.count();
+  double const end = span.time.end.count();
+  double const arrived = std::clamp(begin + span.waiting.count(), begin, std::max(begin, end));
+  std::string const name = name_words(span.function);
   if (arrived > begin) to.push_back({begin, arrived, colour::launch_bound, name + ", waiting"});
   to.push_back({arrived, end, colour::transfer, name});
 }
 
-inline section job_step_section(job_summary const& of) {
+inline section job_step_section(job_summary const& job) {
   section result;
   result.id = "step";
   result.title = "One step";
-  job_step_summary const& step = *of.one_step;
+  job_step_summary const& step = *job.one_step;
   lanes_figure lanes;
   data_table table;
   table.name = "one_step";
@@ -50,7 +52,7 @@ inline section job_step_section(job_summary const& of) {
   double all = 0.0;
   for (job_step_rank const& each : step.ranks) {
     lanes_figure::row next;
-    next.name = name_words(of.ranks[each.rank].name);
+    next.name = name_words(job.ranks[each.rank].name);
     for (job_span const& span : each.computing) {
       next.upper.push_back({span.begin.count(), span.end.count(), colour::busy, "computing"});
       lanes.total = std::max(lanes.total, span.end.count());
@@ -79,27 +81,27 @@ inline section job_step_section(job_summary const& of) {
   table.shown_rows = 0;
   table.folded_label = counted(table.rows.size(), "collective of a rank", "collectives of the ranks");
   result.blocks.emplace_back(std::move(table));
-  if (step.ranks.size() < of.ranks.size())
+  if (step.ranks.size() < job.ranks.size())
     result.how_to_read =
         fmt::format("{} of the ranks, from the one that holds the others up most to the one that does least.", step.ranks.size());
   return result;
 }
 
-inline section job_differences_section(job_summary const& of) {
+inline section job_differences_section(job_summary const& job) {
   section result;
   result.id = "differences";
   result.title = "Scopes that differ";
-  if (of.differing_scopes.empty()) {
+  if (job.differing_scopes.empty()) {
     result.answer = "No scope takes over 25 % and 1 % of the step more or less on one rank than on the others.";
     return result;
   }
   auto const words_of = [&](scope_difference_summary const& each) {
     return each.path.empty() ? std::string{"outside any scope"} : name_words(each.path);
   };
-  scope_difference_summary const& first = of.differing_scopes.front();
+  scope_difference_summary const& first = job.differing_scopes.front();
   auto const words_or_none = [](milliseconds time, char const* none) { return time.count() > 0.0 ? time_words(time) : std::string{none}; };
   result.answer = fmt::format("{} takes {} {} time a step on {}, {} on the others.", capitalized(scope_words(first.path)),
-                              words_or_none(first.own, "no"), first.is_gpu_time ? "GPU" : "host", name_words(of.ranks[first.rank].name),
+                              words_or_none(first.own, "no"), first.is_gpu_time ? "GPU" : "host", name_words(job.ranks[first.rank].name),
                               words_or_none(first.others, "none"));
   data_table table;
   table.name = "differing_scopes";
@@ -108,10 +110,10 @@ inline section job_differences_section(job_summary const& of) {
                    {"time"},
                    text_headed({"there", column_kind::milliseconds, column_use::always, "Per step on this rank"}, "there {}"),
                    text_headed({"others", column_kind::milliseconds, column_use::always, "Per step, median of all ranks"}, "others {}")};
-  for (scope_difference_summary const& each : of.differing_scopes) {
+  for (scope_difference_summary const& each : job.differing_scopes) {
     row next;
     auto const cell_of = [](milliseconds time) { return time.count() > 0.0 ? number_cell(time.count()) : text_cell("none"); };
-    next.cells = {text_cell(words_of(each)), text_cell(name_words(of.ranks[each.rank].name)), text_cell(each.is_gpu_time ? "GPU" : "host"),
+    next.cells = {text_cell(words_of(each)), text_cell(name_words(job.ranks[each.rank].name)), text_cell(each.is_gpu_time ? "GPU" : "host"),
                   cell_of(each.own), cell_of(each.others)};
     table.rows.push_back(std::move(next));
   }
@@ -122,6 +124,58 @@ inline section job_differences_section(job_summary const& of) {
   result.how_to_read =
       "Over 25 % and over 1 % of the step from the median of all ranks. Host time is the lower quartile of the children of the step, "
       "because a full launch queue makes the mean that of the GPU. GPU time is the mean of operations that are not collectives.";
+  return result;
+}
+
+/// The functions of host samples, merged over the ranks.
+inline section job_functions_section(job_summary const& job) {
+  section result;
+  result.id = "functions";
+  result.title = "Functions by host samples";
+  auto const words_of = [](job_function_summary const& each) {
+    sampled_function_summary function;
+    std::tie(function.name, function.module, function.caller) = std::tie(each.name, each.module, each.caller);
+    function.file = each.file;
+    function.line = each.line;
+    return (each.path.empty() ? std::string{"outside any scope"} : each.path) + ": " + function_place_words(function);
+  };
+  job_function_summary const& first = job.functions.front();
+  result.answer = fmt::format("Most processor time is in {}: {} a step.", name_words(words_of(first)), time_words(first.time));
+  auto const different = std::find_if(job.functions.begin(), job.functions.end(), [](auto const& each) { return each.is_different; });
+  if (different != job.functions.end()) {
+    result.answer += fmt::format(" {} takes {} on {}, {} on the others.", name_words(words_of(*different)), time_words(different->own),
+                                 name_words(job.ranks[different->rank].name), time_words(different->others));
+  }
+  data_table table;
+  table.name = "functions";
+  table.columns = {
+      {"scope and function", column_kind::code},
+      text_headed({"time", column_kind::milliseconds, column_use::always, "Processor time per step, mean of the ranks"}, "mean {}"),
+      {"samples", column_kind::count, column_use::wide},
+      {"longest on"},
+      text_headed({"there", column_kind::milliseconds, column_use::always, "Per step on that rank"}, "there {}"),
+      text_headed({"others", column_kind::milliseconds, column_use::always, "Per step, median of the other ranks"}, "others {}")};
+  for (job_function_summary const& each : job.functions) {
+    row next;
+    next.cells = {text_cell(words_of(each)),
+                  number_cell(each.time.count()),
+                  count_cell(each.samples),
+                  each.is_different ? text_cell(name_words(job.ranks[each.rank].name))
+                                    : missing_cell("the ranks do not differ by more than sampling does"),
+                  number_cell(each.own.count()),
+                  number_cell(each.others.count())};
+    table.rows.push_back(std::move(next));
+  }
+  constexpr std::size_t shown = 12;
+  table.shown_rows = shown;
+  if (table.rows.size() > shown) table.folded_label = counted(table.rows.size() - shown, "more function", "more functions");
+  result.blocks.emplace_back(std::move(table));
+  if (job.sampled_ranks < job.ranks.size()) {
+    result.blocks.emplace_back(note{fmt::format("{} of {} ranks have host samples.", job.sampled_ranks, job.ranks.size()), false});
+  }
+  result.how_to_read =
+      "The functions in the own time of each scope. A rank is named if its function takes over 25 % and over 1 % of the step "
+      "longer than on the others, and by more than 4 standard deviations of sampling.";
   return result;
 }
 

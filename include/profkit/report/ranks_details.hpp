@@ -23,13 +23,13 @@
 
 namespace profkit::detail {
 
-inline section job_collectives_section(job_summary const& of) {
+inline section job_collectives_section(job_summary const& job) {
   section result;
   result.id = "collectives";
   result.title = "Collectives";
   double count = 0.0;
   milliseconds exposed{};
-  for (job_collective_summary const& each : of.collectives) {
+  for (job_collective_summary const& each : job.collectives) {
     count += each.per_step;
     exposed += each.exposed;
   }
@@ -47,10 +47,13 @@ inline section job_collectives_section(job_summary const& of) {
       text_headed({"bus GB/s", column_kind::real, column_use::always,
                    "Size over transfer times the factor of nccl-tests: 2(n-1)/n for an all-reduce of n ranks"},
                   "bus GB/s"),
+      text_headed({"of the link", column_kind::share, column_use::always,
+                   "Of the link between the GPUs of the host, in one direction (docs/roofline.md)"},
+                  "% link"),
       text_headed({"exposed a step", column_kind::milliseconds, column_use::always, "With nothing beside it, mean per rank"}, "exposed {}"),
       text_headed({"most often last"}, "last")};
   constexpr std::size_t max_rows = 200;
-  for (job_collective_summary const& each : of.collectives) {
+  for (job_collective_summary const& each : job.collectives) {
     if (table.rows.size() == max_rows) break;
     std::string name = each.function;
     for (std::string const* const word : {&each.datatype, &each.algorithm, &each.protocol})
@@ -62,9 +65,10 @@ inline section job_collectives_section(job_summary const& of) {
                   each.bytes > 0 ? number_cell(static_cast<double>(each.bytes)) : missing_cell("the size was not recorded"),
                   count_cell(each.ranks),
                   number_cell(each.transfer.count()),
-                  each.waiting < of.clocks.bound ? missing_cell("shorter than the clocks can tell") : number_cell(each.waiting.count()),
+                  each.waiting ? number_cell(each.waiting->count()) : missing_cell("shorter than the clocks can tell"),
                   each.bus_bandwidth ? number_cell(std::round(*each.bus_bandwidth * 1e-8) / 10.0)
                                      : missing_cell("size or factor unknown, or started before its scope"),
+                  each.link_share ? number_cell(*each.link_share) : missing_cell("several hosts or models, or an unknown link"),
                   number_cell(each.exposed.count()),
                   each.last ? text_cell(fmt::format("rank {}", *each.last)) : missing_cell("the clocks cannot tell")};
     table.rows.push_back(std::move(next));
@@ -76,18 +80,18 @@ inline section job_collectives_section(job_summary const& of) {
   return result;
 }
 
-inline section job_stages_section(job_summary const& of) {
+inline section job_stages_section(job_summary const& job) {
   section result;
   result.id = "stages";
   result.title = "Host time by stage";
   milliseconds whole{};
-  for (job_part const& each : of.frontier) whole += each.time;
+  for (job_part const& each : job.frontier) whole += each.time;
   auto const largest =
-      std::max_element(of.frontier.begin(), of.frontier.end(), [](job_part const& a, job_part const& b) { return a.time < b.time; });
-  if (largest == of.frontier.end()) return result;
-  std::vector<job_part> stages = of.frontier;
+      std::max_element(job.frontier.begin(), job.frontier.end(), [](job_part const& a, job_part const& b) { return a.time < b.time; });
+  if (largest == job.frontier.end()) return result;
+  std::vector<job_part> stages = job.frontier;
   for (job_part& each : stages) each.name = each.name.empty() ? std::string{"the rest"} : scope_words(each.name);
-  std::string const& most = stages[static_cast<std::size_t>(largest - of.frontier.begin())].name;
+  std::string const& most = stages[static_cast<std::size_t>(largest - job.frontier.begin())].name;
   result.answer = fmt::format("{} adds most to the longest host step: {}.", capitalized(most), part_words(largest->time, whole));
   result.blocks.emplace_back(parts_table(
       "stages",
@@ -99,36 +103,44 @@ inline section job_stages_section(job_summary const& of) {
   return result;
 }
 
-inline section job_quality_section(job_summary const& of) {
+inline section job_quality_section(job_summary const& job) {
   section result;
   result.id = "quality";
   result.title = "Data quality";
-  result.answer = fmt::format("{} of {} ranks, {} matched", of.ranks.size(), std::max<std::uint64_t>(of.ranks_expected, of.ranks.size()),
-                              counted(of.matched, "collective", "collectives"));
-  if (of.incomplete > 0) result.answer += fmt::format(", {} missing on a rank", count_words(of.incomplete));
-  if (of.contradictory > 0) result.answer += fmt::format(", {} with other sizes or types on a rank", count_words(of.contradictory));
+  result.answer = fmt::format("{} of {} ranks, {} matched", job.ranks.size(), std::max<std::uint64_t>(job.ranks_expected, job.ranks.size()),
+                              counted(job.matched, "collective", "collectives"));
+  if (job.incomplete > 0) result.answer += fmt::format(", {} missing on a rank", count_words(job.incomplete));
+  if (job.contradictory > 0) result.answer += fmt::format(", {} with other sizes or types on a rank", count_words(job.contradictory));
+  if (job.unknown > 0) result.answer += fmt::format(", {} without a number", counted(job.unknown, "NCCL kernel", "NCCL kernels"));
   result.answer += ".";
-  if (of.clocks.is_one_clock) {
+  if (job.unknown_in_graphs > 0) {
+    result.blocks.emplace_back(
+        note{fmt::format("{} in CUDA graphs, for which NCCL gives no sequence numbers: {} communication that is not compared.",
+                         counted(job.unknown_in_graphs, "NCCL kernel ran", "NCCL kernels ran"),
+                         job.unknown_in_graphs == 1 ? "it is" : "they are"),
+             true});
+  }
+  if (job.clocks.is_one_clock) {
     result.blocks.emplace_back(note{"Clocks: all times are of the clock of one machine.", true});
-  } else if (of.clocks.collectives == 0) {
+  } else if (job.clocks.collectives == 0) {
     result.blocks.emplace_back(note{"Clocks: no collective that ends on all ranks at once; times are compared as they are.", true});
   } else {
     double low = 0.0;
     double high = 0.0;
-    for (job_rank_summary const& each : of.ranks) {
+    for (job_rank_summary const& each : job.ranks) {
       low = std::min(low, each.clock_offset.count());
       high = std::max(high, each.clock_offset.count());
     }
     result.blocks.emplace_back(
         note{fmt::format(
                  "Clocks: ranks were off by {} to {}{}, corrected by the ends of {}; left: {} (median), {} (95 %). Waits below {} are n/a.",
-                 time_words(milliseconds{low}), time_words(milliseconds{high}), of.clocks.has_many_hosts ? " and drifted" : "",
-                 counted(of.clocks.collectives, "collective", "collectives"), time_words(of.clocks.residual_median),
-                 time_words(of.clocks.residual_p95), time_words(of.clocks.bound)),
+                 time_words(milliseconds{low}), time_words(milliseconds{high}), job.clocks.has_many_hosts ? " and drifted" : "",
+                 counted(job.clocks.collectives, "collective", "collectives"), time_words(job.clocks.residual_median),
+                 time_words(job.clocks.residual_p95), time_words(job.clocks.bound)),
              true});
   }
-  for (std::string const& each : of.problems) result.blocks.emplace_back(note{capitalized(each) + ".", true});
-  for (std::string const& each : of.differences) result.blocks.emplace_back(note{"Differs: " + each + ".", true});
+  for (std::string const& each : job.problems) result.blocks.emplace_back(note{capitalized(each) + ".", true});
+  for (std::string const& each : job.differences) result.blocks.emplace_back(note{"Differs: " + each + ".", true});
   return result;
 }
 

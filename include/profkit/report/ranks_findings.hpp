@@ -24,87 +24,129 @@ inline std::string scope_words(std::string const& path) {
   return path.empty() ? std::string{"code outside any scope"} : name_words(last_component(path));
 }
 
+/// "rank 3 (node17)", "ranks 3 (node17), 9 (node18) and 2 more", "all 8 ranks of node17".
+inline std::string straggler_words(job_summary const& job) {
+  straggler_summary const& late = *job.straggler;
+  job_rank_summary const& first = job.ranks[late.rank];
+  if (late.also.empty()) return name_words(first.name);
+  if (late.is_whole_host) return fmt::format("all {} ranks of {}", late.also.size() + 1, name_words(first.host));
+  constexpr std::size_t max_named = 3;
+  std::vector<std::size_t> all{late.rank};
+  all.insert(all.end(), late.also.begin(), late.also.end());
+  std::string text = "ranks ";
+  for (std::size_t i = 0; i < std::min(all.size(), max_named); ++i) {
+    std::string const& name = job.ranks[all[i]].name;
+    text += (i == 0 ? "" : i + 1 == all.size() ? " and " : ", ") + name_words(name.rfind("rank ", 0) == 0 ? name.substr(5) : name);
+  }
+  return all.size() > max_named ? text + fmt::format(" and {} more", all.size() - max_named) : text;
+}
+
 /// "forward/extra takes 3.01 ms of GPU time there, the others 0 ms".
-inline std::string excess_words(straggler_summary const& of) {
-  std::string const scope = scope_words(of.path);
-  std::string const others = of.others.count() < 0.0005 ? std::string{"on no other rank"} : time_words(of.others) + " on the others";
-  if (of.is_gpu_time) return fmt::format("{} takes {} of GPU time a step there, {}", scope, time_words(of.own), others);
-  if (of.is_host_only) return fmt::format("{} takes {} a step there, {}", scope, time_words(of.own), others);
-  return fmt::format("its GPU waits {} a step while its host is in {}, {}", time_words(of.own), scope,
-                     of.others.count() < 0.0005 ? std::string{"that of no other rank does"} : "the others " + time_words(of.others));
+inline std::string excess_words(straggler_summary const& straggler) {
+  std::string const scope = scope_words(straggler.path);
+  std::string const others =
+      straggler.others.count() < 0.0005 ? std::string{"on no other rank"} : time_words(straggler.others) + " on the others";
+  if (straggler.is_gpu_time) return fmt::format("{} takes {} of GPU time a step there, {}", scope, time_words(straggler.own), others);
+  if (straggler.is_host_only) return fmt::format("{} takes {} a step there, {}", scope, time_words(straggler.own), others);
+  return fmt::format(
+      "{} {} a step while {} in {}, {}", straggler.also.empty() ? "its GPU waits" : "their GPUs wait", time_words(straggler.own),
+      straggler.also.empty() ? "its host is" : "their hosts are", scope,
+      straggler.others.count() < 0.0005 ? std::string{"that of no other rank does"} : "the others " + time_words(straggler.others));
+}
+
+/// @param rank position in `job_summary::ranks`.
+inline bool holds_others_up(job_summary const& job, std::size_t rank) {
+  if (!job.straggler) return false;
+  auto const& also = job.straggler->also;
+  return job.straggler->rank == rank || std::find(also.begin(), also.end(), rank) != also.end();
+}
+
+/// What all stragglers together cost the others: sums of their rows.
+inline job_rank_summary straggler_waits(job_summary const& job) {
+  job_rank_summary result = job.ranks[job.straggler->rank];
+  for (std::size_t const each : job.straggler->also) {
+    result.imposed += job.ranks[each].imposed;
+    result.imposed_exposed += job.ranks[each].imposed_exposed;
+    if (result.last_share) *result.last_share += job.ranks[each].last_share.value_or(0.0);
+  }
+  return result;
 }
 
 /// One sentence: the straggler, or that there is none.
-inline std::string job_headline(job_summary const& of) {
-  if (of.ranks.empty()) return "No rank has a usable file";
-  if (of.steps == 0) return "The ranks have no collective of a measured step in common, so they cannot be compared";
-  if (!of.straggler) {
-    return fmt::format("{} step together in {}, and no rank holds the others up", counted(of.ranks.size(), "rank", "ranks"),
-                       time_words(of.step));
+inline std::string job_headline(job_summary const& job) {
+  if (job.ranks.empty()) return "No rank has a usable file";
+  if (job.steps == 0) return "The ranks have no collective of a measured step in common, so they cannot be compared";
+  if (!job.straggler) {
+    return fmt::format("{} step together in {}, and no rank holds the others up", counted(job.ranks.size(), "rank", "ranks"),
+                       time_words(job.step));
   }
-  straggler_summary const& late = *of.straggler;
-  std::string const name = capitalized(name_words(of.ranks[late.rank].name));
+  straggler_summary const& late = *job.straggler;
+  std::string const name = capitalized(straggler_words(job)) + (late.also.empty() ? " holds" : " hold");
   if (late.excess.count() <= 0.0) {
-    return fmt::format("{} holds the others up: they wait {} of each {} step for it", name, time_words(of.ranks[late.rank].imposed),
-                       time_words(of.step));
+    return fmt::format("{} the others up: they wait {} of each {} step for {}", name, time_words(straggler_waits(job).imposed),
+                       time_words(job.step), late.also.empty() ? "it" : "them");
   }
-  return fmt::format("{} holds the others up by {} of each {} step ({}): {}", name, time_words(late.excess), time_words(of.step),
-                     share_words(late.excess / of.step), excess_words(late));
+  return fmt::format("{} the others up by {} of each {} step ({}): {}", name, time_words(late.excess), time_words(job.step),
+                     share_words(late.excess / job.step), excess_words(late));
 }
 
 /// What the waits for the straggler cost.
-inline finding straggler_finding(job_summary const& of) {
-  straggler_summary const& late = *of.straggler;
-  job_rank_summary const& rank = of.ranks[late.rank];
+inline finding straggler_finding(job_summary const& job) {
+  straggler_summary const& late = *job.straggler;
+  job_rank_summary const rank = straggler_waits(job);
+  bool const is_one = late.also.empty();
   finding result;
-  result.headline = fmt::format("The others wait for {}.", name_words(rank.name));
-  result.text = fmt::format("In each step they wait {} in collectives until it arrives, {} of it with nothing else to do.",
-                            time_words(rank.imposed), time_words(rank.imposed_exposed));
-  if (rank.last_share) result.text += fmt::format(" It arrives last at {} of the collectives.", share_words(*rank.last_share));
-  if (of.slow_host && of.slow_host->rank == late.rank && !of.slow_host->stage.empty()) {
-    result.text += fmt::format(" On the host, {} takes {} a step there, {} on the others.", scope_words(of.slow_host->stage),
-                               time_words(of.slow_host->stage_time), time_words(of.slow_host->stage_others));
+  result.headline = fmt::format("The others wait for {}.", straggler_words(job));
+  result.text =
+      fmt::format("In each step they wait {} in collectives until {}, {} of it with nothing else to do.", time_words(rank.imposed),
+                  is_one ? "it arrives" : "the last of these arrives", time_words(rank.imposed_exposed));
+  if (rank.last_share) {
+    result.text +=
+        fmt::format(" {} last at {} of the collectives.", is_one ? "It arrives" : "One of them arrives", share_words(*rank.last_share));
   }
-  result.action = late.excess.count() > 0.0
-                      ? fmt::format("Look at {} on {}: without the difference, a step can be {} shorter at the very most.",
-                                    scope_words(late.path), name_words(rank.name), time_words(late.excess))
-                      : fmt::format("Compare the report of {} with that of another rank.", name_words(rank.name));
+  if (job.slow_host && job.slow_host->rank == late.rank && !job.slow_host->stage.empty()) {
+    result.text += fmt::format(" On the host, {} takes {} a step there, {} on the others.", scope_words(job.slow_host->stage),
+                               time_words(job.slow_host->stage_time), time_words(job.slow_host->stage_others));
+  }
+  result.action = late.excess.count() > 0.0 ? fmt::format("Look at {} on {}: without the difference, a step can be at most {} shorter.",
+                                                          scope_words(late.path), name_words(rank.name), time_words(late.excess))
+                                            : fmt::format("Compare the report of {} with that of another rank.", name_words(rank.name));
   result.scope = late.path;
   return result;
 }
 
 /// What bounds the step: the largest part of the budget.
-inline finding pace_finding(job_summary const& of) {
-  auto const share = [&](std::size_t part) { return of.step.count() > 0.0 ? of.budget[part].time / of.step : 0.0; };
+inline finding pace_finding(job_summary const& job) {
+  auto const share = [&](std::size_t part) { return job.step.count() > 0.0 ? job.budget[part].time / job.step : 0.0; };
   milliseconds communication{};
-  for (job_rank_summary const& each : of.ranks) communication += each.communication / static_cast<double>(of.ranks.size());
-  milliseconds const exposed = of.budget[1].time + of.budget[2].time;
+  for (job_rank_summary const& each : job.ranks) communication += each.communication / static_cast<double>(job.ranks.size());
+  milliseconds const exposed = job.budget[1].time + job.budget[2].time;
   double const hidden = communication.count() > 0.0 ? std::max(0.0, 1.0 - exposed / communication) : 0.0;
   finding result;
   std::size_t largest = 0;
-  for (std::size_t i = 1; i < of.budget.size(); ++i) {
-    if (of.budget[i].time > of.budget[largest].time) largest = i;
+  for (std::size_t i = 1; i < job.budget.size(); ++i) {
+    if (job.budget[i].time > job.budget[largest].time) largest = i;
   }
   static constexpr char const* heads[] = {
       "Computing sets the pace:", "Communication sets the pace:", "Waiting for other ranks sets the pace:", "Idle GPUs set the pace:"};
   result.headline = heads[largest];
   result.text = fmt::format("{} ({}). {} of the communication runs beside computing; {} ({}) does not, {} of it waiting.",
-                            part_words(of.budget[largest].time, of.step), share_words(share(largest)), share_words(hidden),
-                            time_words(exposed), share_words(share(1) + share(2)), time_words(of.budget[2].time));
+                            part_words(job.budget[largest].time, job.step), share_words(share(largest)), share_words(hidden),
+                            time_words(exposed), share_words(share(1) + share(2)), time_words(job.budget[2].time));
   static constexpr char const* actions[] = {"Faster kernels help most.", "Start collectives earlier, or make the last one smaller.",
                                             "See which rank arrives last, below.",
                                             "See the report of one rank for what its GPU waits for."};
   result.action = actions[largest];
-  if (of.clocks.is_one_clock && largest == 0) result.action = "Faster computing helps most.";
-  if (of.straggler) result.action = "Read this again without the straggler: it changes all parts.";
-  if (!of.straggler && largest == 0 && exposed.count() > 0.0)
-    result.action += " Less communication can save " + time_words(exposed) + " at the very most.";
+  if (job.clocks.is_one_clock && largest == 0) result.action = "Faster computing helps most.";
+  if (job.straggler) result.action = "Read this again without the straggler: it changes all parts.";
+  if (!job.straggler && largest == 0 && exposed.count() > 0.0)
+    result.action += " Less communication can save " + time_words(exposed) + " at most.";
   return result;
 }
 
-inline finding slow_host_finding(job_summary const& of) {
-  slow_host_summary const& host = *of.slow_host;
-  std::string const name = name_words(of.ranks[host.rank].name);
+inline finding slow_host_finding(job_summary const& job) {
+  slow_host_summary const& host = *job.slow_host;
+  std::string const name = name_words(job.ranks[host.rank].name);
   finding result;
   result.headline = fmt::format("{} has the slowest host, which costs nothing yet:", capitalized(name));
   result.text = fmt::format("{} a step, the others {}", time_words(host.pace), time_words(host.others));
@@ -112,36 +154,37 @@ inline finding slow_host_finding(job_summary const& of) {
     result.text += fmt::format("; its {} takes {}", scope_words(host.stage), time_words(host.stage_time));
     result.text += host.stage_others.count() < 0.0005 ? ", the others have none" : ", that of the others " + time_words(host.stage_others);
   }
-  result.text += fmt::format(". The step takes {}, so the host runs ahead.", time_words(of.step));
-  result.action = fmt::format("Mend it before the step gets below {}: from there on all ranks would wait for it.", time_words(host.pace));
+  result.text += fmt::format(". The step takes {}, so the host runs ahead.", time_words(job.step));
+  result.action =
+      fmt::format("Fix it before the step takes less than {}: below that, all ranks wait for this rank.", time_words(host.pace));
   result.scope = host.stage;
   return result;
 }
 
 /// What is worth reading first, at most 4.
-inline std::vector<finding> job_findings(job_summary const& of) {
+inline std::vector<finding> job_findings(job_summary const& job) {
   std::vector<finding> result;
-  if (!of.problems.empty()) {
+  if (!job.problems.empty()) {
     finding problems;
     problems.headline = "Not all ranks can be compared.";
     constexpr std::size_t max_named = 3;
-    for (std::size_t i = 0; i < std::min(of.problems.size(), max_named); ++i) problems.text += (i > 0 ? "; " : "") + of.problems[i];
-    if (of.problems.size() > max_named) problems.text += fmt::format("; and {} more", of.problems.size() - max_named);
+    for (std::size_t i = 0; i < std::min(job.problems.size(), max_named); ++i) problems.text += (i > 0 ? "; " : "") + job.problems[i];
+    if (job.problems.size() > max_named) problems.text += fmt::format("; and {} more", job.problems.size() - max_named);
     problems.text += ".";
     problems.action = "The figures are those of the other ranks; see Data quality.";
     result.push_back(std::move(problems));
   }
-  if (of.steps == 0) return result;
-  if (of.straggler) result.push_back(straggler_finding(of));
-  result.push_back(pace_finding(of));
-  bool const is_straggler = of.straggler && of.slow_host && of.straggler->rank == of.slow_host->rank;
+  if (job.steps == 0) return result;
+  if (job.straggler) result.push_back(straggler_finding(job));
+  result.push_back(pace_finding(job));
+  bool const is_straggler = job.slow_host && holds_others_up(job, job.slow_host->rank);
   // A host that is slower than the step is long delays its own GPU, whoever holds the others up.
-  if (of.slow_host && !is_straggler && of.slow_host->pace < of.step) result.push_back(slow_host_finding(of));
-  if (of.startup) {
+  if (job.slow_host && !is_straggler && job.slow_host->pace < job.step) result.push_back(slow_host_finding(job));
+  if (job.startup) {
     finding startup;
-    startup.headline = fmt::format("At the start the others waited {} for {},", time_words(of.startup->waiting),
-                                   name_words(of.ranks[of.startup->rank].name));
-    startup.text = fmt::format("once, in warm-up step {}.", of.startup->step);
+    startup.headline = fmt::format("At the start the others waited {} for {},", time_words(job.startup->waiting),
+                                   name_words(job.ranks[job.startup->rank].name));
+    startup.text = fmt::format("once, in warm-up step {}.", job.startup->step);
     startup.action = "Nothing, unless start-up time matters. The measured steps do not contain it.";
     result.push_back(std::move(startup));
   }

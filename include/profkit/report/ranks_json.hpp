@@ -49,11 +49,11 @@ class job_json {
 }  // namespace detail
 
 /// @brief The figures of a job of many ranks as JSON: times in ms, sizes in bytes, shares of 1. Unknown values are null.
-[[nodiscard]] inline std::string ranks_json(job_summary const& of) {
+[[nodiscard]] inline std::string ranks_json(job_summary const& job) {
   detail::json_object document{0};
   document.add("schema", detail::json_value(1));
   document.object("profkit").add("version", detail::json_value(version));
-  document.add("job", detail::job_json::text(of, 1));
+  document.add("job", detail::job_json::text(job, 1));
   return document.text() + "\n";
 }
 

@@ -25,16 +25,16 @@
 namespace profkit::detail {
 
 /// The ranks that a report shows first: all, or of more than 16 those that hold the others up most and those with the slowest hosts.
-inline std::vector<std::size_t> shown_ranks(job_summary const& of) {
+inline std::vector<std::size_t> shown_ranks(job_summary const& job) {
   constexpr std::size_t max_all = 16;
   constexpr std::size_t holding = 8;
   constexpr std::size_t slow = 4;
-  std::vector<std::size_t> all(of.ranks.size());
+  std::vector<std::size_t> all(job.ranks.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   if (all.size() <= max_all) return all;
   std::vector<std::size_t> result;
   auto const take = [&](std::size_t count, auto const& value_of) {
-    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return value_of(of.ranks[a]) > value_of(of.ranks[b]); });
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return value_of(job.ranks[a]) > value_of(job.ranks[b]); });
     for (std::size_t i = 0; i < count; ++i) {
       if (std::find(result.begin(), result.end(), all[i]) == result.end()) result.push_back(all[i]);
     }
@@ -45,9 +45,9 @@ inline std::vector<std::size_t> shown_ranks(job_summary const& of) {
 }
 
 /// What is remarkable about a rank.
-inline std::string rank_remark(job_summary const& of, std::size_t rank) {
-  if (of.straggler && of.straggler->rank == rank) return "holds the others up: " + scope_words(of.straggler->path);
-  if (of.slow_host && of.slow_host->rank == rank) return "slowest host: " + scope_words(of.slow_host->stage);
+inline std::string rank_remark(job_summary const& job, std::size_t rank) {
+  if (holds_others_up(job, rank)) return "holds the others up: " + scope_words(job.straggler->path);
+  if (job.slow_host && job.slow_host->rank == rank) return "slowest host: " + scope_words(job.slow_host->stage);
   return {};
 }
 
@@ -57,7 +57,7 @@ inline row job_rank_row(job_rank_summary const& each, std::string remark) {
                   number_cell(each.step.count()),
                   number_cell(each.compute.count()),
                   number_cell(each.exposed_transfer.count()),
-                  number_cell(each.exposed_waiting.count()),
+                  each.exposed_waiting ? number_cell(each.exposed_waiting->count()) : missing_cell("shorter than the clocks can tell"),
                   number_cell(each.idle.count()),
                   number_cell(each.communication.count()),
                   number_cell(each.imposed.count()),
@@ -65,22 +65,25 @@ inline row job_rank_row(job_rank_summary const& each, std::string remark) {
                   number_cell(each.host_pace.count()),
                   bar({{colour::busy, 0, each.compute.count()},
                        {colour::transfer, 0, each.exposed_transfer.count()},
-                       {colour::launch_bound, 0, each.exposed_waiting.count()},
+                       {colour::launch_bound, 0, each.exposed_waiting.value_or(milliseconds{}).count()},
                        {colour::queued, 0, each.idle.count()}}),
                   text_cell(std::move(remark))};
   return result;
 }
 
 /// A row of means of all ranks.
-inline row job_mean_row(job_summary const& of) {
+inline row job_mean_row(job_summary const& job) {
   job_rank_summary to;
-  auto const count = static_cast<double>(of.ranks.size());
+  auto const count = static_cast<double>(job.ranks.size());
   double last = 0.0;
-  for (job_rank_summary const& each : of.ranks) {
+  milliseconds waiting{};
+  bool is_told = false;
+  for (job_rank_summary const& each : job.ranks) {
     to.step += each.step / count;
     to.compute += each.compute / count;
     to.exposed_transfer += each.exposed_transfer / count;
-    to.exposed_waiting += each.exposed_waiting / count;
+    waiting += each.exposed_waiting.value_or(milliseconds{}) / count;
+    is_told = is_told || each.exposed_waiting;
     to.idle += each.idle / count;
     to.communication += each.communication / count;
     to.imposed += each.imposed / count;
@@ -89,18 +92,20 @@ inline row job_mean_row(job_summary const& of) {
   }
   to.name = "mean";
   to.last_share = last;
+  if (is_told) to.exposed_waiting = waiting;
   row result = job_rank_row(to, {});
   result.is_total = true;
   return result;
 }
 
-inline section job_ranks_section(job_summary const& of) {
+inline section job_ranks_section(job_summary const& job) {
   section result;
   result.id = "ranks";
   result.title = "Ranks";
-  auto const most = std::max_element(of.ranks.begin(), of.ranks.end(), [](auto const& a, auto const& b) { return a.imposed < b.imposed; });
+  auto const most =
+      std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.imposed < b.imposed; });
   result.answer = fmt::format("{} held the others up most: {} a step ({} of the step).", capitalized(name_words(most->name)),
-                              time_words(most->imposed), share_words(of.step.count() > 0.0 ? most->imposed / of.step : 0.0));
+                              time_words(most->imposed), share_words(job.step.count() > 0.0 ? most->imposed / job.step : 0.0));
   data_table table;
   table.name = "ranks";
   table.columns = {
@@ -113,7 +118,7 @@ inline section job_ranks_section(job_summary const& of) {
       legend_column("exposed waiting", "waiting", colour::launch_bound,
                     "Collectives with nothing beside them, before the last rank arrived"),
       legend_column("idle", "idle", colour::queued, "No GPU operation runs"),
-      {"communication", column_kind::milliseconds, column_use::wide, "Union of its collectives, beside computing or not"},
+      {"communication", column_kind::milliseconds, column_use::file, "Union of its collectives, beside computing or not"},
       text_headed({"held others up", column_kind::milliseconds, column_use::always,
                    "Mean waiting of the other ranks where it arrived last, summed over the collectives of a step"},
                   "held up"),
@@ -125,39 +130,64 @@ inline section job_ranks_section(job_summary const& of) {
                   "host"),
       {"of the step", column_kind::bar},
       {"remark"}};
-  auto const add = [&](std::size_t rank) { table.rows.push_back(job_rank_row(of.ranks[rank], rank_remark(of, rank))); };
-  std::vector<std::size_t> const shown = shown_ranks(of);
+  auto const add = [&](std::size_t rank) { table.rows.push_back(job_rank_row(job.ranks[rank], rank_remark(job, rank))); };
+  std::vector<std::size_t> const shown = shown_ranks(job);
   for (std::size_t const rank : shown) add(rank);
-  table.rows.push_back(job_mean_row(of));
+  table.rows.push_back(job_mean_row(job));
   constexpr std::size_t max_ranks = 1024;
-  if (shown.size() < of.ranks.size()) {
+  if (shown.size() < job.ranks.size()) {
     table.shown_rows = table.rows.size();
-    for (std::size_t rank = 0; rank < std::min(of.ranks.size(), max_ranks); ++rank) {
+    for (std::size_t rank = 0; rank < std::min(job.ranks.size(), max_ranks); ++rank) {
       if (std::find(shown.begin(), shown.end(), rank) == shown.end()) add(rank);
     }
-    table.folded_label = counted(of.ranks.size() - shown.size(), "more rank", "more ranks");
+    table.folded_label = counted(job.ranks.size() - shown.size(), "more rank", "more ranks");
   }
   result.blocks.emplace_back(std::move(table));
   result.how_to_read = fmt::format(
       "Means per step. Compute, exposed transfer, exposed waiting and idle add up to the step. A rank is a straggler if it holds the "
       "others up for at least 2 % of the step ({}) and 3 times the clocks' bound ({}), at least twice as long as the others do on average, "
       "and not by chance (4 standard errors).",
-      time_words(of.step * 0.02), time_words(of.clocks.bound));
+      time_words(job.step * 0.02), time_words(job.clocks.bound));
   return result;
 }
 
-inline section job_budget_section(job_summary const& of) {
+/// A bar for each rank on one scale, and below it what communication runs beside computing, which costs nothing.
+inline lanes_figure job_rank_lanes(job_summary const& job) {
+  lanes_figure result;
+  for (std::size_t const rank : shown_ranks(job)) {
+    job_rank_summary const& each = job.ranks[rank];
+    milliseconds const waiting = each.exposed_waiting.value_or(milliseconds{});
+    lanes_figure::row next;
+    next.name = name_words(each.name);
+    double at = 0.0;
+    auto const add = [&](milliseconds time, colour meaning, char const* name) {
+      if (time.count() > 0.0) next.upper.push_back({at, at + time.count(), meaning, name});
+      at += time.count();
+    };
+    add(each.compute, colour::busy, "compute");
+    add(each.exposed_transfer, colour::transfer, "exposed transfer");
+    add(waiting, colour::launch_bound, "exposed waiting");
+    add(each.idle, colour::queued, "idle");
+    double const hidden = (each.communication - each.exposed_transfer - waiting).count();
+    if (hidden > 0.0) next.lower.push_back({0.0, hidden, colour::transfer, "communication beside computing"});
+    result.total = std::max(result.total, at);
+    result.rows.push_back(std::move(next));
+  }
+  return result;
+}
+
+inline section job_budget_section(job_summary const& job) {
   section result;
   result.id = "budget";
   result.title = "Where the step went";
   result.answer = "The mean step of all ranks: ";
   bars_figure bars;
   stacked_bar whole;
-  whole.title = "Mean step, " + time_words(of.step);
+  whole.title = "Mean step, " + time_words(job.step);
   static constexpr colour colours[] = {colour::busy, colour::transfer, colour::launch_bound, colour::queued};
-  for (std::size_t i = 0; i < of.budget.size(); ++i) {
-    job_part const& each = of.budget[i];
-    double const share = of.step.count() > 0.0 ? each.time / of.step : 0.0;
+  for (std::size_t i = 0; i < job.budget.size(); ++i) {
+    job_part const& each = job.budget[i];
+    double const share = job.step.count() > 0.0 ? each.time / job.step : 0.0;
     result.answer += fmt::format("{}{} {}", i > 0 ? ", " : "", share_words(share), each.name);
     bars.legend.push_back({{colours[i], 0, 0.0}, each.name});
     whole.parts.push_back({each.name, {{colours[i], 0, each.time.count()}}});
@@ -165,14 +195,16 @@ inline section job_budget_section(job_summary const& of) {
   result.answer += ".";
   bars.bars.push_back(std::move(whole));
   result.blocks.emplace_back(figure{result.answer, std::move(bars)});
+  result.blocks.emplace_back(
+      figure{"The step of each rank; below it, communication beside computing, which costs nothing", job_rank_lanes(job)});
   result.blocks.emplace_back(parts_table(
       "job_budget", {{"part"}, {"time", column_kind::milliseconds}, {"share", column_kind::share, column_use::always, "Of the step"}},
-      of.budget, {"step", of.step}));
+      job.budget, {"step", job.step}));
   return result;
 }
 
 /// The map of a value of each rank in each step: at most 24 ranks; beyond 50 steps, columns are the maxima of neighbouring steps.
-inline heat_figure heat_of(job_summary const& of, job_map const& from, std::string title, double high, colour meaning) {
+inline heat_figure heat_of(job_summary const& job, job_map const& from, std::string title, double high, colour meaning) {
   heat_figure result;
   result.title = std::move(title);
   result.high = high;
@@ -184,13 +216,13 @@ inline heat_figure heat_of(job_summary const& of, job_map const& from, std::stri
     result.is_dashed.push_back(!from.is_measured[i]);
   }
   constexpr std::size_t max_all = 64;
-  std::vector<std::size_t> ranks = shown_ranks(of);
-  if (of.ranks.size() <= max_all) {
-    ranks.resize(of.ranks.size());
+  std::vector<std::size_t> ranks = shown_ranks(job);
+  if (job.ranks.size() <= max_all) {
+    ranks.resize(job.ranks.size());
     std::iota(ranks.begin(), ranks.end(), std::size_t{0});
   }
   for (std::size_t const rank : ranks) {
-    result.rows.push_back(name_words(of.ranks[rank].name));
+    result.rows.push_back(name_words(job.ranks[rank].name));
     std::vector<std::optional<double>> values(result.columns.size());
     for (std::size_t i = 0; i < from.steps.size(); ++i) {
       std::optional<double> const value = from.values[rank][i];
@@ -202,34 +234,65 @@ inline heat_figure heat_of(job_summary const& of, job_map const& from, std::stri
   return result;
 }
 
-inline section job_map_section(job_summary const& of) {
+/// The numbers of a map whose columns are too many for numbers in its cells: a row for each of its columns. Of many ranks only those that
+/// the table of ranks shows first.
+inline data_table heat_table(job_summary const& job, heat_figure const& map, char const* name) {
+  data_table table;
+  table.name = name;
+  table.columns = {{"from step", column_kind::text}};
+  std::vector<std::size_t> positions;
+  for (std::size_t const rank : shown_ranks(job)) {
+    std::string const words = name_words(job.ranks[rank].name);
+    auto const at = std::find(map.rows.begin(), map.rows.end(), words);
+    if (at == map.rows.end()) continue;
+    positions.push_back(static_cast<std::size_t>(at - map.rows.begin()));
+    table.columns.push_back({words, column_kind::milliseconds});
+  }
+  for (std::size_t i = 0; i < map.columns.size(); ++i) {
+    row next;
+    next.cells.push_back(text_cell(map.columns[i] + (map.is_dashed[i] ? ", warm-up" : "")));
+    for (std::size_t const position : positions) next.cells.push_back(number_cell(map.values[position][i], "not measured"));
+    table.rows.push_back(std::move(next));
+  }
+  table.shown_rows = 0;
+  table.folded_label = map.title + ", as a table";
+  table.use = block_use::pages;
+  return table;
+}
+
+inline section job_map_section(job_summary const& job) {
   section result;
   result.id = "steps";
   result.title = "Rank \xc3\x97 step";
   double most = 0.0;
   std::size_t rank = 0;
   std::size_t step = 0;
-  for (std::size_t i = 0; i < of.held.values.size(); ++i) {
-    for (std::size_t k = 0; k < of.held.steps.size(); ++k) {
-      double const value = of.held.values[i][k].value_or(0.0);
-      if (!of.held.is_measured[k] || value <= most) continue;
+  for (std::size_t i = 0; i < job.held.values.size(); ++i) {
+    for (std::size_t k = 0; k < job.held.steps.size(); ++k) {
+      double const value = job.held.values[i][k].value_or(0.0);
+      if (!job.held.is_measured[k] || value <= most) continue;
       most = value;
       rank = i;
       step = k;
     }
   }
   result.answer = most > 0.0 ? fmt::format("The longest wait in a measured step: {} for {} in step {}.", time_words(milliseconds{most}),
-                                           name_words(of.ranks[rank].name), of.held.steps[step])
+                                           name_words(job.ranks[rank].name), job.held.steps[step])
                              : std::string{"No rank made the others wait in a measured step."};
   constexpr double full = 0.1;  // of the step
-  result.blocks.emplace_back(figure{
-      result.answer, heat_of(of, of.held, "How long the rank made the others wait, ms", full * of.step.count(), colour::launch_bound)});
-  result.blocks.emplace_back(
-      figure{"Host time of the steps", heat_of(of, of.host_steps, "Host time of the step, ms", of.step.count(), colour::busy)});
+  auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
+    std::optional<data_table> numbers;
+    if (map.columns.size() > heat_figure::max_columns_with_numbers) numbers = heat_table(job, map, table_name);
+    result.blocks.emplace_back(figure{finding, std::move(map)});
+    if (numbers) result.blocks.emplace_back(std::move(*numbers));
+  };
+  add(result.answer, heat_of(job, job.held, "How long the rank made the others wait, ms", full * job.step.count(), colour::launch_bound),
+      "held_steps");
+  add("Host time of the steps", heat_of(job, job.host_steps, "Host time of the step, ms", job.step.count(), colour::busy), "host_steps");
   result.how_to_read = fmt::format(
       "Darkest from {} (10 % of the step) above and from {} (the step) below; empty under a tenth of that. Warm-up steps have a dashed "
       "border.",
-      time_words(of.step * full), time_words(of.step));
+      time_words(job.step * full), time_words(job.step));
   return result;
 }
 

@@ -81,9 +81,9 @@ class ranks_trace_writer {
       std::chrono::nanoseconds const shift = clocks_.shift(each);
       add(each.rank, collectives_track, fmt::format("{} {}", timeline.kinds[one.kind].function, one.sequence), one.time, shift);
       if (!what.is_complete || what.is_contradictory) continue;
-      timestamp const arrived = one.time.begin + waits.of[i].waiting;
-      if (waits.of[i].waiting.count() > 0) add(each.rank, collectives_track, "waiting", {one.time.begin, arrived}, shift);
-      if (waits.of[i].transfer.count() > 0) add(each.rank, collectives_track, "transfer", {arrived, one.time.end}, shift);
+      timestamp const arrived = one.time.begin + waits.by_rank[i].waiting;
+      if (waits.by_rank[i].waiting.count() > 0) add(each.rank, collectives_track, "waiting", {one.time.begin, arrived}, shift);
+      if (waits.by_rank[i].transfer.count() > 0) add(each.rank, collectives_track, "transfer", {arrived, one.time.end}, shift);
     }
   }
 

@@ -32,11 +32,14 @@ struct report_code {
   static std::string full_text(document const& what, bool as_markdown);
   static std::string html(document const& what);
   static std::string json(summary const& what);
+  static std::string document_json(document const& what);
   static void save_summary(summary const& what, std::filesystem::path const& path);
   static summary load_summary(std::filesystem::path const& path);
   /// @param made `describe(what)`. @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);
+  /// The files that a summary has all figures of.
+  static std::vector<std::string> write(summary const& what, document const& made, std::string const& directory);
   static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
 };
 

@@ -44,7 +44,7 @@ inline double launch_time(budget_summary const& budget) {
 }
 
 /// The scope for which the devices waited longest for a cause; null if for none.
-inline starving_scope const* longest_waiting(budget_summary const& budget, idle_cause cause) {
+inline starving_scope const* max_waiting_scope(budget_summary const& budget, idle_cause cause) {
   starving_scope const* best = nullptr;
   auto const at = static_cast<std::size_t>(cause);
   for (starving_scope const& each : budget.starving) {

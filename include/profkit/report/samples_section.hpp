@@ -31,34 +31,52 @@ inline std::string function_words(sampled_function_summary const& function) {
   return function.caller.empty() ? place : place + ", called by " + function.caller;
 }
 
-/// "62 % (±3)".
-inline std::string sampled_words(sampled_share const& of) {
-  double const half = 50.0 * (of.ci95_high - of.ci95_low);
-  return share_words(of.share) + fmt::format(" ({}{:.{}f})", plus_minus, half, half < 0.95 ? 1 : 0);
+/// "exp_loop (layer.cpp:40)", "exp_loop (libmodel.so, layer.cpp:40)"; without a line as `function_words`, which is the same in all builds.
+inline std::string function_place_words(sampled_function_summary const& function) {
+  std::string words = function_words(function);
+  if (function.name.empty() || function.file.empty()) return words;
+  std::string const place = function.file.substr(function.file.rfind('/') + 1) + ':' + std::to_string(function.line);
+  bool const has_module = words.size() > function.name.size();
+  if (has_module) words.pop_back();
+  return words + (has_module ? ", " : " (") + place + ")";
 }
 
-/// "softmax: 62 % (±3) exp_loop, 21 % memcpy, 17 % waiting or in the kernel" for the scope with the longest self time.
+/// "62 % (±3)".
+inline std::string sampled_words(sampled_share const& sampled) {
+  double const half = 50.0 * (sampled.ci95_high - sampled.ci95_low);
+  return share_words(sampled.share) + fmt::format(" ({}{:.{}f})", plus_minus, half, half < 0.95 ? 1 : 0);
+}
+
+/// The share of the waiting that has no name. The named parts are measured by the clock, so they only shift its interval.
+inline std::optional<sampled_share> unnamed_waiting(sampled_scope_summary const& scope) {
+  if (!scope.waiting) return std::nullopt;
+  double named = 0.0;
+  for (sampled_wait_summary const& each : scope.waits) named += each.share;
+  auto const without = [&](double share) { return std::max(0.0, share - named); };
+  return sampled_share{without(scope.waiting->share), without(scope.waiting->ci95_low), without(scope.waiting->ci95_high)};
+}
+
+/// "softmax: 62 % (±3) exp_loop (layer.cpp:40), 21 % (±3) memmove (libc.so.6), 17 % waiting in cudaStreamSynchronize" for the scope with
+/// the longest self time.
 inline std::string samples_answer(host_samples_summary const& samples) {
   if (samples.samples == 0) {
     return samples.threads_without > 0 ? "No samples: " + one_line(samples.why_without) + "."
                                        : "No thread used processor time that was sampled.";
   }
   sampled_scope_summary const& first = samples.scopes.front();
-  std::vector<std::pair<double, std::string>> parts;
-  for (sampled_function_summary const& each : first.functions) parts.emplace_back(each.of.share, name_words(function_words(each)));
-  if (first.waiting) parts.emplace_back(first.waiting->share, waiting_words);
+  std::vector<std::pair<double, std::string>> parts;  // share and words
+  for (sampled_function_summary const& each : first.functions) {
+    parts.emplace_back(each.of.share, sampled_words(each.of) + ' ' + name_words(function_place_words(each)));
+  }
+  for (sampled_wait_summary const& each : first.waits) {
+    parts.emplace_back(each.share, share_words(each.share) + " waiting in " + name_words(each.name));
+  }
+  if (auto const rest = unnamed_waiting(first)) parts.emplace_back(rest->share, sampled_words(*rest) + ' ' + waiting_words);
   std::stable_sort(parts.begin(), parts.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
   constexpr std::size_t max_parts = 3;
   if (parts.size() > max_parts) parts.resize(max_parts);
   std::string text;
-  for (auto const& [share, what] : parts) {
-    bool const is_first = text.empty();
-    sampled_function_summary const* const function = first.functions.empty() ? nullptr : &first.functions.front();
-    bool const is_function = is_first && function != nullptr && what == name_words(function_words(*function));
-    text += is_first ? "" : ", ";
-    text += is_function ? sampled_words(function->of) : is_first && first.waiting ? sampled_words(*first.waiting) : share_words(share);
-    text += " " + what;
-  }
+  for (auto const& [share, words] : parts) text += (text.empty() ? "" : ", ") + words;
   return (first.path.empty() ? std::string{"outside any scope"} : name_words(last_component(first.path))) + ": " + text + ".";
 }
 
@@ -75,10 +93,10 @@ inline data_table samples_table(host_samples_summary const& samples) {
       {"\xc2\xb1 95%", column_kind::share, column_use::always, "Half of the 95 % interval, from the number of samples"},
       {"samples", column_kind::count},
       {"", column_kind::bar, column_use::page}};
-  auto const add = [&](std::string what, double ms, std::optional<sampled_share> const& of, std::optional<std::uint64_t> count,
+  auto const add = [&](std::string what, double ms, std::optional<sampled_share> const& sampled, std::optional<std::uint64_t> count,
                        colour meaning) {
-    result.rows.push_back(row_at(1, {text_cell(std::move(what)), number_cell(ms), of ? number_cell(of->share) : empty_cell(),
-                                     of ? number_cell((of->ci95_high - of->ci95_low) / 2.0) : empty_cell(),
+    result.rows.push_back(row_at(1, {text_cell(std::move(what)), number_cell(ms), sampled ? number_cell(sampled->share) : empty_cell(),
+                                     sampled ? number_cell((sampled->ci95_high - sampled->ci95_low) / 2.0) : empty_cell(),
                                      count ? count_cell(*count) : empty_cell(), bar({{meaning, 0, ms}})}));
   };
   for (std::size_t i = 0; i < samples.scopes.size() && i < max_scopes; ++i) {
@@ -92,13 +110,19 @@ inline data_table samples_table(host_samples_summary const& samples) {
     for (std::size_t k = 0; k < scope.functions.size(); ++k) {
       sampled_function_summary const& function = scope.functions[k];
       if (k < shown) {
-        add(function_words(function), function.time.count(), function.of, function.samples, colour::host);
+        add(function_place_words(function), function.time.count(), function.of, function.samples, colour::host);
       } else {
         rest += function.time;
       }
     }
     if (others > 0) add(counted(others, "more function", "more functions"), rest.count(), std::nullopt, std::nullopt, colour::host);
-    if (scope.waiting) add(waiting_words, scope.waiting->share * time.count(), scope.waiting, std::nullopt, colour::neutral);
+    for (sampled_wait_summary const& each : scope.waits) {
+      result.rows.push_back(row_at(1, {text_cell("waiting in " + each.name), number_cell(each.time.count()), number_cell(each.share),
+                                       empty_cell(), empty_cell(), bar({{colour::neutral, 0, each.time.count()}})}));
+    }
+    if (auto const unnamed = unnamed_waiting(scope)) {
+      add(waiting_words, unnamed->share * time.count(), unnamed, std::nullopt, colour::neutral);
+    }
   }
   if (samples.scopes.size() > max_scopes) {
     result.caption = fmt::format("The {} scopes with the longest self time; report.json has all {}.", max_scopes, samples.scopes.size());
@@ -123,6 +147,7 @@ inline std::optional<section> samples_section(report_view const& view) {
     text +=
         fmt::format(" {} could not be sampled: {}.", counted(samples.threads_without, "thread", "threads"), one_line(samples.why_without));
   }
+  if (!samples.why_no_lines.empty()) text += " No source lines: " + one_line(samples.why_no_lines) + ".";
   result.blocks.emplace_back(note{std::move(text), false});
   result.how_to_read =
       "Samples see processor time outside the kernel. The rest of a scope's self time is waiting, waiting for a processor, or system "

@@ -25,7 +25,7 @@ inline constexpr char const* times_sign = "\xc3\x97";
 inline std::string significant(double value) {
   double const size = value < 0.0 ? -value : value;
   int const decimals = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.0995 ? 2 : size >= 0.00995 ? 3 : 4;
-  return value == 0.0 ? "0" : with_thousands(fmt::format("{:.{}f}", value, decimals));
+  return value == 0.0 ? "0" : (value < 0.0 ? "\xe2\x88\x92" : "") + with_thousands(fmt::format("{:.{}f}", size, decimals));
 }
 
 /// "46.3 ms".

@@ -24,10 +24,12 @@
 
 namespace profkit::detail {
 
-/// One step of the figure: host time, or GPU time if that is the step time.
-inline std::vector<plotted_step> plotted_steps(report_view const& view) {
+/// Whether the step time is measured on the GPU.
+inline bool is_step_time_of_gpu(summary const& all) { return all.steps.step_time && all.steps.step_time->basis != "host step time"; }
+
+/// The steps of the figure, in order. @param is_of_gpu GPU times, where they are known; false: host times.
+inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_of_gpu) {
   std::vector<plotted_step> result;
-  bool const is_of_gpu = view.all.steps.step_time && view.all.steps.step_time->basis != "host step time";
   // Where the level changed, the steps of one of the levels are no outliers.
   std::optional<level_change_summary> const& change = view.all.trend.change;
   std::vector<std::pair<std::uint64_t, double>> const outliers =
@@ -61,10 +63,10 @@ inline std::vector<plotted_step> plotted_steps(report_view const& view) {
   }
   if (!result.empty()) return result;
   step_summary const& steps = view.all.steps;
-  std::string const basis = steps.step_time ? steps.step_time->basis : std::string{};
-  std::vector<milliseconds> const& samples = basis == "GPU step time" && !steps.gpu_samples.empty()   ? steps.gpu_samples
-                                             : basis == "GPU step time (kernels)" && steps.gpu_period ? steps.gpu_period->samples
-                                                                                                      : steps.host_samples;
+  std::vector<milliseconds> const none;
+  std::vector<milliseconds> const& of_gpu =
+      !steps.gpu_samples.empty() ? steps.gpu_samples : steps.gpu_period ? steps.gpu_period->samples : none;
+  std::vector<milliseconds> const& samples = is_of_gpu ? of_gpu : steps.host_samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     plotted_step step;
     step.index = view.all.steps.warmup + i;
@@ -241,7 +243,7 @@ inline section steps_section(report_view const& view) {
   }
   result.answer = steps_answer(view);
   steps_figure content;
-  content.steps = plotted_steps(view);
+  content.steps = plotted_steps(view, is_step_time_of_gpu(view.all));
   step_summary const& main = view.main().times;
   bool const is_of_gpu = main.step_time && main.step_time->basis != "host step time";
   content.quantity = is_of_gpu ? "ms of GPU time" : "ms of host time";

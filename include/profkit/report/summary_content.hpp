@@ -64,7 +64,7 @@ inline summary read_summary(std::istream& file, std::uint64_t size) {
   archive_reader archive{file, size - static_cast<std::uint64_t>(begin)};
   summary result;
   archive(result);
-  if (!archive.at_end()) throw error{"the summary is damaged: it goes on behind its end"};
+  if (!archive.at_end()) throw error{"the summary is damaged: unexpected bytes after the end"};
   summary_check{}(result);
   return result;
 }

@@ -16,8 +16,8 @@
 
 namespace profkit::detail {
 
-/// A table as aligned lines of at most the width of the style. If the columns do not fit, the first one is shortened, then bars, then the
-/// last columns are left out.
+/// A table as aligned lines of at most the width of the style. If the columns do not fit, ranges are left out, the first column is
+/// shortened, then bars, then the last columns are left out.
 class text_table {
  public:
   /// @param table must outlive this.
@@ -141,6 +141,9 @@ class text_table {
     constexpr std::size_t good_name = 40;
     constexpr std::size_t good_bar = 14;
     shrink(bar, good_bar);
+    for (std::size_t i = 1; i < columns_.size() && total() > style_.width; ++i) {  // such as the range of siblings
+      if (at(i).kind == column_kind::range) widths_[i] = 0;
+    }
     shrink(0, good_name);
     shrink(bar, min_bar);
     shrink(0, min_name);

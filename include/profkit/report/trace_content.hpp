@@ -28,8 +28,8 @@
 namespace profkit::detail {
 
 /// The name of the track of a process, such as "rank 3 (node17)" in a run of several ranks, or "host node17".
-inline std::string process_track_name(environment_record const& of) {
-  return of.rank && of.rank->size > 1 ? rank_name(of.rank->rank, of.host) : "host " + of.host;
+inline std::string process_track_name(environment_record const& environment) {
+  return environment.rank && environment.rank->size > 1 ? rank_name(environment.rank->rank, environment.host) : "host " + environment.host;
 }
 
 /// A number over time, with finite values in time order.
@@ -218,9 +218,11 @@ class trace_content {
     }
   }
 
-  /// "GPU 0 NVIDIA H200". The environment has the name of one device, which is known to be that of the shown device only if there is one.
+  /// "GPU 0 NVIDIA H200", in a run of several ranks "rank 3 (node17), GPU 0 NVIDIA H200". The environment has the name of one device, which
+  /// is known to be that of the shown device only if there is one.
   [[nodiscard]] std::string device_name(std::int32_t device) const {
-    std::string result = "GPU " + std::to_string(device);
+    bool const is_of_job = profile_.environment.rank && profile_.environment.rank->size > 1;
+    std::string result = (is_of_job ? process_track_name(profile_.environment) + ", " : "") + "GPU " + std::to_string(device);
     bool const is_only_one = tracks_.streams.begin()->first.first == tracks_.streams.rbegin()->first.first;
     if (is_only_one && !profile_.environment.gpu.empty()) result += " " + profile_.environment.gpu;
     return result;

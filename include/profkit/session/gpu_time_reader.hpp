@@ -28,7 +28,7 @@ class gpu_time_reader {
   /// Whether to read after this step: at most every 10 ms.
   [[nodiscard]] bool is_due() noexcept {
     auto const now = std::chrono::steady_clock::now();
-    if (now - last_ < log_drain::shortest_interval) return false;
+    if (now - last_ < log_drain::min_interval) return false;
     last_ = now;
     return true;
   }
@@ -89,9 +89,9 @@ class gpu_time_reader {
   }
 
   /// @param longest nothing: read everything, because the session ends.
-  void drain_side_logs(std::optional<std::chrono::nanoseconds> longest) {
+  void drain_side_logs(std::optional<std::chrono::nanoseconds> timeout) {
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
-      side->drain(shared_.content(), longest ? longest->count() : side_log::until_the_end);
+      side->drain(shared_.content(), timeout ? timeout->count() : side_log::until_the_end);
     }
   }
 

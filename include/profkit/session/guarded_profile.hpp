@@ -13,11 +13,11 @@ namespace profkit::detail {
 /// Tries to lock for a limited time.
 /// @return the lock, which is empty if another thread held the mutex all the time.
 template <class Mutex>
-std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds longest) {
+std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds timeout) {
   std::unique_lock<Mutex> lock{mutex, std::try_to_lock};
   if (lock.owns_lock()) return lock;
-  auto const deadline = std::chrono::steady_clock::now() + longest;
-  bool const is_short = longest < std::chrono::milliseconds{1};
+  auto const deadline = std::chrono::steady_clock::now() + timeout;
+  bool const is_short = timeout < std::chrono::milliseconds{1};
   while (!lock.try_lock() && std::chrono::steady_clock::now() < deadline) {
     if (!is_short) std::this_thread::sleep_for(std::chrono::microseconds{100});  // otherwise even a yield may take milliseconds
   }
@@ -41,9 +41,9 @@ class guarded_profile {
   }
 
   /// Waits for the lock for a limited time; the result is empty if another thread held it all the time.
-  [[nodiscard]] lock hold_within(std::chrono::nanoseconds longest) {
+  [[nodiscard]] lock hold_within(std::chrono::nanoseconds timeout) {
     waiting_.fetch_add(1);
-    auto result = lock_within(mutex_, longest);
+    auto result = lock_within(mutex_, timeout);
     waiting_.fetch_sub(1);
     return result;
   }
@@ -60,9 +60,9 @@ class guarded_profile {
  private:
   static constexpr std::chrono::microseconds max_gap{1000};
 
-  void wait_for(lock& of) {
+  void wait_for(lock& held) {
     waiting_.fetch_add(1);
-    of.lock();
+    held.lock();
     waiting_.fetch_sub(1);
   }
 

@@ -28,13 +28,13 @@ class kept_parts {
   [[nodiscard]] bool is_all() const noexcept { return which_.choice == kept_steps::all; }
 
   /// Adds the steps of a window.
-  /// @param of a profile with the records of the window and possibly others.
-  void take(profile const& of, attribution const& launched, interval const& own) {
+  /// @param records a profile with the records of the window and possibly others.
+  void take(profile const& records, attribution const& launched, interval const& own) {
     if (is_all()) return;
-    for (step_record const& step : of.steps) {
+    for (step_record const& step : records.steps) {
       if (own.begin <= step.time.begin && step.time.begin < own.end) offer(step);
     }
-    fill(of, launched, own);
+    fill(records, launched, own);
   }
 
   /// Moves the records of the kept steps to the ends of the lists of a profile, in step order.
@@ -71,7 +71,7 @@ class kept_parts {
   };
 
   /// Copies the records of the kept steps that begin in a stretch of time.
-  void fill(profile const& of, attribution const& launched, interval const& own) {
+  void fill(profile const& records, attribution const& launched, interval const& own) {
     std::vector<open_part> open;
     for (auto& [index, each] : parts_) {
       interval const& time = each.steps.front().time;
@@ -89,24 +89,24 @@ class kept_parts {
         if (profile* const to = part_at(moment_of(i)); to != nullptr) (to->*member).push_back(list[i]);
       }
     };
-    add(of.scopes, &profile::scopes, [&](std::size_t i) { return of.scopes[i].time.begin; });
-    add(of.gpu_scopes, &profile::gpu_scopes, [&](std::size_t i) { return of.gpu_scopes[i].begin; });
-    add(of.gpu_operations, &profile::gpu_operations, [&](std::size_t i) { return launch_moment(of, launched, i); });
-    add(of.api_calls, &profile::api_calls, [&](std::size_t i) { return middle_of(of.api_calls[i].time); });
-    add(of.counters, &profile::counters, [&](std::size_t i) { return of.counters[i].time; });
-    add(of.samples, &profile::samples, [&](std::size_t i) { return of.samples[i].time; });
-    add(of.allocations, &profile::allocations, [&](std::size_t i) { return of.allocations[i].time; });
-    add(of.work, &profile::work, [&](std::size_t i) { return of.work[i].begin; });
-    add(of.collectives, &profile::collectives, [&](std::size_t i) { return of.collectives[i].time.begin; });
+    add(records.scopes, &profile::scopes, [&](std::size_t i) { return records.scopes[i].time.begin; });
+    add(records.gpu_scopes, &profile::gpu_scopes, [&](std::size_t i) { return records.gpu_scopes[i].begin; });
+    add(records.gpu_operations, &profile::gpu_operations, [&](std::size_t i) { return launch_moment(records, launched, i); });
+    add(records.api_calls, &profile::api_calls, [&](std::size_t i) { return middle_of(records.api_calls[i].time); });
+    add(records.counters, &profile::counters, [&](std::size_t i) { return records.counters[i].time; });
+    add(records.samples, &profile::samples, [&](std::size_t i) { return records.samples[i].time; });
+    add(records.allocations, &profile::allocations, [&](std::size_t i) { return records.allocations[i].time; });
+    add(records.work, &profile::work, [&](std::size_t i) { return records.work[i].begin; });
+    add(records.collectives, &profile::collectives, [&](std::size_t i) { return records.collectives[i].time.begin; });
     auto const add_readings = [&](auto const& list, auto member) {
       for (auto const& each : list) {
         if (auto const known = parts_.find(each.step); known != parts_.end()) (known->second.*member).push_back(each);
       }
     };
-    add_readings(of.gpu_steps, &profile::gpu_steps);
-    add_readings(of.memory, &profile::memory);
-    add_readings(of.device_clocks, &profile::device_clocks);
-    add_readings(of.device_utilization, &profile::device_utilization);
+    add_readings(records.gpu_steps, &profile::gpu_steps);
+    add_readings(records.memory, &profile::memory);
+    add_readings(records.device_clocks, &profile::device_clocks);
+    add_readings(records.device_utilization, &profile::device_utilization);
   }
 
   kept_steps which_;

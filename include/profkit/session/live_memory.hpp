@@ -23,17 +23,17 @@ namespace profkit::detail {
 class live_memory {
  public:
   /// Returns the state at the beginning of a window that begins at the end of the previous one.
-  /// @param of the records of the window.
-  [[nodiscard]] memory_before before(profile const& of, interval const& own) const {
+  /// @param profile the records of the window.
+  [[nodiscard]] memory_before before(profile const& profile, interval const& own) const {
     memory_before result;
     result.bytes = bytes_;
     if (live_.empty()) return result;
     std::map<scope_key, std::uint32_t> open;  // positions
-    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
-      if (of.scopes[i].time.begin < own.begin && own.begin <= of.scopes[i].time.end) open[key_of(of.scopes[i])] = i;
+    for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
+      if (profile.scopes[i].time.begin < own.begin && own.begin <= profile.scopes[i].time.end) open[key_of(profile.scopes[i])] = i;
     }
     std::unordered_set<std::uint64_t> addresses;
-    for (allocation_record const& each : of.allocations) {
+    for (allocation_record const& each : profile.allocations) {
       if (own.begin <= each.time && each.time < own.end) addresses.insert(each.address);
     }
     for (auto const& [where, piece] : live_) {
@@ -46,31 +46,31 @@ class live_memory {
 
   /// Advances to the end of the window.
   /// @param at_begin the result of `before`.
-  void pass(profile const& of, interval const& own, memory_before const& at_begin) {
-    for (std::size_t i = bytes_.size(); i < of.allocators.size(); ++i) bytes_.push_back(of.allocators[i].bytes_at_start);
-    if (of.allocations.empty() && live_.empty()) return;
+  void pass(profile const& profile, interval const& own, memory_before const& at_begin) {
+    for (std::size_t i = bytes_.size(); i < profile.allocators.size(); ++i) bytes_.push_back(profile.allocators[i].bytes_at_start);
+    if (profile.allocations.empty() && live_.empty()) return;
     std::vector<std::uint32_t> parent_of;
     std::vector<std::uint32_t> const scope_of = innermost_scopes(
-        of, thread_lanes{of}, of.allocations, [](std::uint32_t) { return true; },
-        [&](std::uint32_t each) { return of.allocations[each].time; }, parent_of);
+        profile, thread_lanes{profile}, profile.allocations, [](std::uint32_t) { return true; },
+        [&](std::uint32_t each) { return profile.allocations[each].time; }, parent_of);
     auto const still_open = [&](std::uint32_t scope) {
-      while (scope != no_scope && of.scopes[scope].time.end < own.end) scope = parent_of[scope];
+      while (scope != no_scope && profile.scopes[scope].time.end < own.end) scope = parent_of[scope];
       return scope;
     };
-    leave_closed_scopes(of, own, still_open);
-    std::vector<allocator_changes> const changes = memory_change_finder{of, own, at_begin}.changes();
+    leave_closed_scopes(profile, own, still_open);
+    std::vector<allocator_changes> const changes = memory_change_finder{profile, own, at_begin}.changes();
     for (std::size_t i = 0; i < changes.size(); ++i) {
       for (memory_change const& change : changes[i].in_order) {
         bytes_[i] += change.difference();
         if (change.origin == memory_change::unknown) continue;
-        allocation_record const& record = change.origin < of.allocations.size()
-                                              ? of.allocations[change.origin]
-                                              : at_begin.live[change.origin - of.allocations.size()].record;
+        allocation_record const& record = change.origin < profile.allocations.size()
+                                              ? profile.allocations[change.origin]
+                                              : at_begin.live[change.origin - profile.allocations.size()].record;
         if (record.kind != allocation_kind::allocated) continue;
         if (change.is_release) {
           live_.erase({record.allocator, record.address});
         } else {
-          add(record, of, scope_of[change.origin], still_open(scope_of[change.origin]));
+          add(record, profile, scope_of[change.origin], still_open(scope_of[change.origin]));
         }
       }
     }
@@ -96,30 +96,30 @@ class live_memory {
     scope_key scope;   ///< the innermost of these scopes
 
     template <class Archive>
-    friend void fields(Archive& archive, live_piece& of) {
-      archive(of.record), archive(of.path), archive(of.is_in_scope), archive(of.scope);
+    friend void fields(Archive& archive, live_piece& value) {
+      archive(value.record), archive(value.path), archive(value.is_in_scope), archive(value.scope);
     }
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, live_memory& of) {
-    archive(of.bytes_), archive(of.live_);
+  friend void fields(Archive& archive, live_memory& value) {
+    archive(value.bytes_), archive(value.live_);
   }
 
   static scope_key key_of(scope_record const& scope) { return {scope.thread, scope.time.begin, scope.path}; }
 
-  void add(allocation_record const& record, profile const& of, std::uint32_t innermost, std::uint32_t open) {
-    live_piece made{record, innermost == no_scope ? live_allocation::none : of.scopes[innermost].path, open != no_scope, {}};
-    if (made.is_in_scope) made.scope = key_of(of.scopes[open]);
+  void add(allocation_record const& record, profile const& profile, std::uint32_t innermost, std::uint32_t open) {
+    live_piece made{record, innermost == no_scope ? live_allocation::none : profile.scopes[innermost].path, open != no_scope, {}};
+    if (made.is_in_scope) made.scope = key_of(profile.scopes[open]);
     live_.insert_or_assign({record.allocator, record.address}, made);
   }
 
   template <class StillOpen>
-  void leave_closed_scopes(profile const& of, interval const& own, StillOpen const& still_open) {
+  void leave_closed_scopes(profile const& profile, interval const& own, StillOpen const& still_open) {
     std::map<scope_key, std::uint32_t> closed;  // positions
-    for (std::uint32_t i = 0; i < of.scopes.size(); ++i) {
-      interval const& time = of.scopes[i].time;
-      if (time.begin < own.begin && own.begin <= time.end && time.end < own.end) closed[key_of(of.scopes[i])] = i;
+    for (std::uint32_t i = 0; i < profile.scopes.size(); ++i) {
+      interval const& time = profile.scopes[i].time;
+      if (time.begin < own.begin && own.begin <= time.end && time.end < own.end) closed[key_of(profile.scopes[i])] = i;
     }
     if (closed.empty()) return;
     for (auto& [where, each] : live_) {
@@ -128,7 +128,7 @@ class live_memory {
       if (known == closed.end()) continue;
       std::uint32_t const around = still_open(known->second);
       each.is_in_scope = around != no_scope;
-      if (each.is_in_scope) each.scope = key_of(of.scopes[around]);
+      if (each.is_in_scope) each.scope = key_of(profile.scopes[around]);
     }
   }
 

@@ -55,7 +55,7 @@ void session_impl<Unused>::end_by_signal() noexcept {
   if (calls.owns_lock()) {
     end_with_outputs();
   } else {
-    warn("no report of the session that a signal ended: a collector is at work");
+    warn("no report after the signal: a collector is still running");
   }
   session_signals::end_process(session_signals::received_signal());
 }
@@ -85,7 +85,7 @@ void session_impl<Unused>::end_at_exit() noexcept {
   if (is_stopped && calls.owns_lock() && depth_ == 0) {
     end_with_outputs();
   } else {
-    warn("no report of the session: exit() was called while a collector, or profkit itself, was at work");
+    warn("no report: exit() was called while a collector or profkit itself was running");
   }
   end_process_if_signalled();
   live_reports_.stop();
@@ -99,8 +99,8 @@ template <class Unused>
 void session_impl<Unused>::warn_if_orphaned() const noexcept {
   bool const is_wanted = has_outputs(options_) || !options_.journal.empty();
   if (!is_wanted || report_ || !process_.has_ended()) return;
-  warn("no report: the session was made in process " + std::to_string(process_.id()) +
-       ", which has ended. After fork() or daemon(), make the session in the process that goes on");
+  warn("no report: the session was created in process " + std::to_string(process_.id()) +
+       ", which has ended. After fork() or daemon(), create the session in the process that continues");
 }
 
 /// Runs once, with the call lock.

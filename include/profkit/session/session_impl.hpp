@@ -72,7 +72,7 @@ class session_impl final : public session_core, private ends_with_process {
     next.items = options_.items_per_step;
     next.model_flops = amount_or_zero(options_.model_flops_per_step);
     if (!is_running()) {
-      if (is_of_parent() && !std::exchange(is_child_warned_, true)) warn("nothing is recorded here: " + process_.why_not_in_child());
+      if (is_of_parent() && !std::exchange(is_child_warned_, true)) warn("this process records nothing: " + process_.why_not_in_child());
       return next;
     }
     // A session in static memory is constructed at the first step, so this registration makes the exit handler run before its destructor.
@@ -107,7 +107,7 @@ class session_impl final : public session_core, private ends_with_process {
 
   void take(std::unique_ptr<collector> taken) override {
     if (is_of_parent()) {
-      recording_.keep(std::move(taken)).fail("the session is of the process that forked this one");
+      recording_.keep(std::move(taken)).fail("the session belongs to the parent process");
       return;
     }
     call const inside{*this};
@@ -119,7 +119,7 @@ class session_impl final : public session_core, private ends_with_process {
       } else if (latest.kind() == collector_kind::kernels && !options_.kernels) {
         latest.fail("switched off by kernels=off");
       } else if (latest.kind() == collector_kind::gpu_utilization && std::exchange(has_utilization_, true)) {
-        latest.fail("the session has this collector already");
+        latest.fail("the session already has this collector");
       } else {
         latest.use_clock(recording_.calendar());
         collector_list::guarded(latest, [&](collector& each) { each.start(content); });
@@ -168,12 +168,12 @@ class session_impl final : public session_core, private ends_with_process {
  private:
   /// @param figures n/a: computed from the profile.
   static profkit::report report_of(profile recorded, std::optional<summary> figures) {
-    auto of = std::make_shared<profile const>(std::move(recorded));
+    auto content = std::make_shared<profile const>(std::move(recorded));
     if (!figures) {
-      profkit::report result{std::move(of)};
+      profkit::report result{std::move(content)};
       return result;
     }
-    profkit::report result{std::move(of), std::make_shared<summary const>(*std::move(figures))};
+    profkit::report result{std::move(content), std::make_shared<summary const>(*std::move(figures))};
     return result;
   }
 
@@ -243,7 +243,7 @@ class session_impl final : public session_core, private ends_with_process {
       if (options_.journal != options_of_rank(options::from_env(), rank_.rank).journal) throw;
       std::string const reason = failure.what();
       recording_.own().has_no_journal(reason);
-      warn(reason + ". The session goes on without it");
+      warn(reason + ". The session continues without it");
     }
   }
 

@@ -46,7 +46,7 @@ class session_journal {
   session_journal(std::string const& file, std::uint64_t max_bytes) : file_{file}, max_file_bytes_{max_bytes / 2} {
     constexpr int max_tries = 100;
     for (int tries = 0; !take_file(); ++tries) {
-      if (tries == max_tries) throw error{"PROFKIT: cannot make the journal " + file_ + ": other processes keep replacing it"};
+      if (tries == max_tries) throw error{"PROFKIT: cannot create the journal " + file_ + ": other processes keep replacing it"};
     }
     bytes_ = journal_encoder::beginning();
     close_in_children();
@@ -114,7 +114,7 @@ class session_journal {
   static constexpr ::mode_t file_mode = 0666;  // reduced by the umask
 
   [[noreturn]] void cannot_make() const {
-    throw error{"PROFKIT: cannot make the journal " + file_ + ": " + std::generic_category().message(errno), errno};
+    throw error{"PROFKIT: cannot create the journal " + file_ + ": " + std::generic_category().message(errno), errno};
   }
 
   void fail(std::string reason) { failure_ = std::move(reason); }
@@ -123,7 +123,7 @@ class session_journal {
   /// @return false if the name must be tried again, because another process has the file or changed what the name refers to.
   [[nodiscard]] bool take_file() {
     if (::stat(file_.c_str(), &opened_) == 0 && !S_ISREG(opened_.st_mode)) {  // writing to a pipe could block the program
-      throw error{"PROFKIT: cannot make the journal " + file_ + ": it is there and is not a regular file"};
+      throw error{"PROFKIT: cannot create the journal " + file_ + ": it exists and is not a regular file"};
     }
     descriptor_ = open_file_named(file_);
     if (descriptor_ < 0 || ::fstat(descriptor_, &opened_) != 0) cannot_make();
@@ -178,7 +178,7 @@ class session_journal {
     std::string const next = file_ + ".next";
     struct ::stat opened {};
     if (::stat(next.c_str(), &opened) == 0 && !S_ISREG(opened.st_mode))
-      throw error{"cannot make " + next + ": it is there and is not a regular file"};
+      throw error{"cannot create " + next + ": it exists and is not a regular file"};
     int const descriptor = open_file_named(next);
     bool const is_taken = descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     bool is_made = descriptor >= 0 && !is_taken && ::ftruncate(descriptor, 0) == 0 && write_all(descriptor, beginning) &&
@@ -188,7 +188,7 @@ class session_journal {
       int const reason = errno;
       if (descriptor >= 0 && !is_taken) ::unlink(next.c_str());
       if (descriptor >= 0) ::close(descriptor);
-      throw error{"cannot make " + next + ": " + std::generic_category().message(reason), reason};
+      throw error{"cannot create " + next + ": " + std::generic_category().message(reason), reason};
     }
     if (is_still_open()) ::close(descriptor_);
     descriptor_ = descriptor;

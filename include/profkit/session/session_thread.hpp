@@ -41,11 +41,11 @@ class session_thread {
   /// Ends the thread after its current pause or round; a round should call `is_stopping` from time to time. Called on the thread itself, it
   /// ends after this round.
   /// @return whether it has ended or is the caller; false if a collector of the program or a write takes longer than `longest`.
-  bool stop(std::chrono::nanoseconds longest) noexcept {
+  bool stop(std::chrono::nanoseconds timeout) noexcept {
     is_stopping_.store(true);
     wake();
     if (thread_ == nullptr || is_current()) return true;
-    auto const deadline = std::chrono::steady_clock::now() + longest;
+    auto const deadline = std::chrono::steady_clock::now() + timeout;
     while (!has_ended_.load()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       ended_.wait(std::chrono::milliseconds{10});

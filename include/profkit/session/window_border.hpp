@@ -47,18 +47,19 @@ struct window_waits {
 };
 
 /// Whether the figures or the end of a window depend on launching calls or on the nesting of scopes.
-inline bool needs_attribution(profile const& of) {
-  return has_kernels(of) || has_adopted(of.paths) || !of.api_calls.empty() || !of.gpu_operations.empty() || !of.collectives.empty();
+inline bool needs_attribution(profile const& profile) {
+  return has_kernels(profile) || has_adopted(profile.paths) || !profile.api_calls.empty() || !profile.gpu_operations.empty() ||
+         !profile.collectives.empty();
 }
 
 /// Finds the end of the next window: the latest time before which later records cannot change the figures.
 class window_border {
  public:
-  /// @param of records from `from` on, with the earlier records that they need.
+  /// @param profile records from `from` on, with the earlier records that they need.
   /// @param from the end of the previous window.
-  window_border(profile const& of, attribution const& launched, arrival const& until, timestamp from, window_waits const& waits)
-      : of_{of}, launched_{launched}, until_{until}, from_{from}, waits_{waits} {
-    bool const is_in_order = until.has_steps || !of.allocators.empty() || needs_attribution(of);
+  window_border(profile const& profile, attribution const& launched, arrival const& until, timestamp from, window_waits const& waits)
+      : profile_{profile}, launched_{launched}, until_{until}, from_{from}, waits_{waits} {
+    bool const is_in_order = until.has_steps || !profile.allocators.empty() || needs_attribution(profile);
     all_arrived_ = until.logs_until - (is_in_order ? waits.for_threads : std::min(waits.for_threads, waits.for_threads_in_any_order));
     find_calls_without_operations();
   }
@@ -75,14 +76,14 @@ class window_border {
   /// Finds open calls and calls whose operations have not arrived. Calls after them are not known to be complete.
   void find_calls_without_operations() {
     if (until_.open_call && is_recent(*until_.open_call)) all_arrived_ = std::min(all_arrived_, *until_.open_call);
-    std::vector<bool> const is_launching = are_launching(of_.api_names);
+    std::vector<bool> const is_launching = are_launching(profile_.api_names);
     std::vector<bool> const& has_operation = launched_.has_operation;
     timestamp last_launch = timestamp::min();  // last launching call with known operations
-    for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
-      if (has_operation[i]) last_launch = std::max(last_launch, of_.api_calls[i].time.end);
+    for (std::size_t i = 0; i < profile_.api_calls.size(); ++i) {
+      if (has_operation[i]) last_launch = std::max(last_launch, profile_.api_calls[i].time.end);
     }
-    for (std::size_t i = 0; i < of_.api_calls.size(); ++i) {
-      api_call_record const& call = of_.api_calls[i];
+    for (std::size_t i = 0; i < profile_.api_calls.size(); ++i) {
+      api_call_record const& call = profile_.api_calls[i];
       if (!is_launching[call.name] || has_operation[i] || middle_of(call.time) < from_ || !is_recent(call.time.end)) continue;
       if (call.time.end < last_launch && last_launch - call.time.end >= waits_.for_operations) continue;
       all_arrived_ = std::min(all_arrived_, call.time.begin);
@@ -102,8 +103,8 @@ class window_border {
     }
     if (until_.times_steps) {
       std::uint64_t timed = 0;
-      for (gpu_step_record const& each : of_.gpu_steps) timed = std::max(timed, each.step + 1);
-      for (step_record const& step : of_.steps) {
+      for (gpu_step_record const& each : profile_.gpu_steps) timed = std::max(timed, each.step + 1);
+      for (step_record const& step : profile_.steps) {
         if (step.index >= timed && step.time.begin >= from_ && is_recent(step.time.end)) result = std::min(result, step.time.begin);
       }
     }
@@ -111,19 +112,19 @@ class window_border {
   }
 
   [[nodiscard]] bool is_in_step(timestamp moment) const {
-    return std::any_of(of_.steps.begin(), of_.steps.end(),
+    return std::any_of(profile_.steps.begin(), profile_.steps.end(),
                        [&](step_record const& step) { return step.time.begin <= moment && moment < step.time.end; });
   }
 
   /// The border in a session without steps: before graphs with recent operations, and before the possible beginnings of operations with an
   /// unknown call.
   [[nodiscard]] timestamp before_unfinished_graphs(timestamp limit) const {
-    if (!has_kernels(of_)) return limit;
+    if (!has_kernels(profile_)) return limit;
     limit = std::min(limit, until_.logs_until - waits_.for_graphs);
-    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
-      gpu_operation_record const& each = of_.gpu_operations[i];
+    for (std::size_t i = 0; i < profile_.gpu_operations.size(); ++i) {
+      gpu_operation_record const& each = profile_.gpu_operations[i];
       if (each.graph_node != 0 && until_.logs_until - each.time.end < waits_.for_graphs)
-        limit = std::min(limit, launch_moment(of_, launched_, i));
+        limit = std::min(limit, launch_moment(profile_, launched_, i));
     }
     return limit;
   }
@@ -132,19 +133,19 @@ class window_border {
   /// before the border is complete before any unknown launch.
   [[nodiscard]] std::optional<timestamp> last_step_end(timestamp limit) const {
     std::vector<interval> steps;
-    for (step_record const& step : of_.steps) {
+    for (step_record const& step : profile_.steps) {
       if (step.time.begin >= from_ && step.time.end <= limit) steps.push_back(step.time);
     }
     std::sort(steps.begin(), steps.end(), [](interval const& a, interval const& b) { return a.end < b.end; });
     std::vector<work_at_border> const works = works_at_ends_of(steps);
-    bool const collects_kernels = has_kernels(of_);
+    bool const collects_kernels = has_kernels(profile_);
     timestamp last_work = timestamp::min();  // beginning of the last step with GPU work
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (works[i].is_launched_in_step) last_work = steps[i].begin;
     }
     // All steps that begin before the end of the last GPU period are known, as `steps_ahead` requires.
     timestamp last_end = timestamp::min();
-    for (step_record const& step : of_.steps) last_end = std::max(last_end, step.time.end);
+    for (step_record const& step : profile_.steps) last_end = std::max(last_end, step.time.end);
     timestamp const settled = std::min({all_arrived_, until_.logs_until - waits_.for_graphs, last_end});
     for (std::size_t i = steps.size(); i-- > 0;) {
       timestamp const border = steps[i].end;
@@ -186,9 +187,9 @@ class window_border {
     std::vector<work_at_border> result(steps.size());
     ended_steps before_launch{steps};
     ended_steps before_begin{steps};
-    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
-      interval const& time = of_.gpu_operations[i].time;
-      timestamp const launch = launch_moment(of_, launched_, i);
+    for (std::size_t i = 0; i < profile_.gpu_operations.size(); ++i) {
+      interval const& time = profile_.gpu_operations[i].time;
+      timestamp const launch = launch_moment(profile_, launched_, i);
       if (std::size_t const next = before_launch(launch); next < steps.size()) {
         result[next].last_end = std::max(result[next].last_end, time.end);
         if (steps[next].begin <= launch) result[next].is_launched_in_step = true;
@@ -201,7 +202,7 @@ class window_border {
     return result;
   }
 
-  profile const& of_;
+  profile const& profile_;
   attribution const& launched_;
   arrival const& until_;
   timestamp from_;

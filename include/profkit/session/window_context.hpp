@@ -20,55 +20,57 @@ namespace profkit::detail {
 /// Selects the records before a border that later windows need: see `window`.
 class window_context {
  public:
-  /// @param of the records of the windows up to the border, and later records.
+  /// @param profile the records of the windows up to the border, and later records.
   /// @param open open scopes.
-  window_context(profile const& of, attribution const& launched, timestamp border, bool has_steps, std::vector<scope_record> const& open)
-      : of_{of},
+  window_context(profile const& profile, attribution const& launched, timestamp border, bool has_steps,
+                 std::vector<scope_record> const& open)
+      : profile_{profile},
         launched_{launched},
         border_{border},
         has_steps_{has_steps},
         open_{open},
-        calls_(of.api_calls.size()),
-        operations_(of.gpu_operations.size()) {
+        calls_(profile.api_calls.size()),
+        operations_(profile.gpu_operations.size()) {
     find_neighbours();
     find_operations();
   }
 
   /// Removes all other records before the border.
-  /// @param of the profile of the constructor.
-  void keep_in(profile& of) const {
+  /// @param profile the profile of the constructor.
+  void keep_in(profile& profile) const {
     std::uint64_t added = 0;  // steps
-    for (step_record const& step : of.steps) {
+    for (step_record const& step : profile.steps) {
       if (step.time.begin < border_) added = std::max(added, step.index + 1);
     }
     auto const is_of_later_step = [&](auto const& each) { return has_steps_ && each.step >= added; };
-    keep(of.scopes, [&](scope_record const& scope) { return scope.time.end >= first_moment_; });
+    keep(profile.scopes, [&](scope_record const& scope) { return scope.time.end >= first_moment_; });
     std::vector<timestamp> begins;  // beginnings of scopes that cross the border
-    for (scope_record const& scope : of.scopes) {
+    for (scope_record const& scope : profile.scopes) {
       if (scope.time.begin < border_) begins.push_back(scope.time.begin);
     }
     for (scope_record const& each : open_) begins.push_back(each.time.begin);
     std::sort(begins.begin(), begins.end());
-    keep(of.steps, [&](step_record const& step) {
+    keep(profile.steps, [&](step_record const& step) {
       auto const inside = std::lower_bound(begins.begin(), begins.end(), step.time.begin);
       return with_readings_at_end(step.time).end >= first_moment_ || (inside != begins.end() && *inside < step.time.end);
     });
-    keep(of.gpu_steps, is_of_later_step);
-    keep(of.memory, is_of_later_step);
-    keep(of.device_clocks, is_of_later_step);
-    keep(of.device_utilization, is_of_later_step);
-    keep(of.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
-    keep(of.work, [&](work_record const& work) { return work.begin >= border_; });
-    keep(of.counters, [&](counter_record const& sample) { return sample.time >= border_; });
-    keep(of.samples, [&](sample_record const& sample) { return sample.time >= border_; });
-    keep(of.allocations, [&](allocation_record const& change) { return change.time >= border_; });
+    keep(profile.gpu_steps, is_of_later_step);
+    keep(profile.memory, is_of_later_step);
+    keep(profile.device_clocks, is_of_later_step);
+    keep(profile.device_utilization, is_of_later_step);
+    keep(profile.gpu_scopes, [&](gpu_scope_record const& scope) { return scope.begin >= border_; });
+    keep(profile.work, [&](work_record const& work) { return work.begin >= border_; });
+    keep(profile.counters, [&](counter_record const& sample) { return sample.time >= border_; });
+    keep(profile.samples, [&](sample_record const& sample) { return sample.time >= border_; });
+    keep(profile.allocations, [&](allocation_record const& change) { return change.time >= border_; });
     std::unordered_set<std::uint64_t> launches;
-    for (std::size_t call = 0; !of.collectives.empty() && call < calls_.size(); ++call) {
-      if (calls_[call]) launches.insert(of.api_calls[call].correlation);
+    for (std::size_t call = 0; !profile.collectives.empty() && call < calls_.size(); ++call) {
+      if (calls_[call]) launches.insert(profile.api_calls[call].correlation);
     }
-    keep(of.collectives, [&](collective_record const& each) { return each.time.end >= border_ || launches.count(each.correlation) != 0; });
-    keep_marked(of.api_calls, calls_);
-    keep_marked(of.gpu_operations, operations_);
+    keep(profile.collectives,
+         [&](collective_record const& each) { return each.time.end >= border_ || launches.count(each.correlation) != 0; });
+    keep_marked(profile.api_calls, calls_);
+    keep_marked(profile.gpu_operations, operations_);
   }
 
  private:
@@ -77,17 +79,17 @@ class window_context {
 
   /// Finds the last launching call of each thread, because the time between two close launching calls is launch-bound.
   void find_neighbours() {
-    std::vector<bool> const is_launching = are_launching(of_.api_names);
+    std::vector<bool> const is_launching = are_launching(profile_.api_names);
     std::vector<std::uint32_t> last(launched_.lanes.count(), attribution::none);
-    for (std::uint32_t call = 0; call < of_.api_calls.size(); ++call) {
-      api_call_record const& record = of_.api_calls[call];
+    for (std::uint32_t call = 0; call < profile_.api_calls.size(); ++call) {
+      api_call_record const& record = profile_.api_calls[call];
       if (record.time.end >= border_) {
         calls_[call] = true;
         continue;
       }
       if (!is_launching[record.name] && !launched_.has_operation[call]) continue;
       std::uint32_t& known = last[launched_.lanes.lane_of(record.thread)];
-      if (known == attribution::none || of_.api_calls[known].time.end < record.time.end) known = call;
+      if (known == attribution::none || profile_.api_calls[known].time.end < record.time.end) known = call;
     }
     for (std::uint32_t const call : last) {
       if (call != attribution::none) calls_[call] = true;
@@ -97,11 +99,11 @@ class window_context {
   /// Finds operations that run at the border or later, or that identify a call as launching, with their calls.
   void find_operations() {
     first_moment_ = border_;
-    for (std::size_t i = 0; i < of_.gpu_operations.size(); ++i) {
+    for (std::size_t i = 0; i < profile_.gpu_operations.size(); ++i) {
       std::uint32_t const call = launched_.launch_of[i];
-      bool const runs = of_.gpu_operations[i].time.end + clock_margin >= border_;
-      operations_[i] = runs || launch_moment(of_, launched_, i) >= border_ || (call != attribution::none && calls_[call]);
-      if (operations_[i]) first_moment_ = std::min(first_moment_, launch_moment(of_, launched_, i));
+      bool const runs = profile_.gpu_operations[i].time.end + clock_margin >= border_;
+      operations_[i] = runs || launch_moment(profile_, launched_, i) >= border_ || (call != attribution::none && calls_[call]);
+      if (operations_[i]) first_moment_ = std::min(first_moment_, launch_moment(profile_, launched_, i));
     }
     for (std::size_t i = 0; i < operations_.size(); ++i) {
       if (operations_[i] && launched_.launch_of[i] != attribution::none) calls_[launched_.launch_of[i]] = true;
@@ -122,7 +124,7 @@ class window_context {
     records.resize(kept);
   }
 
-  profile const& of_;
+  profile const& profile_;
   attribution const& launched_;
   timestamp border_;
   bool has_steps_;

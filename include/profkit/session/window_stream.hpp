@@ -228,11 +228,11 @@ class window_stream {
   }
 
   template <class Archive>
-  friend void fields(Archive& archive, window_stream& of) {
-    archive(of.known_scopes_), archive(of.known_calls_), archive(of.known_collectives_), archive(of.unfinished_), archive(of.sums_),
-        archive(of.memory_);
-    archive(of.has_steps_), archive(of.from_), archive(of.windows_), archive(of.steps_thread_), archive(of.ends_);
-    archive(of.open_gpu_windows_);
+  friend void fields(Archive& archive, window_stream& value) {
+    archive(value.known_scopes_), archive(value.known_calls_), archive(value.known_collectives_), archive(value.unfinished_),
+        archive(value.sums_), archive(value.memory_);
+    archive(value.has_steps_), archive(value.from_), archive(value.windows_), archive(value.steps_thread_), archive(value.ends_);
+    archive(value.open_gpu_windows_);
   }
 
   profile_follower follower_;

@@ -157,7 +157,7 @@ def line_of_a_turn(process, seconds):
 
 
 class PyTorch:
-    """The same model in PyTorch eager, in a process that stays: it starts with the first turn and measures once for each."""
+    """The same model in PyTorch, in a process that stays: it starts with the first turn and measures once for each."""
 
     def __init__(self, arguments, log):
         self.command = [sys.executable, str(ROOT / "examples/transformer_train/reference/benchmark.py"), *arguments, "--device", "cuda", "--turns"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the trainer promises on a GPU: it waits for nothing inside a step, its attention runs where it says, its memory pictures are
-right, a sweep goes on after what does not fit, and two GPUs train as one."""
+right, and a sweep goes on after what does not fit."""
 import csv
 import re
 import subprocess
@@ -76,14 +76,3 @@ def check_sweep_memory(checks, place):
     columns = ("peak_allocated_MiB", "peak_reserved_MiB")
     checks.add("a sweep goes on after what does not fit, with the right peak", statuses == ["OOM", "ok"] and all(after[c] == alone[c] for c in columns),
                f"2.7B {statuses[0]}, then tiny: " + ", ".join(f"{column} {after[column]}, by itself {alone[column]}" for column in columns))
-
-
-def check_ranks(checks, place):
-    """The same test as on CPUs. With one GPU: the reduction of a single rank over NCCL."""
-    script = ROOT / "examples" / "transformer_train" / "tests" / "ranks_run.py"
-    done = subprocess.run([sys.executable, script, program_in(place.build, "transformer_train"), program_in(place.build, "torch_checks"), "cuda"],
-                          capture_output=True, text=True, check=False, timeout=600)
-    (place.out / "ranks.log").write_text(done.stdout + done.stderr, encoding="utf-8")
-    lines = (done.stdout if done.returncode == 0 else done.stderr or done.stdout).strip().splitlines()
-    checks.add("two GPUs train as one process with twice the batch, with equal parameters", done.returncode == 0,
-               f"exit code {done.returncode}: {lines[-1][:300] if lines else 'no output'}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of what the trainer computes and how fast: against PyTorch eager, in every precision, and where it does not fit."""
+import csv
 import re
 import statistics
 import subprocess
@@ -24,6 +25,10 @@ SPEED = [
 ALTERNATIONS = 5
 # Which of them has a bar of its own.
 MUCH_FASTER, MUCH = (Run("small", 128, "train", "fp32"), FUSED), 1.5
+# Which runs by fused operations are timed against the compiled model.
+FUSED_SPEED = [(Run("small", 128, "train", "fp32"), 50), (Run("medium", 512, "train", "bf16"), 50)]
+FUSED_ROUNDS = 3
+COMPILED = 'torch.compile(mode="reduce-overhead")'
 # Runs with --sync, whose host and GPU times have to agree.
 SYNC = [Run("small", 128, "train", "fp32"), Run("medium", 512, "fwd_bwd", "fp32"), Run("medium", 512, "train", "bf16")]
 WARMUP, STEPS = 5, 30
@@ -51,6 +56,44 @@ def check_speed(checks, place):
         checks.add(f"not slower than PyTorch eager: {run.name}{optimizers}", None if our_options == LIBTORCH else mine <= other, figures)
         if (run, our_options) == MUCH_FASTER:
             checks.add(f"at least {MUCH} times as fast as PyTorch eager: {run.name}{optimizers}", other / mine >= MUCH, f"{other / mine:.2f} times")
+
+
+def first_losses(folder):
+    with open(folder / "losses.csv", encoding="utf-8") as file:
+        return [float(row["loss"]) for row in csv.DictReader(file)][:20]
+
+
+def check_fused(checks, place):
+    """The model by fused operations: same values, and the speed of the compiled model with written-out attention, in turns. All optimizers are the fused AdamW."""
+    done = subprocess.run([str(program_in(place.build, "torch_checks")), "fused_model", "cuda"], capture_output=True, text=True, check=False,
+                          timeout=300)
+    (place.out / "fused_model.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    checks.add("fused operations give the losses and gradients of the plain model", done.returncode == 0,
+               f"exit code {done.returncode}: {(done.stdout.strip() or done.stderr.strip())[-300:]}")
+    for run, steps in FUSED_SPEED:
+        plain = ["--graph", *(["--attention", "sdpa"] if run.precision == "bf16" else [])]
+        kinds = {"--graph": plain, "--graph --fused": ["--graph", "--fused"]}
+        folders = {kind: place.out / f"fused-{run.folder}{'-fused' if '--fused' in kind else ''}" for kind in kinds}
+        times = {kind: [] for kind in (*kinds, COMPILED)}
+        with PyTorch([*run.options(10, steps), *FUSED, "--compile", "reduce-overhead"], place.out / "fused.log") as pytorch:
+            for _ in range(FUSED_ROUNDS):
+                times[COMPILED].append(pytorch.measure()["loop_ms"])
+                for kind, options in kinds.items():
+                    _, printed = train(place, [*run.options(WARMUP, steps), *FUSED, *options], folders[kind], "fused.log", "off")
+                    times[kind].append(loop_ms(printed))
+        middle = {kind: statistics.median(of) for kind, of in times.items()}
+        figures = "; ".join(f"{kind} {middle[kind]:.2f} ms a step ({min(of):.2f} to {max(of):.2f})" for kind, of in times.items())
+        checks.add(f"--graph --fused is level with {COMPILED}: {run.name}", middle["--graph --fused"] <= middle[COMPILED],
+                   f"{figures}; medians of {FUSED_ROUNDS} rounds, {steps} steps each")
+        plain_losses, fused_losses = (first_losses(folder) for folder in folders.values())
+        off = max(abs(a / b - 1) for a, b in zip(fused_losses, plain_losses))
+        checks.add(f"20 losses of --fused are those of the plain model: {run.name}", off < (1e-3 if run.precision == "fp32" else 1e-2),
+                   f"{100 * off:.3f} % apart at most")
+        report, _ = train(place, [*run.options(WARMUP, 10), *FUSED, "--graph", "--fused"], place.out / f"fused-{run.folder}-kernels", "fused.log")
+        quality = report["quality"]
+        checks.add(f"every operation of --graph --fused is charged to a scope: {run.name}",
+                   quality["unknown_graph_operations"] == quality["unattributed_operations"] == 0 < quality["graph_operations"],
+                   f"{quality['graph_operations']} operations in 10 steps")
 
 
 def check_sync(checks, place):

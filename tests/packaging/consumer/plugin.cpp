@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <profkit/scope.hpp>
 #include <profkit/session.hpp>
 
 #ifndef PROFKIT_CODE_ELSEWHERE
-#error "who links profkit::code has PROFKIT_CODE_ELSEWHERE"
+#error "a file of a target that links profkit::profkit does not compile the code of sessions"
 #endif
 
 // A shared library that has the code of sessions within it.
@@ -11,3 +12,5 @@ std::string run_one_step() {
   { profkit::step step{session}; }
   return session.report().text();
 }
+
+void work_in_plugin() { PROF_SCOPE("in the plugin"); }

@@ -17,7 +17,7 @@ namespace profkit {
 
 /// @brief The launching call, the scope and the path of each GPU operation. Positions refer to the lists of the profile.
 struct attribution {
-  static constexpr std::uint32_t none = detail::no_scope;
+  static constexpr std::uint32_t none = detail::no_scope;  ///< position that stands for no call, scope or path
 
   std::vector<std::uint32_t> launch_of;  ///< by GPU operation: the launching API call; `none` if it was not recorded
   std::vector<std::uint32_t> scope_of;   ///< by GPU operation: the innermost scope open at its launch; `none` outside any scope
@@ -73,9 +73,9 @@ class correlation_index {
 /// Finds the path of the scope in which a node of a graph was captured.
 class graph_node_index {
  public:
-  explicit graph_node_index(profile const& of) {
-    path_of_.reserve(of.graph_nodes.size());
-    for (graph_node_record const& each : of.graph_nodes) path_of_[each.node] = each.path;
+  explicit graph_node_index(profile const& profile) {
+    path_of_.reserve(profile.graph_nodes.size());
+    for (graph_node_record const& each : profile.graph_nodes) path_of_[each.node] = each.path;
   }
 
   /// @return `attribution::none` if the node was captured outside any scope; nothing if its capture was not recorded.
@@ -91,31 +91,31 @@ class graph_node_index {
 };
 
 /// By thread of the profile: the path of its default scope. CUPTI's API records identify a thread only by its system number.
-inline std::vector<std::uint32_t> default_paths(profile const& of) {
+inline std::vector<std::uint32_t> default_paths(profile const& profile) {
   std::unordered_map<std::uint64_t, std::uint32_t> by_system_id;
   std::vector<std::uint32_t> result;
-  for (thread_record const& each : of.threads) {
+  for (thread_record const& each : profile.threads) {
     result.push_back(each.default_path);
     if (each.default_path != path_record::no_parent) by_system_id[each.system_id] = each.default_path;
   }
-  for (std::size_t i = 0; of.has_all_api_calls && i < result.size(); ++i) {
-    auto const known = by_system_id.find(of.threads[i].system_id);
+  for (std::size_t i = 0; profile.has_all_api_calls && i < result.size(); ++i) {
+    auto const known = by_system_id.find(profile.threads[i].system_id);
     if (known != by_system_id.end()) result[i] = known->second;
   }
   return result;
 }
 
 /// Fills `path_of`.
-inline void find_paths(attribution& result, profile const& of) {
-  graph_node_index const captured{of};
-  std::vector<std::uint32_t> const rest = default_paths(of);
-  result.path_of.reserve(of.gpu_operations.size());
-  for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) {
-    std::uint64_t const node = of.graph_nodes.empty() ? 0 : of.gpu_operations[i].graph_node;
+inline void find_paths(attribution& result, profile const& profile) {
+  graph_node_index const captured{profile};
+  std::vector<std::uint32_t> const rest = default_paths(profile);
+  result.path_of.reserve(profile.gpu_operations.size());
+  for (std::size_t i = 0; i < profile.gpu_operations.size(); ++i) {
+    std::uint64_t const node = profile.graph_nodes.empty() ? 0 : profile.gpu_operations[i].graph_node;
     std::uint32_t path = node == 0 ? attribution::none : captured.find(node).value_or(attribution::none);
-    if (path == attribution::none && result.scope_of[i] != attribution::none) path = of.scopes[result.scope_of[i]].path;
+    if (path == attribution::none && result.scope_of[i] != attribution::none) path = profile.scopes[result.scope_of[i]].path;
     std::uint32_t const launch = result.launch_of[i];
-    if (path == attribution::none && launch != attribution::none) path = rest[of.api_calls[launch].thread];
+    if (path == attribution::none && launch != attribution::none) path = rest[profile.api_calls[launch].thread];
     result.path_of.push_back(path);
   }
 }

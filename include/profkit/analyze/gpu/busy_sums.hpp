@@ -55,12 +55,12 @@ class busy_sums {
 
   /// Computes the busy time by kind of step.
   /// @param communicates by kernel name: whether its class is `communication`.
-  [[nodiscard]] static std::vector<busy_sums> of_kinds(profile const& of, measured_time const& when, kind_positions const& kinds,
+  [[nodiscard]] static std::vector<busy_sums> of_kinds(profile const& profile, measured_time const& when, kind_positions const& kinds,
                                                        counted_operations const& operations, std::vector<bool> const& communicates) {
     std::vector<busy_sums> result(kinds.count);
     bool const some_communicate = std::find(communicates.begin(), communicates.end(), true) != communicates.end();
     for (busy_sums& each : result) {
-      each.of_path_.resize(of.paths.size());
+      each.of_path_.resize(profile.paths.size());
       each.some_communicate_ = some_communicate;
     }
     auto const sums_of = [&](std::size_t step) -> busy_sums& { return result[kinds(step)]; };
@@ -172,8 +172,8 @@ class busy_sums {
     std::chrono::nanoseconds time{};
 
     template <class Archive>
-    friend void fields(Archive& archive, busy_time& of) {
-      archive.amount(of.time);
+    friend void fields(Archive& archive, busy_time& value) {
+      archive.amount(value.time);
     }
 
     void add(busy_time const& other) { time += other.time; }
@@ -184,8 +184,8 @@ class busy_sums {
     std::chrono::nanoseconds alone{};  ///< no operation of another kind ran
 
     template <class Archive>
-    friend void fields(Archive& archive, shared_time& of) {
-      archive.amount(of.time), archive.amount(of.alone);
+    friend void fields(Archive& archive, shared_time& value) {
+      archive.amount(value.time), archive.amount(value.alone);
     }
 
     void add(shared_time const& other) {
@@ -202,9 +202,9 @@ class busy_sums {
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, busy_sums& of) {
-    archive(of.of_path_), archive(of.outside_), archive.amount(of.wall_), archive.amount(of.overlap_), archive(of.copies_);
-    archive(of.communication_), archive(of.some_communicate_);
+  friend void fields(Archive& archive, busy_sums& value) {
+    archive(value.of_path_), archive(value.outside_), archive.amount(value.wall_), archive.amount(value.overlap_), archive(value.copies_);
+    archive(value.communication_), archive(value.some_communicate_);
   }
 
   std::vector<busy_time> of_path_;

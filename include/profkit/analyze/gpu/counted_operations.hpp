@@ -19,9 +19,9 @@
 namespace profkit::detail {
 
 /// The launch time of an operation, or its own beginning if the launch was not recorded.
-inline timestamp launch_moment(profile const& of, attribution const& launched, std::size_t operation) {
+inline timestamp launch_moment(profile const& profile, attribution const& launched, std::size_t operation) {
   std::uint32_t const launch = launched.launch_of[operation];
-  return launch == attribution::none ? of.gpu_operations[operation].time.begin : middle_of(of.api_calls[launch].time);
+  return launch == attribution::none ? profile.gpu_operations[operation].time.begin : middle_of(profile.api_calls[launch].time);
 }
 
 /// The interval from the first start to the last end of a set of operations.
@@ -30,9 +30,9 @@ struct operation_span {
   timestamp end = timestamp::min();
 
   template <class Archive>
-  friend void fields(Archive& archive, operation_span& of) {
-    archive(of.begin), archive(of.end);
-    if constexpr (Archive::is_reader) archive.check(of.is_empty() || timestamp{} <= of.begin, "a time lies before 1970");
+  friend void fields(Archive& archive, operation_span& value) {
+    archive(value.begin), archive(value.end);
+    if constexpr (Archive::is_reader) archive.check(value.is_empty() || timestamp{} <= value.begin, "a time lies before 1970");
   }
 
   /// @return whether the span grew.
@@ -50,13 +50,13 @@ struct operation_span {
 /// All operations in the order of their starts (ties in profile order), with a flag for those launched in the measured time.
 class counted_operations {
  public:
-  counted_operations(profile const& of, attribution const& launched, measured_time const& when) : steps_(when.size()) {
+  counted_operations(profile const& profile, attribution const& launched, measured_time const& when) : steps_(when.size()) {
     measured_time_cursor in{when};
-    all_.reserve(of.gpu_operations.size());
+    all_.reserve(profile.gpu_operations.size());
     // Operations usually arrive almost sorted, so insertion sort is fastest. Beyond this number of moves, a radix sort takes over.
-    std::size_t moves_left = 16 * of.gpu_operations.size();
-    for (std::uint32_t i = 0; i < of.gpu_operations.size(); ++i) {
-      timed_operation const operation = timed(of, launched, i, in);
+    std::size_t moves_left = 16 * profile.gpu_operations.size();
+    for (std::uint32_t i = 0; i < profile.gpu_operations.size(); ++i) {
+      timed_operation const operation = timed(profile, launched, i, in);
       if (operation.is_counted()) steps_[operation.step].add(operation.time);
       all_.push_back(operation);
       std::size_t place = i;
@@ -84,19 +84,19 @@ class counted_operations {
   [[nodiscard]] std::vector<operation_span> const& steps() const noexcept { return steps_; }
 
  private:
-  static timed_operation timed(profile const& of, attribution const& launched, std::uint32_t which, measured_time_cursor& in) {
-    gpu_operation_record const& record = of.gpu_operations[which];
+  static timed_operation timed(profile const& profile, attribution const& launched, std::uint32_t which, measured_time_cursor& in) {
+    gpu_operation_record const& record = profile.gpu_operations[which];
     timed_operation result;
     result.time = record.time;
     result.record = which;
     result.path = launched.path_of[which];
     std::uint32_t const scope = launched.scope_of[which];
-    if (scope != attribution::none && of.scopes[scope].path == result.path) result.scope = scope;
+    if (scope != attribution::none && profile.scopes[scope].path == result.path) result.scope = scope;
     result.name = record.name;
     result.kind = record.kind;
     timestamp moment = record.time.begin;
     if (std::uint32_t const launch = launched.launch_of[which]; launch != attribution::none) {
-      interval const& call = of.api_calls[launch].time;
+      interval const& call = profile.api_calls[launch].time;
       moment = middle_of(call);
       if (record.graph_node == 0) result.latency = record.time.begin - call.begin;
     }

@@ -38,8 +38,8 @@ struct gpu_idle {
     causes self_by_cause{};
 
     template <class Archive>
-    friend void fields(Archive& archive, times& of) {
-      archive.amount(of.inclusive), archive.amount(of.self), archive.amount(of.self_by_cause);
+    friend void fields(Archive& archive, times& value) {
+      archive.amount(value.inclusive), archive.amount(value.self), archive.amount(value.self_by_cause);
     }
 
     void add(times const& other) {
@@ -57,9 +57,9 @@ struct gpu_idle {
   std::vector<std::optional<times>> of_path;  ///< n/a without a scope on the step thread or one that works for it
 
   template <class Archive>
-  friend void fields(Archive& archive, gpu_idle& of) {
-    archive(of.has_operations), archive(of.has_launching_calls), archive.amount(of.total), archive.amount(of.unattributed);
-    archive.amount(of.unattributed_by_cause), archive(of.of_path);
+  friend void fields(Archive& archive, gpu_idle& value) {
+    archive(value.has_operations), archive(value.has_launching_calls), archive.amount(value.total), archive.amount(value.unattributed);
+    archive.amount(value.unattributed_by_cause), archive(value.of_path);
   }
 
   /// False: no launching call was recorded, so launch-bound and host-bound time cannot be distinguished.
@@ -99,19 +99,19 @@ struct gpu_idle {
     return summary_of(sum);
   }
 
-  [[nodiscard]] static std::optional<gpu_idle_summary> summary_of(std::optional<times> const& of) {
-    if (!of) return std::nullopt;
-    return gpu_idle_summary{to_ms(of->inclusive), to_ms(of->self)};
+  [[nodiscard]] static std::optional<gpu_idle_summary> summary_of(std::optional<times> const& times) {
+    if (!times) return std::nullopt;
+    return gpu_idle_summary{to_ms(times->inclusive), to_ms(times->self)};
   }
 };
 
 /// Finds the step thread: the thread whose scope begins and ends with a measured step.
 /// @return position in `profile::threads`; nothing if the profile has no scope of a measured step.
-inline std::optional<std::uint32_t> thread_of_steps(profile const& of, measured_time const& when) {
+inline std::optional<std::uint32_t> thread_of_steps(profile const& profile, measured_time const& when) {
   if (!when.has_steps()) return std::nullopt;
   measured_time_cursor in{when};
-  for (scope_record const& scope : of.scopes) {
-    if (!of.paths[scope.path].is_step) continue;
+  for (scope_record const& scope : profile.scopes) {
+    if (!profile.paths[scope.path].is_step) continue;
     std::optional<std::size_t> const position = in.step_of(scope.time.begin);
     if (!position) continue;
     interval const& step = when.steps()[*position];
@@ -135,15 +135,15 @@ class idle_charging {
   /// @param calls result of `calls_by_lane`.
   /// @param kinds the kinds of the steps that contain the stretches.
   /// @param parts receives all parts, in no particular order; null if only their sums are needed.
-  idle_charging(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
+  idle_charging(profile const& profile, attribution const& launched, std::vector<thread_calls> const& calls,
                 std::optional<std::uint32_t> steps_thread, kind_positions const& kinds, std::vector<charged_idle>* parts = nullptr)
-      : of_{of}, launched_{launched}, calls_{calls}, kinds_{kinds}, parts_{parts}, result_(kinds.count) {
+      : profile_{profile}, launched_{launched}, calls_{calls}, kinds_{kinds}, parts_{parts}, result_(kinds.count) {
     if (steps_thread) steps_lane_ = launched.lanes.lane_of(*steps_thread);
-    for (gpu_idle& each : result_) each.of_path.resize(of.paths.size());
-    result_.front().has_operations = !of.gpu_operations.empty();
+    for (gpu_idle& each : result_) each.of_path.resize(profile.paths.size());
+    result_.front().has_operations = !profile.gpu_operations.empty();
     result_.front().has_launching_calls =
         std::any_of(calls_.begin(), calls_.end(), [](thread_calls const& each) { return each.has_launches(); });
-    if (steps_lane_) steps_timeline_.emplace(of, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
+    if (steps_lane_) steps_timeline_.emplace(profile, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
   }
 
   /// @return the idle time by kind of step. The first element also has what does not depend on steps: both flags, and an entry for each
@@ -151,7 +151,7 @@ class idle_charging {
   [[nodiscard]] std::vector<gpu_idle> operator()(std::vector<idle_stretch> const& stretches) && {
     std::vector<part> parts = parts_of(stretches);
     if (steps_timeline_) {
-      for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(0, of_.scopes[scope].path);
+      for (std::uint32_t const scope : steps_timeline_->scopes()) entry_of(0, profile_.scopes[scope].path);
       steps_timeline_->cut(
           parts, [](part const& each) -> interval const& { return each.time; },
           [&](std::size_t position, interval const& time, thread_state const& state) { charge(parts[position], time, state); });
@@ -178,7 +178,7 @@ class idle_charging {
   /// @return nothing if the launch was on the step thread.
   [[nodiscard]] std::optional<std::uint32_t> other_lane(std::uint32_t launch) const {
     if (launch == attribution::none) return std::nullopt;
-    std::uint32_t const lane = launched_.lanes.lane_of(of_.api_calls[launch].thread);
+    std::uint32_t const lane = launched_.lanes.lane_of(profile_.api_calls[launch].thread);
     return lane == steps_lane_ ? std::nullopt : std::optional{lane};
   }
 
@@ -201,7 +201,7 @@ class idle_charging {
       std::vector<std::uint32_t> const& positions = by_lane[lane];
       if (positions.empty()) continue;
       auto const before = static_cast<std::ptrdiff_t>(parts.size());
-      thread_timeline{of_, launched_.lanes.scopes(lane), calls_[lane]}.cut(
+      thread_timeline{profile_, launched_.lanes.scopes(lane), calls_[lane]}.cut(
           positions, [&](std::uint32_t each) -> interval const& { return stretches[each].time; },
           [&](std::size_t position, interval const& time, thread_state const& state) {
             idle_stretch const& from = stretches[positions[position]];
@@ -214,13 +214,13 @@ class idle_charging {
   }
 
   [[nodiscard]] bool lies_in(std::uint32_t path, std::uint32_t in) const {
-    while (path != path_record::no_parent && path != in) path = of_.paths[path].parent;
+    while (path != path_record::no_parent && path != in) path = profile_.paths[path].parent;
     return path == in;
   }
 
-  [[nodiscard]] idle_cause cause_of(part const& of, thread_state const& on_steps_thread) const {
-    thread_state const& other = of.on_launching_thread;
-    if (of.is_queued) return idle_cause::queued;
+  [[nodiscard]] idle_cause cause_of(part const& idle, thread_state const& on_steps_thread) const {
+    thread_state const& other = idle.on_launching_thread;
+    if (idle.is_queued) return idle_cause::queued;
     if (other.call) return *other.call;
     if (other.is_launching) return idle_cause::launching;
     if (other.scope != attribution::none) return idle_cause::host;
@@ -228,35 +228,35 @@ class idle_charging {
     return on_steps_thread.is_launching ? idle_cause::launching : idle_cause::host;
   }
 
-  void charge(part const& of, interval const& time, thread_state const& on_steps_thread) {
-    idle_cause const why = cause_of(of, on_steps_thread);
+  void charge(part const& idle, interval const& time, thread_state const& on_steps_thread) {
+    idle_cause const why = cause_of(idle, on_steps_thread);
     auto const cause = static_cast<std::size_t>(why);
     std::uint32_t scope = on_steps_thread.scope;
     if (scope == attribution::none) {
       if (parts_ != nullptr) parts_->push_back({time, why, attribution::none});
-      result_[of.kind].unattributed += time.duration();
-      result_[of.kind].unattributed_by_cause[cause] += time.duration();
+      result_[idle.kind].unattributed += time.duration();
+      result_[idle.kind].unattributed_by_cause[cause] += time.duration();
       return;
     }
-    std::uint32_t const other = of.on_launching_thread.scope;
-    if (other != attribution::none && lies_in(of_.scopes[other].path, of_.scopes[scope].path)) scope = other;
-    if (parts_ != nullptr) parts_->push_back({time, why, of_.scopes[scope].path});
-    gpu_idle::times& times = entry_of(of.kind, of_.scopes[scope].path);
+    std::uint32_t const other = idle.on_launching_thread.scope;
+    if (other != attribution::none && lies_in(profile_.scopes[other].path, profile_.scopes[scope].path)) scope = other;
+    if (parts_ != nullptr) parts_->push_back({time, why, profile_.scopes[scope].path});
+    gpu_idle::times& times = entry_of(idle.kind, profile_.scopes[scope].path);
     times.self += time.duration();
     times.self_by_cause[cause] += time.duration();
   }
 
   void fold(std::size_t kind) {
     std::vector<std::optional<gpu_idle::times>>& of_path = result_[kind].of_path;
-    for (auto path = static_cast<std::uint32_t>(of_.paths.size()); path-- > 0;) {
+    for (auto path = static_cast<std::uint32_t>(profile_.paths.size()); path-- > 0;) {
       if (!of_path[path]) continue;
       of_path[path]->inclusive += of_path[path]->self;
-      if (of_.paths[path].parent == path_record::no_parent) continue;
-      entry_of(kind, of_.paths[path].parent).inclusive += of_path[path]->inclusive;
+      if (profile_.paths[path].parent == path_record::no_parent) continue;
+      entry_of(kind, profile_.paths[path].parent).inclusive += of_path[path]->inclusive;
     }
   }
 
-  profile const& of_;
+  profile const& profile_;
   attribution const& launched_;
   std::optional<std::uint32_t> steps_lane_;
   std::vector<thread_calls> const& calls_;  ///< by lane
@@ -271,10 +271,10 @@ class idle_charging {
 /// @param calls result of `calls_by_lane`.
 /// @param steps_thread result of `thread_of_steps`.
 /// @param wall the wall time to examine: the host steps, or the GPU periods.
-inline std::vector<gpu_idle> find_gpu_idle(profile const& of, attribution const& launched, std::vector<thread_calls> const& calls,
+inline std::vector<gpu_idle> find_gpu_idle(profile const& profile, attribution const& launched, std::vector<thread_calls> const& calls,
                                            std::optional<std::uint32_t> steps_thread, counted_operations const& operations,
                                            measured_time const& wall, kind_positions const& kinds) {
-  return idle_charging{of, launched, calls, steps_thread, kinds}(find_idle_stretches(of, launched, wall, operations));
+  return idle_charging{profile, launched, calls, steps_thread, kinds}(find_idle_stretches(profile, launched, wall, operations));
 }
 
 }  // namespace profkit::detail

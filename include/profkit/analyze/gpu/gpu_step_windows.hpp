@@ -90,7 +90,7 @@ inline std::vector<gpu_wall_part> parts_in(std::vector<gpu_step_window> const& m
 class gpu_step_window_finder {
  public:
   gpu_step_window_finder(profile const& profile, attribution const& launched)
-      : of_{profile}, order_(profile.steps.size()), own_(profile.steps.size()) {
+      : profile_{profile}, order_(profile.steps.size()), own_(profile.steps.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::stable_sort(order_.begin(), order_.end(),
                      [&](std::size_t a, std::size_t b) { return profile.steps[a].time.begin < profile.steps[b].time.begin; });
@@ -108,17 +108,17 @@ class gpu_step_window_finder {
     std::vector<std::size_t> warmup;
     std::vector<std::size_t> measured;
     for (std::size_t i = 0; i < steps_with_work_; ++i) {
-      step_record const& step = of_.steps[order_[i]];
+      step_record const& step = profile_.steps[order_[i]];
       if (step.time.begin < from) continue;
       if (step.has_kernels && step.warmup) warmup.push_back(i);
       if (step.has_kernels && step.is_measured()) measured.push_back(i);
     }
     gpu_step_windows result{windows(warmup, before.warmup), windows(measured, before.measured)};
     if (result.measured.empty()) return result;
-    measured_time const all{of_};
-    step_kinds const kinds{of_, all};
+    measured_time const all{profile_};
+    step_kinds const kinds{profile_, all};
     for (gpu_step_window& each : result.measured) {
-      each.begin = of_.steps[each.step].time.begin;
+      each.begin = profile_.steps[each.step].time.begin;
       each.kind = kinds.of_step_at(each.begin);
     }
     return result;
@@ -129,7 +129,7 @@ class gpu_step_window_finder {
     std::size_t const begun = steps_begun_at(launch);
     earlier_end_[begun] = std::max(earlier_end_[begun], operation.end);
     if (begun == 0) return;
-    interval const& step = of_.steps[order_[begun - 1]].time;
+    interval const& step = profile_.steps[order_[begun - 1]].time;
     if (launch >= step.end && launch != step.begin) return;
     own_[begun - 1].add(operation);
     steps_with_work_ = std::max(steps_with_work_, begun);
@@ -167,7 +167,7 @@ class gpu_step_window_finder {
     return result;
   }
 
-  profile const& of_;
+  profile const& profile_;
   std::vector<std::size_t> order_;      ///< positions in `profile::steps`, in time order
   std::vector<timestamp> begins_;       ///< beginnings of the steps, in that order
   std::vector<operation_span> own_;     ///< operations launched in each step, in that order

@@ -39,22 +39,22 @@ class operations_by_name {
   operations_by_name() = default;
 
   /// @param operations the operations; adds those that count.
-  operations_by_name(profile const& of, std::vector<timed_operation> const& operations) {
-    std::vector<std::uint32_t> same(of.gpu_names.size());
+  operations_by_name(profile const& profile, std::vector<timed_operation> const& operations) {
+    std::vector<std::uint32_t> same(profile.gpu_names.size());
     std::iota(same.begin(), same.end(), 0U);
-    add(of, operations, same);
+    add(profile, operations, same);
   }
 
   /// @param operations the operations; adds those that count.
   /// @param name_of by name of the profile: the name here.
-  void add(profile const& of, std::vector<timed_operation> const& operations, std::vector<std::uint32_t> const& name_of) {
+  void add(profile const& profile, std::vector<timed_operation> const& operations, std::vector<std::uint32_t> const& name_of) {
     make_rows(rows_, name_of);
     for (timed_operation const& each : operations) {
       if (!each.is_counted()) continue;
       row& to = rows_[name_of[each.name]];
       bool const is_kernel = each.kind == gpu_operation_kind::kernel;
       (is_kernel ? to.kernels : to.transfers).add(each.time.duration());
-      if (!is_kernel) to.bytes += of.gpu_operations[each.record].bytes;
+      if (!is_kernel) to.bytes += profile.gpu_operations[each.record].bytes;
     }
   }
 
@@ -76,8 +76,8 @@ class operations_by_name {
     std::uint64_t bytes = 0;  ///< sum over the transfers
 
     template <class Archive>
-    friend void fields(Archive& archive, row& of) {
-      archive(of.kernels), archive(of.transfers), archive(of.bytes);
+    friend void fields(Archive& archive, row& value) {
+      archive(value.kernels), archive(value.transfers), archive(value.bytes);
     }
 
     void add(row const& other) {
@@ -88,8 +88,8 @@ class operations_by_name {
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, operations_by_name& of) {
-    archive(of.rows_);
+  friend void fields(Archive& archive, operations_by_name& value) {
+    archive(value.rows_);
   }
 
   std::vector<row> rows_;
@@ -102,18 +102,18 @@ struct operation_counts {
   std::uint64_t of_unknown_graphs = 0;
 
   template <class Archive>
-  friend void fields(Archive& archive, operation_counts& of) {
-    archive(of.unknown_launches), archive(of.of_graphs), archive(of.of_unknown_graphs);
+  friend void fields(Archive& archive, operation_counts& value) {
+    archive(value.unknown_launches), archive(value.of_graphs), archive(value.of_unknown_graphs);
   }
 
   operation_counts() = default;
 
-  operation_counts(profile const& of, attribution const& launched, counted_operations const& counted) {
-    graph_node_index const captured{of};
+  operation_counts(profile const& profile, attribution const& launched, counted_operations const& counted) {
+    graph_node_index const captured{profile};
     counted.for_each([&](timed_operation const& each) {
       if (each.latency != timed_operation::no_latency) return;
       if (launched.launch_of[each.record] == attribution::none) ++unknown_launches;
-      std::uint64_t const node = of.gpu_operations[each.record].graph_node;
+      std::uint64_t const node = profile.gpu_operations[each.record].graph_node;
       if (node == 0) return;
       ++of_graphs;
       if (!captured.find(node)) ++of_unknown_graphs;
@@ -148,14 +148,14 @@ class merged_api_calls {
  public:
   merged_api_calls() = default;
 
-  merged_api_calls(profile const& of, measured_time const& when) {
+  merged_api_calls(profile const& profile, measured_time const& when) {
     measured_time_cursor in{when};
-    std::vector<duration_statistics> durations(of.api_names.size());
-    for (api_call_record const& call : of.api_calls) {
+    std::vector<duration_statistics> durations(profile.api_names.size());
+    for (api_call_record const& call : profile.api_calls) {
       if (in.contains(middle_of(call.time))) durations[call.name].add(call.time.duration());
     }
     for (std::size_t name = 0; name < durations.size(); ++name) {
-      if (durations[name].count() > 0) calls_[of.api_names[name]].add(durations[name]);
+      if (durations[name].count() > 0) calls_[profile.api_names[name]].add(durations[name]);
     }
   }
 
@@ -173,8 +173,8 @@ class merged_api_calls {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, merged_api_calls& of) {
-    archive(of.calls_);
+  friend void fields(Archive& archive, merged_api_calls& value) {
+    archive(value.calls_);
   }
 
   std::map<std::string, duration_statistics> calls_;

@@ -41,9 +41,9 @@ class gpu_sums {
     duration_statistics spans{};
 
     template <class Archive>
-    friend void fields(Archive& archive, row& of) {
-      archive(of.operations), archive(of.kernels), archive(of.launches), archive.amount(of.time), archive.amount(of.latency);
-      archive.amount(of.busy), archive(of.latencies), archive(of.spans);
+    friend void fields(Archive& archive, row& value) {
+      archive(value.operations), archive(value.kernels), archive(value.launches), archive.amount(value.time), archive.amount(value.latency);
+      archive.amount(value.busy), archive(value.latencies), archive(value.spans);
     }
 
     void add(timed_operation const& operation) {
@@ -87,14 +87,14 @@ class gpu_sums {
   /// @param path_of maps paths of the window to paths of this object.
   void add(window_of const& window, std::vector<std::uint32_t> const& path_of) {
     make_rows(rows_, path_of);
-    profile const& of = window.records;
-    auto const root = static_cast<std::uint32_t>(of.paths.size());
-    union_walk unions{of, window.tree};
-    operation_spans spans{of, window.launched};
+    profile const& profile = window.records;
+    auto const root = static_cast<std::uint32_t>(profile.paths.size());
+    union_walk unions{profile, window.tree};
+    operation_spans spans{profile, window.launched};
     bool const has_earlier = !window.earlier.is_empty();
     for (timed_operation const& each : window.counted.all()) {
       bool const is_own = each.is_counted();
-      if (!is_own && !(has_earlier && window.earlier.contains(launch_moment(of, window.launched, each.record)))) continue;
+      if (!is_own && !(has_earlier && window.earlier.contains(launch_moment(profile, window.launched, each.record)))) continue;
       unions.add(each.path == attribution::none ? root : each.path, each.time, !is_own);
       if (!is_own) continue;
       (each.path == attribution::none ? root_ : rows_[path_of[each.path]]).add(each);
@@ -162,12 +162,12 @@ class gpu_sums {
   /// Computes the unions of all paths and names. The root above all paths has the position after the last path.
   class union_walk {
    public:
-    union_walk(profile const& of, path_tree const& tree) : of_name_(tree.names().size()), tree_{tree} {
-      auto const root = static_cast<std::uint32_t>(of.paths.size());
+    union_walk(profile const& profile, path_tree const& tree) : of_name_(tree.names().size()), tree_{tree} {
+      auto const root = static_cast<std::uint32_t>(profile.paths.size());
       auto const no_name = static_cast<std::uint32_t>(tree.names().size());
       of_path_.assign(root + std::size_t{1}, {{}, root, no_name});
       for (std::size_t path = 0; path < root; ++path) {
-        if (tree.has_parent(path)) of_path_[path].above = of.paths[path].parent;
+        if (tree.has_parent(path)) of_path_[path].above = profile.paths[path].parent;
       }
       for (std::uint32_t name = 0; name < no_name; ++name) {
         std::vector<std::uint32_t> const& outermost = tree.names()[name].outermost;
@@ -215,8 +215,8 @@ class gpu_sums {
     timestamp end = timestamp::max();  ///< of the scope
 
     template <class Archive>
-    friend void fields(Archive& archive, crossing_scope& of) {
-      archive(of.span), archive(of.end);
+    friend void fields(Archive& archive, crossing_scope& value) {
+      archive(value.span), archive(value.end);
     }
   };
 
@@ -224,28 +224,28 @@ class gpu_sums {
   using scope_key = std::tuple<std::uint32_t, std::uint64_t, timestamp>;
 
   template <class Archive>
-  friend void fields(Archive& archive, gpu_sums& of) {
-    archive(of.rows_), archive(of.root_), archive.amount(of.busy_of_name_), archive(of.session_), archive(of.crossing_);
+  friend void fields(Archive& archive, gpu_sums& value) {
+    archive(value.rows_), archive(value.root_), archive.amount(value.busy_of_name_), archive(value.session_), archive(value.crossing_);
     if constexpr (Archive::is_reader) {
-      for (auto const& [scope, each] : of.crossing_) archive.check(std::get<0>(scope) < of.rows_.size(), "a scope without path");
+      for (auto const& [scope, each] : value.crossing_) archive.check(std::get<0>(scope) < value.rows_.size(), "a scope without path");
     }
   }
 
   void add_spans(window_of const& window, operation_spans const& spans, std::vector<std::uint32_t> const& path_of) {
-    profile const& of = window.records;
+    profile const& profile = window.records;
     interval const& own = window.own;
     spans.for_each([&](std::uint32_t path, operation_span const& span, std::uint32_t scope) {
-      if (scope == attribution::none || (own.begin <= of.scopes[scope].time.begin && of.scopes[scope].time.end < own.end)) {
+      if (scope == attribution::none || (own.begin <= profile.scopes[scope].time.begin && profile.scopes[scope].time.end < own.end)) {
         rows_[path_of[path]].spans.add(span.length());
       } else {
-        crossing_of(of, of.scopes[scope], path_of[path]).span.add({span.begin, span.end});
+        crossing_of(profile, profile.scopes[scope], path_of[path]).span.add({span.begin, span.end});
       }
     });
     // The end of a scope from an earlier window may first appear in this window.
-    for (std::size_t i = 0; own.begin > timestamp::min() && i < of.scopes.size(); ++i) {
-      scope_record const& scope = of.scopes[i];
+    for (std::size_t i = 0; own.begin > timestamp::min() && i < profile.scopes.size(); ++i) {
+      scope_record const& scope = profile.scopes[i];
       if (scope.time.begin < own.begin && own.begin <= scope.time.end && scope.time.end < own.end)
-        crossing_of(of, scope, path_of[scope.path]);
+        crossing_of(profile, scope, path_of[scope.path]);
     }
     for (operation_span const& step : window.counted.steps()) {
       if (step.is_empty()) continue;
@@ -258,8 +258,8 @@ class gpu_sums {
   }
 
   /// The state of a scope that spans several windows.
-  crossing_scope& crossing_of(profile const& of, scope_record const& scope, std::uint32_t path) {
-    crossing_scope& result = crossing_[{path, of.threads[scope.thread].system_id, scope.time.begin}];
+  crossing_scope& crossing_of(profile const& profile, scope_record const& scope, std::uint32_t path) {
+    crossing_scope& result = crossing_[{path, profile.threads[scope.thread].system_id, scope.time.begin}];
     result.end = std::min(result.end, scope.time.end);
     return result;
   }

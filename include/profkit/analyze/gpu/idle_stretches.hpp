@@ -62,7 +62,7 @@ class step_clip {
 
 /// Finds the idle stretches, in time order. If the operation that ends a stretch was launched during the stretch, the stretch is cut at the
 /// end of the launching call.
-inline std::vector<idle_stretch> find_idle_stretches(profile const& of, attribution const& launched, measured_time const& when,
+inline std::vector<idle_stretch> find_idle_stretches(profile const& profile, attribution const& launched, measured_time const& when,
                                                      counted_operations const& operations) {
   std::vector<idle_stretch> result;
   step_clip clip{when};
@@ -76,7 +76,7 @@ inline std::vector<idle_stretch> find_idle_stretches(profile const& of, attribut
     if (time.begin > busy_until) {
       std::uint32_t const launch = launched.launch_of[each.record];
       timestamp const launched_at =
-          launch == attribution::none ? time.begin : std::clamp(of.api_calls[launch].time.end, busy_until, time.begin);
+          launch == attribution::none ? time.begin : std::clamp(profile.api_calls[launch].time.end, busy_until, time.begin);
       add(busy_until, launched_at, launch, false);
       add(launched_at, time.begin, launch, true);
     }

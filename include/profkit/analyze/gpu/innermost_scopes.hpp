@@ -17,9 +17,9 @@ inline constexpr std::uint32_t no_scope = 0xffffffffU;
 class lane_walk {
  public:
   /// @param parent_of receives the parent of each scope.
-  lane_walk(profile const& of, std::vector<std::uint32_t>& parent_of) : of_{of}, parent_of_{parent_of} {
-    parents_.reserve(of.paths.size());
-    for (path_record const& path : of.paths) parents_.push_back(path.parent);
+  lane_walk(profile const& profile, std::vector<std::uint32_t>& parent_of) : profile_{profile}, parent_of_{parent_of} {
+    parents_.reserve(profile.paths.size());
+    for (path_record const& path : profile.paths) parents_.push_back(path.parent);
   }
 
   /// @param scope_of receives the innermost scope of each record.
@@ -50,7 +50,7 @@ class lane_walk {
   };
 
   [[nodiscard]] timestamp end_of_last(grouped_positions::range scopes, std::size_t count) const {
-    return count > 0 ? of_.scopes[scopes[count - 1]].time.end : timestamp::min();
+    return count > 0 ? profile_.scopes[scopes[count - 1]].time.end : timestamp::min();
   }
 
   void close_after(timestamp moment) {
@@ -58,7 +58,7 @@ class lane_walk {
   }
 
   void open(std::uint32_t scope) {
-    scope_record const& record = of_.scopes[scope];
+    scope_record const& record = profile_.scopes[scope];
     close_after(record.time.begin);
     // A step is the root of a new tree, whatever is open around the loop.
     std::uint32_t const parent_path = parents_[record.path];
@@ -71,7 +71,7 @@ class lane_walk {
     open_[depth_++] = {record.time.begin, scope, record.path};
   }
 
-  profile const& of_;
+  profile const& profile_;
   std::vector<std::uint32_t>& parent_of_;
   std::vector<std::uint32_t> parents_;  ///< by path
   std::vector<open_scope> open_;        ///< entries beyond `depth_` are kept for reuse
@@ -85,15 +85,15 @@ class lane_walk {
 /// @param time_of the time of the record at a position; not the beginning or the end of a scope of its thread.
 /// @param parent_of receives the parent of each scope on its thread; `no_scope` for roots.
 template <class Records, class IsWanted, class TimeOf>
-std::vector<std::uint32_t> innermost_scopes(profile const& of, thread_lanes const& lanes, Records const& records, IsWanted const& is_wanted,
-                                            TimeOf const& time_of, std::vector<std::uint32_t>& parent_of) {
+std::vector<std::uint32_t> innermost_scopes(profile const& profile, thread_lanes const& lanes, Records const& records,
+                                            IsWanted const& is_wanted, TimeOf const& time_of, std::vector<std::uint32_t>& parent_of) {
   auto const lane_of = [&](std::uint32_t record) {
     return is_wanted(record) ? std::size_t{lanes.lane_of(records[record].thread)} : lanes.count();
   };
   grouped_positions const by_lane{records.size(), lanes.count(), lane_of, time_of};
-  parent_of.assign(of.scopes.size(), no_scope);
+  parent_of.assign(profile.scopes.size(), no_scope);
   std::vector<std::uint32_t> scope_of(records.size(), no_scope);
-  lane_walk walk{of, parent_of};
+  lane_walk walk{profile, parent_of};
   for (std::size_t lane = 0; lane < lanes.count(); ++lane) walk(lanes.scopes(lane), by_lane[lane], time_of, scope_of);
   return scope_of;
 }

@@ -11,8 +11,8 @@ namespace profkit {
 
 /// @brief A rule for kernel classes: a kernel whose name contains one of the patterns, ignoring case, belongs to the class.
 struct kernel_class_rule {
-  std::string kernel_class;
-  std::vector<std::string> patterns;
+  std::string kernel_class;           ///< such as "matmul"
+  std::vector<std::string> patterns;  ///< parts of kernel names
 };
 
 /// @brief Rules in order; the first match decides. To add rules, put them before those of `default_kernel_classes`.

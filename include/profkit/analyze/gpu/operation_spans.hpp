@@ -21,7 +21,7 @@ namespace profkit::detail {
 class operation_spans {
  public:
   operation_spans(profile const& profile, attribution const& launched)
-      : of_{profile}, launched_{launched}, of_scope_(profile.scopes.size()) {
+      : profile_{profile}, launched_{launched}, of_scope_(profile.scopes.size()) {
     parents_.reserve(profile.paths.size());
     for (path_record const& path : profile.paths) parents_.push_back(path.parent);
     find_scopes_of_others();
@@ -41,7 +41,7 @@ class operation_spans {
         if (!of_scope_[scope].add(time)) return;
         outermost = scope;
       }
-      path = parents_[of_.scopes[outermost].path];
+      path = parents_[profile_.scopes[outermost].path];
     }
     std::uint32_t const launched_in = launched_.scope_of[operation.record];
     for (; path != path_record::no_parent; path = parents_[path]) {
@@ -64,7 +64,7 @@ class operation_spans {
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (std::size_t i = 0; i < of_scope_.size(); ++i) {
-      if (!of_scope_[i].is_empty()) visit(of_.scopes[i].path, of_scope_[i], static_cast<std::uint32_t>(i));
+      if (!of_scope_[i].is_empty()) visit(profile_.scopes[i].path, of_scope_[i], static_cast<std::uint32_t>(i));
     }
     for (auto const& [key, span] : of_launch_) visit(static_cast<std::uint32_t>(key >> 32U), span, attribution::none);
   }
@@ -72,9 +72,9 @@ class operation_spans {
  private:
   /// Finds the outermost scopes of threads whose parent scope is on another thread.
   void find_scopes_of_others() {
-    auto const count = static_cast<std::uint32_t>(of_.scopes.size());
+    auto const count = static_cast<std::uint32_t>(profile_.scopes.size());
     auto const begins_elsewhere = [&](std::uint32_t scope) {
-      return launched_.parent_of[scope] == attribution::none && parents_[of_.scopes[scope].path] != path_record::no_parent;
+      return launched_.parent_of[scope] == attribution::none && parents_[profile_.scopes[scope].path] != path_record::no_parent;
     };
     std::uint32_t any = 0;
     while (any < count && !begins_elsewhere(any)) ++any;
@@ -94,13 +94,13 @@ class operation_spans {
 
   operation_span& span_of(std::uint32_t operation, std::uint32_t launched_in, std::uint32_t path) {
     std::uint32_t scope = around_launch(launched_in, path);
-    if (scope == attribution::none) scope = open_at(launch_moment(of_, launched_, operation), path);
+    if (scope == attribution::none) scope = open_at(launch_moment(profile_, launched_, operation), path);
     return scope != attribution::none ? of_scope_[scope] : of_launch_[std::uint64_t{path} << 32U | launched_.launch_of[operation]];
   }
 
   /// The scope with this path that was open on the launching thread, such as the step in which a graph was launched.
   [[nodiscard]] std::uint32_t around_launch(std::uint32_t scope, std::uint32_t path) const {
-    while (scope != attribution::none && of_.scopes[scope].path != path) scope = launched_.parent_of[scope];
+    while (scope != attribution::none && profile_.scopes[scope].path != path) scope = launched_.parent_of[scope];
     return scope;
   }
 
@@ -109,21 +109,21 @@ class operation_spans {
     if (by_path_.empty()) sort_scopes();
     std::vector<std::uint32_t> const& scopes = by_path_[path];
     auto const after = std::upper_bound(scopes.begin(), scopes.end(), moment,
-                                        [&](timestamp at, std::uint32_t scope) { return at < of_.scopes[scope].time.begin; });
-    bool const is_open = after != scopes.begin() && moment <= of_.scopes[*std::prev(after)].time.end;
+                                        [&](timestamp at, std::uint32_t scope) { return at < profile_.scopes[scope].time.begin; });
+    bool const is_open = after != scopes.begin() && moment <= profile_.scopes[*std::prev(after)].time.end;
     return is_open ? *std::prev(after) : attribution::none;
   }
 
   void sort_scopes() {
-    by_path_.resize(of_.paths.size());
-    for (std::uint32_t i = 0; i < of_.scopes.size(); ++i) by_path_[of_.scopes[i].path].push_back(i);
+    by_path_.resize(profile_.paths.size());
+    for (std::uint32_t i = 0; i < profile_.scopes.size(); ++i) by_path_[profile_.scopes[i].path].push_back(i);
     for (std::vector<std::uint32_t>& scopes : by_path_) {
       std::sort(scopes.begin(), scopes.end(),
-                [&](std::uint32_t a, std::uint32_t b) { return of_.scopes[a].time.begin < of_.scopes[b].time.begin; });
+                [&](std::uint32_t a, std::uint32_t b) { return profile_.scopes[a].time.begin < profile_.scopes[b].time.begin; });
     }
   }
 
-  profile const& of_;
+  profile const& profile_;
   attribution const& launched_;
   std::vector<std::uint32_t> parents_;  ///< by path
   std::vector<bool> is_of_other_;       ///< by scope: its parent is on another thread; empty if there is none

@@ -23,14 +23,14 @@ namespace profkit::detail {
 /// The inputs that both budgets of a window share.
 struct budget_basis {
   /// @param thread result of `thread_of_steps`.
-  budget_basis(profile const& records, attribution const& found, std::optional<std::uint32_t> thread, counted_operations const& counted,
+  budget_basis(profile const& whole, attribution const& found, std::optional<std::uint32_t> thread, counted_operations const& counted,
                kernel_class_rules const& classes)
-      : of{records}, launched{found}, steps_thread{thread}, operations{counted}, calls{calls_by_lane(records, found)} {
+      : records{whole}, launched{found}, steps_thread{thread}, operations{counted}, calls{calls_by_lane(whole, found)} {
     kernel_classifier const classifier{classes};
-    for (gpu_name_record const& each : records.gpu_names) communicates.push_back(classifier.is_communication(each.name));
+    for (gpu_name_record const& each : whole.gpu_names) communicates.push_back(classifier.is_communication(each.name));
   }
 
-  profile const& of;
+  profile const& records;
   attribution const& launched;
   std::optional<std::uint32_t> steps_thread;
   counted_operations const& operations;
@@ -47,8 +47,8 @@ struct step_budget {
   /// @param wall the host steps, or the GPU periods.
   /// @param kinds the kinds of these steps.
   [[nodiscard]] static std::vector<step_budget> of_kinds(budget_basis const& from, measured_time const& wall, kind_positions const& kinds) {
-    std::vector<busy_sums> busy = busy_sums::of_kinds(from.of, wall, kinds, from.operations, from.communicates);
-    std::vector<gpu_idle> idle = find_gpu_idle(from.of, from.launched, from.calls, from.steps_thread, from.operations, wall, kinds);
+    std::vector<busy_sums> busy = busy_sums::of_kinds(from.records, wall, kinds, from.operations, from.communicates);
+    std::vector<gpu_idle> idle = find_gpu_idle(from.records, from.launched, from.calls, from.steps_thread, from.operations, wall, kinds);
     std::vector<step_budget> result(kinds.count);
     for (std::size_t kind = 0; kind < kinds.count; ++kind) {
       result[kind].busy = std::move(busy[kind]);
@@ -58,8 +58,8 @@ struct step_budget {
   }
 
   template <class Archive>
-  friend void fields(Archive& archive, step_budget& of) {
-    archive(of.busy), archive(of.idle);
+  friend void fields(Archive& archive, step_budget& value) {
+    archive(value.busy), archive(value.idle);
   }
 
   /// @param path_of maps paths of `other` to paths of this object.

@@ -62,12 +62,12 @@ inline void sort_launches(std::vector<interval>& calls) {
 
 /// The calls of each lane of `thread_lanes`. A launching call enqueues work: by its name, or because an operation refers to it. Copying
 /// calls are launching calls too, but idle time during one has the cause `copy`.
-inline std::vector<thread_calls> calls_by_lane(profile const& of, attribution const& launched) {
+inline std::vector<thread_calls> calls_by_lane(profile const& profile, attribution const& launched) {
   std::vector<api_call_kind> kinds;
-  for (std::string const& name : of.api_names) kinds.push_back(kind_of_api_call(name));
+  for (std::string const& name : profile.api_names) kinds.push_back(kind_of_api_call(name));
   std::vector<thread_calls> result(launched.lanes.count());
-  for (std::size_t i = 0; i < of.api_calls.size(); ++i) {
-    api_call_record const& call = of.api_calls[i];
+  for (std::size_t i = 0; i < profile.api_calls.size(); ++i) {
+    api_call_record const& call = profile.api_calls[i];
     thread_calls& to = result[launched.lanes.lane_of(call.thread)];
     api_call_kind const kind = kinds[call.name];
     if (kind == api_call_kind::synchronisation) {

@@ -13,9 +13,9 @@ namespace profkit::detail {
 
 /// @return "a and b", or "a, b and 3 more".
 inline std::string some_of(std::vector<std::string> const& names) {
-  constexpr std::size_t most = 3;
+  constexpr std::size_t max_names = 3;
   std::string result;
-  std::size_t const shown = names.size() <= most ? names.size() : most - 1;
+  std::size_t const shown = names.size() <= max_names ? names.size() : max_names - 1;
   for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) result += i + 1 == names.size() ? " and " : ", ";
     result += names[i];

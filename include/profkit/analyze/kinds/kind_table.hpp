@@ -30,8 +30,8 @@ struct kind_figures {
     std::chrono::nanoseconds time{};
 
     template <class Archive>
-    friend void fields(Archive& archive, scopes_of_path& of) {
-      archive(of.count), archive.amount(of.time);
+    friend void fields(Archive& archive, scopes_of_path& value) {
+      archive(value.count), archive.amount(value.time);
     }
 
     void add(scopes_of_path const& other) {
@@ -41,9 +41,9 @@ struct kind_figures {
   };
 
   template <class Archive>
-  friend void fields(Archive& archive, kind_figures& of) {
-    archive(of.parts), archive(of.first), archive.amount(of.gpu_steps), archive(of.scopes), archive(of.kernels);
-    archive(of.budget_in_steps), archive(of.budget_in_gpu_windows);
+  friend void fields(Archive& archive, kind_figures& value) {
+    archive(value.parts), archive(value.first), archive.amount(value.gpu_steps), archive(value.scopes), archive(value.kernels);
+    archive(value.budget_in_steps), archive(value.budget_in_gpu_windows);
   }
 
   /// @param path_of maps paths of `other` to paths of this object.
@@ -153,10 +153,10 @@ class kind_table {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, kind_table& of) {
-    archive(of.kinds_), archive(of.others_);
+  friend void fields(Archive& archive, kind_table& value) {
+    archive(value.kinds_), archive(value.others_);
     if constexpr (Archive::is_reader) {
-      archive.check(of.kinds_.size() <= max_kinds && of.kinds_.count(no_kind) + of.kinds_.count(other_kinds) == 0,
+      archive.check(value.kinds_.size() <= max_kinds && value.kinds_.count(no_kind) + value.kinds_.count(other_kinds) == 0,
                     "there are too many kinds of steps");
     }
   }

@@ -28,8 +28,8 @@ class launched_kernels {
     std::chrono::nanoseconds max{};
 
     template <class Archive>
-    friend void fields(Archive& archive, row& of) {
-      archive(of.name), archive(of.path), archive(of.count), archive.amount(of.total), archive(of.min), archive(of.max);
+    friend void fields(Archive& archive, row& value) {
+      archive(value.name), archive(value.path), archive(value.count), archive.amount(value.total), archive(value.min), archive(value.max);
     }
   };
 
@@ -82,8 +82,8 @@ class launched_kernels {
  private:
   /// The hash table is computed when the rows are merged into another object.
   template <class Archive>
-  friend void fields(Archive& archive, launched_kernels& of) {
-    archive(of.pairs_), archive(of.outside_);
+  friend void fields(Archive& archive, launched_kernels& value) {
+    archive(value.pairs_), archive(value.outside_);
   }
 
   /// Searches with linear probing in a table that is at most a quarter full. The tags keep most searches away from the rows of other pairs,

@@ -52,15 +52,15 @@ inline std::vector<listed_step> list_steps(step_list const& steps, gpu_period_li
   std::vector<step_group> measured;
   for (step_group const& each : steps.host().groups()) (each.is_warmup ? warmup : measured).push_back(each);
   std::unordered_map<std::uint64_t, std::chrono::nanoseconds> gpu_times;  // by index
-  auto const add_times = [&](step_series const& of) {
-    for (step_group const& each : of.groups()) gpu_times.try_emplace(each.chosen, each.chosen_time);
+  auto const add_times = [&](step_series const& series) {
+    for (step_group const& each : series.groups()) gpu_times.try_emplace(each.chosen, each.chosen_time);
   };
   add_times(steps.gpu());
   add_times(periods.warmup());
   add_times(periods.measured());
   std::vector<listed_step> result;
-  auto const list = [&](std::vector<step_group> const& groups, step_series const& of, std::size_t max_steps, bool is_excluded) {
-    for (step_group const& each : choose_steps(groups, of.level(), max_steps)) {
+  auto const list = [&](std::vector<step_group> const& groups, step_series const& series, std::size_t max_steps, bool is_excluded) {
+    for (step_group const& each : choose_steps(groups, series.level(), max_steps)) {
       listed_step& added = result.emplace_back();
       added.index = each.chosen;
       added.is_warmup = each.is_warmup;

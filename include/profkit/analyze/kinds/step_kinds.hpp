@@ -24,9 +24,9 @@ class step_kinds {
  public:
   /// Takes time proportional to the number of scopes (n log n in the number of parts if these are out of order).
   /// @param when must outlive this object.
-  step_kinds(profile const& of, measured_time const& when) : when_{when}, of_step_(when.steps().size()) {
+  step_kinds(profile const& profile, measured_time const& when) : when_{when}, of_step_(when.steps().size()) {
     if (of_step_.empty()) return;
-    find_parts(of);
+    find_parts(profile);
     find_kinds();
   }
 
@@ -69,16 +69,16 @@ class step_kinds {
     return result;
   }
 
-  void find_parts(profile const& of) {
-    std::vector<std::uint32_t> const part_of = parts_by_path(of.paths);
+  void find_parts(profile const& profile) {
+    std::vector<std::uint32_t> const part_of = parts_by_path(profile.paths);
     std::vector<std::optional<std::uint64_t>> thread_of(of_step_.size());  // of the step's own scope
     measured_time_cursor in{when_};
-    for (scope_record const& scope : of.scopes) {
+    for (scope_record const& scope : profile.scopes) {
       std::uint32_t const part = part_of[scope.path];
-      if (part == not_a_part && !of.paths[scope.path].is_step) continue;
+      if (part == not_a_part && !profile.paths[scope.path].is_step) continue;
       std::optional<std::size_t> const step = in.step_of(when_.moment_of(scope));
       if (!step) continue;
-      std::uint64_t const thread = of.threads[scope.thread].system_id;
+      std::uint64_t const thread = profile.threads[scope.thread].system_id;
       if (part != not_a_part) {
         bool const is_known =
             !parts_.empty() && parts_.back().step == *step && parts_.back().part == part && parts_.back().thread == thread;

@@ -40,7 +40,7 @@ class memory_change_finder {
  public:
   /// Finds the changes in a stretch of time.
   memory_change_finder(profile const& profile, interval const& own, memory_before const& before)
-      : of_{profile}, before_{before}, result_(profile.allocators.size()), live_(profile.allocators.size()) {
+      : profile_{profile}, before_{before}, result_(profile.allocators.size()), live_(profile.allocators.size()) {
     for (std::size_t i = 0; i < profile.allocators.size(); ++i) usage_.push_back(before.bytes_of(profile, i));
     for (std::uint32_t i = 0; i < before.live.size(); ++i) {
       allocation_record const& piece = before.live[i].record;
@@ -66,7 +66,7 @@ class memory_change_finder {
   static bool is_release(allocation_record const& change) { return change.kind == allocation_kind::released; }
 
   void take(std::uint32_t position) {
-    allocation_record const& record = of_.allocations[position];
+    allocation_record const& record = profile_.allocations[position];
     auto& live = live_[record.allocator];
     if (record.kind == allocation_kind::allocated) {
       auto const [piece, is_new] = live.try_emplace(record.address, position);
@@ -94,15 +94,15 @@ class memory_change_finder {
   }
 
   [[nodiscard]] std::uint64_t bytes_of(std::uint32_t origin) const {
-    std::size_t const recorded = of_.allocations.size();
-    return origin < recorded ? of_.allocations[origin].bytes : before_.live[origin - recorded].record.bytes;
+    std::size_t const recorded = profile_.allocations.size();
+    return origin < recorded ? profile_.allocations[origin].bytes : before_.live[origin - recorded].record.bytes;
   }
 
   void add(allocation_record const& at, std::uint64_t bytes, std::uint32_t origin, bool is_release) {
     result_[at.allocator].in_order.push_back({at.time, bytes, origin, is_release});
   }
 
-  profile const& of_;
+  profile const& profile_;
   memory_before const& before_;
   std::vector<allocator_changes> result_;
   std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> live_;  ///< by allocator and address: the origin of the live block

@@ -38,7 +38,7 @@ class scope_memory {
   /// @param own the stretch that the window owns.
   /// @param around the measured time of all steps in the profile.
   scope_memory(profile const& profile, interval const& own, measured_time const& around, memory_before const& before)
-      : of_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
+      : profile_{profile}, own_{own}, before_{before}, with_ends_{steps_with_ends(around)} {
     if (profile.allocators.empty()) return;
     find_scopes(around);
     std::vector<allocator_changes> const changes = memory_change_finder{profile, own, before}.changes();
@@ -67,38 +67,39 @@ class scope_memory {
   }
 
   void find_scopes(measured_time const& around) {
-    if (!of_.allocations.empty()) {
+    if (!profile_.allocations.empty()) {
       scope_of_ = innermost_scopes(
-          of_, thread_lanes{of_}, of_.allocations, [](std::uint32_t) { return true; },
-          [&](std::uint32_t each) { return of_.allocations[each].time; }, parent_of_);
-      balance_of_.assign(of_.scopes.size(), no_balance);
+          profile_, thread_lanes{profile_}, profile_.allocations, [](std::uint32_t) { return true; },
+          [&](std::uint32_t each) { return profile_.allocations[each].time; }, parent_of_);
+      balance_of_.assign(profile_.scopes.size(), no_balance);
     }
-    is_measured_.reserve(of_.scopes.size());
+    is_measured_.reserve(profile_.scopes.size());
     measured_time_cursor in{around};
-    for (scope_record const& scope : of_.scopes) is_measured_.push_back(in.contains(scope.time.begin));
+    for (scope_record const& scope : profile_.scopes) is_measured_.push_back(in.contains(scope.time.begin));
   }
 
   void add(std::uint32_t allocator, allocator_changes const& changes) {
-    allocator_record const& record = of_.allocators[allocator];
+    allocator_record const& record = profile_.allocators[allocator];
     allocator_memory& here = allocators_.emplace_back();
     here.name = record.name;
-    for (std::uint32_t i = 0; i < allocator; ++i) here.ordinal += of_.allocators[i].name == record.name ? 1U : 0U;
+    for (std::uint32_t i = 0; i < allocator; ++i) here.ordinal += profile_.allocators[i].name == record.name ? 1U : 0U;
     here.position = allocator;
     here.is_polled = record.is_polled;
     here.unknown_releases = changes.unknown_releases;
     here.reused_addresses = changes.reused_addresses;
-    here.by_path.resize(of_.paths.size());
-    memory_totals totals{before_.bytes_of(of_, allocator), changes.in_order};
+    here.by_path.resize(profile_.paths.size());
+    memory_totals totals{before_.bytes_of(profile_, allocator), changes.in_order};
     find_totals(here, totals);
     for (memory_change const& change : changes.in_order) take(change, here);
     complete_balances(allocator, here);
     for (std::size_t i = 0; i < is_measured_.size(); ++i) {
       if (!is_measured_[i]) continue;
-      scope_record const& scope = of_.scopes[i];
+      scope_record const& scope = profile_.scopes[i];
       path_memory& row = here.by_path[scope.path];
       row.wide_peak_bytes = std::max(row.wide_peak_bytes, max_in(scope.time, totals));
       // The end of a scope from an earlier window may first appear here.
-      if (scope.time.begin < own_.begin && own_.begin <= scope.time.end && scope.time.end < own_.end) crossing_.end(allocator, of_, scope);
+      if (scope.time.begin < own_.begin && own_.begin <= scope.time.end && scope.time.end < own_.end)
+        crossing_.end(allocator, profile_, scope);
     }
   }
 
@@ -128,18 +129,18 @@ class scope_memory {
   void take(memory_change const& change, allocator_memory& to) {
     std::uint32_t path = live_allocation::none;  // path of the scope that the block belongs to
     std::uint32_t scope = no_scope;              // that scope or the nearest one around it that is open
-    if (change.origin < of_.allocations.size()) {
+    if (change.origin < profile_.allocations.size()) {
       scope = scope_of_[change.origin];
-      if (scope != no_scope) path = of_.scopes[scope].path;
+      if (scope != no_scope) path = profile_.scopes[scope].path;
     } else if (change.origin != memory_change::unknown) {
-      live_allocation const& piece = before_.live[change.origin - of_.allocations.size()];
+      live_allocation const& piece = before_.live[change.origin - profile_.allocations.size()];
       path = piece.path;
       scope = piece.scope;
     }
     if (with_ends_.contains(change.time))
       add_difference(path == live_allocation::none ? to.outside_change_bytes : to.by_path[path].own_change_bytes, change.difference());
     for (; scope != no_scope; scope = parent_of_[scope]) {
-      scope_record const& record = of_.scopes[scope];
+      scope_record const& record = profile_.scopes[scope];
       // A path is not its own parent, so only the first scope is charged as own memory.
       if (is_measured_[scope] && change.time <= record.time.end) charge(scope, change, record.path == path, to.by_path[record.path]);
     }
@@ -161,18 +162,18 @@ class scope_memory {
 
   void complete_balances(std::uint32_t allocator, allocator_memory& to) {
     for (charged_scope const& each : balances_) {
-      scope_record const& scope = of_.scopes[each.scope];
+      scope_record const& scope = profile_.scopes[each.scope];
       if (own_.begin <= scope.time.begin && scope.time.end < own_.end) {
         to.by_path[scope.path].add(each.balance);
       } else {
-        crossing_.add(allocator, of_, scope, each.balance);
+        crossing_.add(allocator, profile_, scope, each.balance);
       }
       balance_of_[each.scope] = no_balance;
     }
     balances_.clear();
   }
 
-  profile const& of_;
+  profile const& profile_;
   interval own_;
   memory_before const& before_;
   measured_time with_ends_;

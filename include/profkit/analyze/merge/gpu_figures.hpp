@@ -106,9 +106,10 @@ class gpu_figures {
  private:
   /// `positions_` is not stored; merging rebuilds it.
   template <class Archive>
-  friend void fields(Archive& archive, gpu_figures& of) {
-    archive(of.names_), archive(of.has_kernels_), archive(of.steps_), archive(of.sums_), archive(of.by_name_), archive(of.counts_);
-    archive(of.has_all_api_calls_), archive(of.api_calls_);
+  friend void fields(Archive& archive, gpu_figures& value) {
+    archive(value.names_), archive(value.has_kernels_), archive(value.steps_), archive(value.sums_), archive(value.by_name_),
+        archive(value.counts_);
+    archive(value.has_all_api_calls_), archive(value.api_calls_);
   }
 
   std::vector<gpu_name_record> names_;

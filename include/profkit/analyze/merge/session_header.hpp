@@ -16,36 +16,36 @@ class session_header {
   void add(profile const& records, timestamp end) {
     if (end_ && end <= *end_) return;
     end_ = end;
-    of_.environment = records.environment;
-    of_.time = records.time;
-    of_.precision = records.precision;
-    of_.measured_roofs = records.measured_roofs;
-    of_.item_name = records.item_name;
-    of_.collectors = records.collectors;
-    of_.quality = records.quality;
-    of_.stop = records.stop;
-    of_.sampling = records.sampling;
+    profile_.environment = records.environment;
+    profile_.time = records.time;
+    profile_.precision = records.precision;
+    profile_.measured_roofs = records.measured_roofs;
+    profile_.item_name = records.item_name;
+    profile_.collectors = records.collectors;
+    profile_.quality = records.quality;
+    profile_.stop = records.stop;
+    profile_.sampling = records.sampling;
   }
 
   void add(session_header const& other) {
-    if (other.end_) add(other.of_, *other.end_);
+    if (other.end_) add(other.profile_, *other.end_);
   }
 
   /// @return a profile with the single values, without records and tables.
-  [[nodiscard]] profile const& operator()() const noexcept { return of_; }
+  [[nodiscard]] profile const& operator()() const noexcept { return profile_; }
 
  private:
   template <class Archive>
   friend void fields(Archive& archive, session_header& state) {
     archive(state.end_);
-    archive(state.of_.environment), archive(state.of_.time), archive(state.of_.precision), archive(state.of_.measured_roofs),
-        archive(state.of_.item_name);
-    archive(state.of_.collectors), archive(state.of_.quality), archive(state.of_.stop), archive(state.of_.sampling);
-    if constexpr (Archive::is_reader) record_check{}.tables(state.of_);
+    archive(state.profile_.environment), archive(state.profile_.time), archive(state.profile_.precision),
+        archive(state.profile_.measured_roofs), archive(state.profile_.item_name);
+    archive(state.profile_.collectors), archive(state.profile_.quality), archive(state.profile_.stop), archive(state.profile_.sampling);
+    if constexpr (Archive::is_reader) record_check{}.tables(state.profile_);
   }
 
   std::optional<timestamp> end_;
-  profile of_;
+  profile profile_;
 };
 
 }  // namespace profkit::detail

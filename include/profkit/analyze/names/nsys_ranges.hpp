@@ -24,7 +24,7 @@ namespace profkit {
 
 /// @brief All ranges of one name with operations. The projection of a range is the interval from their first start to their last end.
 struct nsys_projection_row {
-  std::string range;
+  std::string range;             ///< name of the range, such as "profkit:forward"
   nsys_statistics projected;     ///< nanoseconds; `count` is the number of ranges
   std::int64_t range_time = 0;   ///< nanoseconds on the host
   std::uint64_t operations = 0;  ///< operations of one graph launch count once
@@ -36,10 +36,10 @@ struct nsys_projection_row {
 struct nsys_range_kernel_row {
   std::optional<std::string> range;     ///< none: launched outside any range
   std::optional<std::uint64_t> thread;  ///< system thread number; none: the launch was not recorded
-  std::string kernel;
-  std::uint64_t ranges = 0;
-  std::uint64_t kernels = 0;
-  nsys_statistics time;  ///< nanoseconds; a kernel in two nested ranges of the name counts twice
+  std::string kernel;                   ///< as Nsight Systems prints it
+  std::uint64_t ranges = 0;             ///< number of ranges of the name that launched the kernel
+  std::uint64_t kernels = 0;            ///< number of executions
+  nsys_statistics time;                 ///< nanoseconds; a kernel in two nested ranges of the name counts twice
 };
 
 namespace detail {
@@ -78,7 +78,7 @@ struct scope_nesting {
 
 /// The common part of the summaries by range: the counted scopes and operations, and their nesting.
 struct nsys_view {
-  profile const& of;
+  profile const& records;
   attribution const& launched;
   scope_nesting nesting;
   std::vector<bool> scope_counts;
@@ -86,13 +86,14 @@ struct nsys_view {
   std::vector<std::uint32_t> name_of_path;
   text_numbers range_names;
 
-  nsys_view(profile const& whole, attribution const& found, measured_time const& when) : of{whole}, launched{found}, nesting{whole} {
-    for (scope_record const& scope : of.scopes) scope_counts.push_back(when.contains(scope.time.begin));
-    for (std::size_t i = 0; i < of.gpu_operations.size(); ++i) operation_counts.push_back(when.contains(launch_moment(of, launched, i)));
-    for (path_record const& path : of.paths) name_of_path.push_back(range_names(nsys_range_name(path)));
+  nsys_view(profile const& whole, attribution const& found, measured_time const& when) : records{whole}, launched{found}, nesting{whole} {
+    for (scope_record const& scope : records.scopes) scope_counts.push_back(when.contains(scope.time.begin));
+    for (std::size_t i = 0; i < records.gpu_operations.size(); ++i)
+      operation_counts.push_back(when.contains(launch_moment(records, launched, i)));
+    for (path_record const& path : records.paths) name_of_path.push_back(range_names(nsys_range_name(path)));
   }
 
-  [[nodiscard]] std::uint32_t name_of(std::uint32_t scope) const { return name_of_path[of.scopes[scope].path]; }
+  [[nodiscard]] std::uint32_t name_of(std::uint32_t scope) const { return name_of_path[records.scopes[scope].path]; }
 };
 
 inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) {
@@ -103,13 +104,13 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
     std::uint32_t children = 0;
     std::uint32_t level = 0;
   };
-  std::vector<projection> projections(view.of.scopes.size());
-  std::vector<bool> is_counted(view.of.api_calls.size());
-  for (std::size_t i = 0; i < view.of.gpu_operations.size(); ++i) {
+  std::vector<projection> projections(view.records.scopes.size());
+  std::vector<bool> is_counted(view.records.api_calls.size());
+  for (std::size_t i = 0; i < view.records.gpu_operations.size(); ++i) {
     if (!view.operation_counts[i] || view.launched.scope_of[i] == attribution::none) continue;
     projection& innermost = projections[view.launched.scope_of[i]];
-    innermost.first = std::min(innermost.first, view.of.gpu_operations[i].time.begin);
-    innermost.last = std::max(innermost.last, view.of.gpu_operations[i].time.end);
+    innermost.first = std::min(innermost.first, view.records.gpu_operations[i].time.begin);
+    innermost.last = std::max(innermost.last, view.records.gpu_operations[i].time.end);
     if (!is_counted[view.launched.launch_of[i]]) ++innermost.launches;
     is_counted[view.launched.launch_of[i]] = true;
   }
@@ -133,7 +134,7 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
     if (each.launches == 0 || !view.scope_counts[scope]) continue;
     std::uint32_t const name = view.name_of(static_cast<std::uint32_t>(scope));
     samples[name].push_back((each.last - each.first).count());
-    by_name[name].range_time += view.of.scopes[scope].time.duration().count();
+    by_name[name].range_time += view.records.scopes[scope].time.duration().count();
     by_name[name].operations += each.launches;
     by_name[name].levels += each.level;
     by_name[name].children += each.children;
@@ -155,8 +156,8 @@ inline std::vector<nsys_projection_row> nsys_projections(nsys_view const& view) 
 class range_kernel_groups {
  public:
   explicit range_kernel_groups(nsys_view const& view) : view_{view} {
-    for (gpu_name_record const& each : view.of.gpu_names) kernel_of_.push_back(kernels_(nsys_kernel_name(each)));
-    for (thread_record const& each : view.of.threads) {
+    for (gpu_name_record const& each : view.records.gpu_names) kernel_of_.push_back(kernels_(nsys_kernel_name(each)));
+    for (thread_record const& each : view.records.threads) {
       thread_of_.push_back(numbers_.try_emplace(each.system_id, numbers_.size()).first->second);
     }
   }
@@ -165,7 +166,7 @@ class range_kernel_groups {
   void add(std::size_t operation) {
     std::uint32_t const launch = view_.launched.launch_of[operation];
     std::optional<std::uint32_t> thread;
-    if (launch != attribution::none) thread = view_.of.api_calls[launch].thread;
+    if (launch != attribution::none) thread = view_.records.api_calls[launch].thread;
     bool is_in_range = false;
     for (std::uint32_t scope = view_.launched.scope_of[operation]; scope != attribution::none; scope = view_.nesting.around[scope]) {
       if (!view_.scope_counts[scope]) continue;
@@ -199,7 +200,7 @@ class range_kernel_groups {
 
   void add(std::size_t operation, std::optional<std::uint32_t> thread, std::uint32_t scope) {
     bool const is_in_range = scope != attribution::none;
-    std::uint32_t const kernel = kernel_of_[view_.of.gpu_operations[operation].name];
+    std::uint32_t const kernel = kernel_of_[view_.records.gpu_operations[operation].name];
     std::uint64_t key = is_in_range ? view_.name_of(scope) : view_.range_names.texts().size();
     key = key * (numbers_.size() + 1) + (thread ? thread_of_[*thread] : numbers_.size());
     key = key * kernels_.texts().size() + kernel;
@@ -207,14 +208,14 @@ class range_kernel_groups {
     if (is_new) {
       nsys_range_kernel_row& row = groups_.emplace_back().row;
       if (is_in_range) row.range = view_.range_names.texts()[view_.name_of(scope)];
-      if (thread) row.thread = view_.of.threads[*thread].system_id;
+      if (thread) row.thread = view_.records.threads[*thread].system_id;
       row.kernel = kernels_.texts()[kernel];
     }
-    group& of = groups_[entry->second];
-    of.durations.push_back(view_.of.gpu_operations[operation].time.duration().count());
-    if (is_in_range && (of.scopes.empty() || of.scopes.back() != scope)) of.scopes.push_back(scope);
-    if (of.last_kernel != operation) ++of.row.kernels;
-    of.last_kernel = operation;
+    group& found = groups_[entry->second];
+    found.durations.push_back(view_.records.gpu_operations[operation].time.duration().count());
+    if (is_in_range && (found.scopes.empty() || found.scopes.back() != scope)) found.scopes.push_back(scope);
+    if (found.last_kernel != operation) ++found.row.kernels;
+    found.last_kernel = operation;
   }
 
   nsys_view const& view_;
@@ -228,8 +229,8 @@ class range_kernel_groups {
 
 inline std::vector<nsys_range_kernel_row> nsys_range_kernels(nsys_view const& view) {
   range_kernel_groups groups{view};
-  for (std::size_t i = 0; i < view.of.gpu_operations.size(); ++i) {
-    if (view.operation_counts[i] && view.of.gpu_operations[i].kind == gpu_operation_kind::kernel) groups.add(i);
+  for (std::size_t i = 0; i < view.records.gpu_operations.size(); ++i) {
+    if (view.operation_counts[i] && view.records.gpu_operations[i].kind == gpu_operation_kind::kernel) groups.add(i);
   }
   return std::move(groups).rows();
 }

@@ -16,19 +16,19 @@ namespace profkit {
 
 /// @brief Statistics of integers (nanoseconds or bytes), as defined by the summaries of Nsight Systems.
 struct nsys_statistics {
-  std::uint64_t count = 0;
-  std::int64_t total = 0;
-  double mean = 0.0;
-  double median = 0.0;
-  std::int64_t min = 0;
-  std::int64_t max = 0;
+  std::uint64_t count = 0;          ///< number of samples
+  std::int64_t total = 0;           ///< sum of the samples, in their unit
+  double mean = 0.0;                ///< `total` / `count`
+  double median = 0.0;              ///< middle sample, or mean of the two middle ones
+  std::int64_t min = 0;             ///< smallest sample
+  std::int64_t max = 0;             ///< largest sample
   double standard_deviation = 0.0;  ///< sample standard deviation (n - 1); 0 for a single sample
 };
 
 /// @brief One row of a summary by name.
 struct nsys_row {
-  std::string name;
-  nsys_statistics samples;
+  std::string name;         ///< as Nsight Systems prints it
+  nsys_statistics samples;  ///< nanoseconds or bytes
 };
 
 namespace detail {

@@ -22,7 +22,7 @@ namespace profkit {
 /// measured steps with kernels collected. Scopes are its ranges. Source: the report scripts of Nsight Systems 2025.3.1, named after each
 /// list.
 struct nsys_summary {
-  std::uint64_t process_id = 0;
+  std::uint64_t process_id = 0;                      ///< process number of the program
   std::vector<nsys_row> ranges;                      ///< nanoseconds; nvtx_pushpop_sum
   std::optional<std::vector<nsys_row>> api;          ///< nanoseconds, n/a unless all API calls were collected; cuda_api_sum
   std::vector<nsys_row> kernels;                     ///< nanoseconds; cuda_gpu_kern_sum

@@ -75,15 +75,15 @@ class nvidia_demangler {
   /// Counts the levels of recursion.
   class nesting {
    public:
-    explicit nesting(nvidia_demangler& of) : of_{of} {
-      if (++of_.depth_ > max_depth) of_.fail();
+    explicit nesting(nvidia_demangler& demangler) : demangler_{demangler} {
+      if (++demangler_.depth_ > max_depth) demangler_.fail();
     }
-    ~nesting() { --of_.depth_; }
+    ~nesting() { --demangler_.depth_; }
     nesting(nesting const&) = delete;
     nesting& operator=(nesting const&) = delete;
 
    private:
-    nvidia_demangler& of_;
+    nvidia_demangler& demangler_;
   };
 
   struct cv_qualifiers {

@@ -42,8 +42,8 @@ inline std::string nvidia_demangler::operator_expression() {
   if (accept("on")) return unresolved_name();
   if (accept("sp")) return expression() + "...";
   if (accept("tl")) {
-    std::string const of = type().text();
-    return of + '{' + expressions_to_end() + '}';
+    std::string const name = type().text();
+    return name + '{' + expressions_to_end() + '}';
   }
   if (accept("il")) return '{' + expressions_to_end() + '}';
   if (accept("qu")) {
@@ -52,8 +52,8 @@ inline std::string nvidia_demangler::operator_expression() {
     return condition + '?' + then + ':' + expression();
   }
   if (accept("ix")) {
-    std::string const of = expression();
-    return of + '[' + expression() + ']';
+    std::string const array = expression();
+    return array + '[' + expression() + ']';
   }
   if (peek() == 'd' && peek(1) == 't') return member_expression(".");
   if (peek() == 'p' && peek(1) == 't') return member_expression("->");
@@ -74,8 +74,8 @@ inline std::string nvidia_demangler::operator_expression() {
 
 inline std::string nvidia_demangler::member_expression(std::string_view access) {
   skip(2);
-  std::string const of = expression();
-  return '(' + of + std::string{access} + unresolved_name() + ')';
+  std::string const object = expression();
+  return '(' + object + std::string{access} + unresolved_name() + ')';
 }
 
 inline std::string nvidia_demangler::call_expression() {
@@ -106,9 +106,9 @@ inline std::string nvidia_demangler::scope_expression() {
 }
 
 inline std::string nvidia_demangler::unresolved_name() {
-  demangled_name of;
+  demangled_name name;
   accept("on");
-  std::string result = is_digit_next() ? source_name() : operator_name(of);
+  std::string result = is_digit_next() ? source_name() : operator_name(name);
   if (accept("I")) result += template_args();
   return result;
 }

@@ -227,8 +227,8 @@ inline demangled_type nvidia_demangler::pointer_to(demangled_type target, std::s
 
 inline demangled_type nvidia_demangler::member_pointer() {
   skip(1);
-  std::string const of = type().text();
-  demangled_type result = pointer_to(type(), " :: " + of + "::*");
+  std::string const owner = type().text();
+  demangled_type result = pointer_to(type(), " :: " + owner + "::*");
   remember(result);
   return result;
 }
@@ -236,9 +236,9 @@ inline demangled_type nvidia_demangler::member_pointer() {
 inline demangled_type nvidia_demangler::decltype_type() {
   bool const is_expression = peek(1) == 'T';
   skip(2);
-  std::string const of = expression();
+  std::string const operand = expression();
   expect("E");
-  demangled_type result{is_expression ? "decltype((" + of + "))" : "decltype(" + of + ')'};
+  demangled_type result{is_expression ? "decltype((" + operand + "))" : "decltype(" + operand + ')'};
   remember(result);
   return result;
 }

@@ -18,17 +18,18 @@ namespace profkit::detail {
 
 /// What one rank did in one collective. `waiting` and `transfer` add up to the time of the collective exactly.
 struct rank_wait {
-  std::chrono::nanoseconds waiting{};           ///< until the last rank started
-  std::chrono::nanoseconds transfer{};          ///< from then to its end
+  std::chrono::nanoseconds waiting{};           ///< until the last rank started; 0 if the clocks cannot tell
+  std::chrono::nanoseconds transfer{};          ///< the rest of its time
+  std::chrono::nanoseconds after_last{};        ///< from the start of the last rank to its end, as the clocks say
   std::chrono::nanoseconds exposed_waiting{};   ///< with nothing beside it
   std::chrono::nanoseconds exposed_transfer{};  ///< with nothing beside it
 };
 
 /// Waiting and transfer of all ranks in one collective. Definitions: Scalasca's "wait at NxN". If a rank left before the last one arrived,
 /// nobody waited: the collective had been started earlier, and its scope only waits for its end. Without a common clock this cannot be
-/// told.
+/// told. A wait below the clocks' bound counts as transfer.
 struct collective_waits {
-  std::vector<rank_wait> of;  ///< by element of `matched_collective::on`
+  std::vector<rank_wait> by_rank;  ///< by element of `matched_collective::on`
 
   std::size_t last = 0;                        ///< the element that started last
   std::chrono::nanoseconds lead{};             ///< its start minus that of the last but one
@@ -53,19 +54,20 @@ struct collective_waits {
     }
     is_awaited = !clocks.summary().is_one_clock || latest <= left;
     lead = second == timestamp::min() || !is_awaited ? std::chrono::nanoseconds{} : latest - second;
-    of.reserve(what.on.size());
+    by_rank.reserve(what.on.size());
     std::chrono::nanoseconds waiting{};
     std::chrono::nanoseconds exposed{};
     for (std::size_t i = 0; i < what.on.size(); ++i) {
       timeline_collective const& each = collective_of(ranks, what.on[i]);
-      timestamp const arrived =
-          is_awaited ? std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end) : each.time.begin;
+      timestamp arrived = is_awaited ? std::clamp(latest + clocks.shift(what.on[i]), each.time.begin, each.time.end) : each.time.begin;
       rank_wait next;
+      next.after_last = each.time.end - arrived;
+      if (milliseconds{arrived - each.time.begin} < clocks.summary().bound) arrived = each.time.begin;
       next.waiting = arrived - each.time.begin;
       next.transfer = each.time.end - arrived;
       next.exposed_waiting = length_before(each.exposed, arrived);
       next.exposed_transfer = length_of(each.exposed) - next.exposed_waiting;
-      of.push_back(next);
+      by_rank.push_back(next);
       if (i == last) continue;
       waiting += next.waiting;
       exposed += next.exposed_waiting;

@@ -62,7 +62,7 @@ inline std::vector<scope_difference_summary> find_differing_scopes(std::vector<j
   };
   compare(false, [&](job_rank const& rank) { return stage_paces(rank, steps); });
   compare(true, [&](job_rank const& rank) { return gpu_paces(rank, steps); });
-  auto const difference = [](scope_difference_summary const& of) { return std::abs((of.own - of.others).count()); };
+  auto const difference = [](scope_difference_summary const& scope) { return std::abs((scope.own - scope.others).count()); };
   std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
     return difference(a) != difference(b) ? difference(a) > difference(b) : a.rank < b.rank;
   });

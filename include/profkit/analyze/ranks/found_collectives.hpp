@@ -27,6 +27,7 @@ struct found_collective {
   std::uint32_t kind = 0;                  ///< position in `found_collectives::kinds`
   std::uint32_t path = attribution::none;  ///< the scope that issued it
   bool is_unknown = false;                 ///< a kernel of NCCL whose collective was not collected, such as one of a CUDA graph
+  bool is_in_graph = false;                ///< such a kernel, of a CUDA graph
 };
 
 /// The collectives of a window, in the order of their beginnings. A collective of NCCL has the time of its kernel. If NCCL's collectives
@@ -89,6 +90,7 @@ struct found_collectives {
         if (next.path == attribution::none) next.path = record.path;
       } else if (were_collected) {
         next.is_unknown = true;
+        next.is_in_graph = records.gpu_operations[each.record].graph_node != 0;
       } else {
         has_numbers = false;
         std::uint32_t& kind = kind_of_name[each.name];
@@ -99,10 +101,12 @@ struct found_collectives {
     }
   }
 
-  std::uint32_t kind_of(profile const& records, collective_record const& of, bool is_host) {
+  std::uint32_t kind_of(profile const& records, collective_record const& collective, bool is_host) {
     auto const word = [&](std::uint32_t position) { return records.collective_words[position]; };
-    communicator_record const& group = records.communicators[of.communicator];
-    collective_kind kind{group.id, group.name, word(of.function), word(of.datatype), word(of.algorithm), word(of.protocol), is_host};
+    communicator_record const& group = records.communicators[collective.communicator];
+    collective_kind kind{
+        group.id, group.name, word(collective.function), word(collective.datatype), word(collective.algorithm), word(collective.protocol),
+        is_host};
     return find_or_add(kinds, kind);
   }
 

@@ -21,12 +21,12 @@ namespace profkit::detail {
 class host_segments {
  public:
   /// @param steps in time order.
-  host_segments(profile const& of, attribution const& launched, std::vector<interval> const& steps) {
-    std::optional<std::uint32_t> const thread = thread_of_steps(of, measured_time::of_stretches(steps));
+  host_segments(profile const& profile, attribution const& launched, std::vector<interval> const& steps) {
+    std::optional<std::uint32_t> const thread = thread_of_steps(profile, measured_time::of_stretches(steps));
     if (!thread || steps.empty()) return;
     std::vector<scope_record> scopes;
     for (std::uint32_t const each : launched.lanes.scopes(launched.lanes.lane_of(*thread))) {
-      scope_record const& scope = of.scopes[each];
+      scope_record const& scope = profile.scopes[each];
       if (steps.front().begin <= scope.time.begin && scope.time.begin < steps.back().end) scopes.push_back(scope);
     }
     std::stable_sort(scopes.begin(), scopes.end(), [](scope_record const& a, scope_record const& b) {
@@ -34,8 +34,8 @@ class host_segments {
     });
     cut(scopes);
     for (scope_record const& each : scopes) {
-      std::uint32_t const parent = of.paths[each.path].parent;
-      if (parent != path_record::no_parent && of.paths[parent].is_step) stages_.push_back({each.time, each.path});
+      std::uint32_t const parent = profile.paths[each.path].parent;
+      if (parent != path_record::no_parent && profile.paths[parent].is_step) stages_.push_back({each.time, each.path});
     }
   }
 

@@ -40,9 +40,9 @@ void name_differences(std::vector<job_rank> const& ranks, std::string const& wha
   std::string text = what + ": ";
   constexpr std::size_t max_values = 3;
   std::size_t named = 0;
-  for (auto const& [value, of] : by_value) {
+  for (auto const& [value, where] : by_value) {
     if (value == usual->first || ++named > max_values) continue;
-    text += (value.empty() ? "unknown" : value) + " on " + rank_list(of) + ", ";
+    text += (value.empty() ? "unknown" : value) + " on " + rank_list(where) + ", ";
   }
   to.push_back(text + (usual->first.empty() ? "unknown" : usual->first) + " on the others");
 }
@@ -88,6 +88,8 @@ inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
   std::set<std::uint32_t> present;
   for (job_rank& each : ranks) {
     present.insert(each.rank);
+    to.unknown += each.timeline.unknown_collectives;
+    to.unknown_in_graphs += each.timeline.graph_collectives;
     if (each.problem.empty()) {
       auto const [at, is_first] = known.emplace(each.rank, &each);
       if (!is_first) each.problem = "there is another file of this rank: " + at->second->source;
@@ -121,22 +123,23 @@ inline void check_job(std::vector<job_rank>& ranks, job_summary& to) {
       ranks, "driver", [](job_rank const& each) { return each.environment.driver; }, to.differences);
   name_differences(
       ranks, "CUDA", [](job_rank const& each) { return each.environment.cuda; }, to.differences);
-  auto const clock = [](job_rank const& of) { return of.clocks.empty() ? nullptr : &of.clocks.front(); };
+  auto const clock = [](job_rank const& rank) { return rank.clocks.empty() ? nullptr : &rank.clocks.front(); };
   name_outliers(
       ranks, "SM clock", "MHz", 0.03, 0.0,
-      [&](job_rank const& of) { return clock(of) ? std::optional{clock(of)->mean_mhz} : std::nullopt; }, to.differences);
+      [&](job_rank const& rank) { return clock(rank) ? std::optional{clock(rank)->mean_mhz} : std::nullopt; }, to.differences);
   name_outliers(
-      ranks, "power", "W", 0.1, 20.0, [&](job_rank const& of) { return clock(of) ? clock(of)->mean_watt : std::nullopt; }, to.differences);
+      ranks, "power", "W", 0.1, 20.0, [&](job_rank const& rank) { return clock(rank) ? clock(rank)->mean_watt : std::nullopt; },
+      to.differences);
   name_outliers(
       ranks, "temperature", "degrees Celsius", 0.0, 10.0,
-      [&](job_rank const& of) {
-        return clock(of) && clock(of)->max_celsius ? std::optional{static_cast<double>(*clock(of)->max_celsius)} : std::nullopt;
+      [&](job_rank const& rank) {
+        return clock(rank) && clock(rank)->max_celsius ? std::optional{static_cast<double>(*clock(rank)->max_celsius)} : std::nullopt;
       },
       to.differences);
   auto const percent = [](std::optional<share_of_unit> utilization_summary::*unit) {
-    return [unit](job_rank const& of) {
-      bool const is_known = !of.utilization.empty() && of.utilization.front().*unit;
-      return is_known ? std::optional{100.0 * (of.utilization.front().*unit)->mean} : std::nullopt;
+    return [unit](job_rank const& rank) {
+      bool const is_known = !rank.utilization.empty() && rank.utilization.front().*unit;
+      return is_known ? std::optional{100.0 * (rank.utilization.front().*unit)->mean} : std::nullopt;
     };
   };
   name_outliers(ranks, "active SMs", "%", 0.0, 10.0, percent(&utilization_summary::sm_active), to.differences);

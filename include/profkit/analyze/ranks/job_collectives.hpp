@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
+#include "../work/device_peaks.hpp"
 #include "collective_name.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
@@ -33,6 +34,14 @@ inline std::optional<double> bus_factor(std::string const& function, std::size_t
   return std::nullopt;
 }
 
+/// The bytes per second of the link between the GPUs of a host, in one direction; 0 if the ranks have several models, or an unknown one.
+inline double link_of(std::vector<job_rank> const& ranks) {
+  std::string const& gpu = ranks.front().environment.gpu;
+  bool const is_one = std::all_of(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.environment.gpu == gpu; });
+  device_peaks const* const peaks = is_one ? peaks_of(gpu) : nullptr;
+  return peaks == nullptr ? 0.0 : peaks->link_gigabytes * 1e9;
+}
+
 /// The collectives of the compared steps by scope, function, kind and size.
 class job_collectives {
  public:
@@ -44,8 +53,9 @@ class job_collectives {
     group& to = groups_[{timeline.paths[one.path], kind.function, kind.datatype, kind.algorithm, kind.protocol, one.bytes, what.on.size()}];
     ++to.count;
     to.is_awaited = to.is_awaited && waits.is_awaited;
-    for (rank_wait const& each : waits.of) {
+    for (rank_wait const& each : waits.by_rank) {
       to.transfer += static_cast<double>(each.transfer.count());
+      to.after_last += static_cast<double>(each.after_last.count());
       to.waiting += static_cast<double>(each.waiting.count());
       to.exposed += static_cast<double>((each.exposed_waiting + each.exposed_transfer).count());
     }
@@ -54,7 +64,9 @@ class job_collectives {
   }
 
   /// @param steps number of compared steps.
-  [[nodiscard]] std::vector<job_collective_summary> rows(std::size_t steps, std::vector<job_rank> const& ranks) && {
+  [[nodiscard]] std::vector<job_collective_summary> rows(std::size_t steps, std::vector<job_rank> const& ranks,
+                                                         job_clock_summary const& clocks) && {
+    double const link = clocks.has_many_hosts ? 0.0 : link_of(ranks);
     std::vector<job_collective_summary> result;
     for (auto const& [key, each] : groups_) {
       job_collective_summary row;
@@ -64,13 +76,15 @@ class job_collectives {
       double const instances = static_cast<double>(each.count) * static_cast<double>(members);
       auto const of_rank = static_cast<double>(std::max<std::size_t>(steps * each.ranks.size(), 1));
       row.per_step = instances / of_rank;
+      milliseconds const waiting{each.waiting * 1e-6 / instances};
       row.transfer = milliseconds{each.transfer * 1e-6 / instances};
-      row.waiting = milliseconds{each.waiting * 1e-6 / instances};
+      if (waiting >= clocks.bound) row.waiting = waiting;
       row.exposed = milliseconds{each.exposed * 1e-6 / of_rank};
       std::optional<double> const factor = bus_factor(row.function, members);
-      double const seconds = row.transfer.count() * 1e-3;
+      double const seconds = each.after_last * 1e-9 / instances;
       if (factor && row.bytes > 0 && seconds > 0.0 && each.is_awaited)
         row.bus_bandwidth = static_cast<double>(row.bytes) * *factor / seconds;
+      if (row.bus_bandwidth && link > 0.0 && row.algorithm.rfind("NVLS", 0) != 0) row.link_share = *row.bus_bandwidth / link;
       auto const last =
           std::max_element(each.last.begin(), each.last.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
       if (last != each.last.end()) row.last = ranks[last->first].rank;
@@ -86,6 +100,7 @@ class job_collectives {
     std::uint64_t count = 0;
     bool is_awaited = true;                               ///< on all ranks
     double transfer = 0.0, waiting = 0.0, exposed = 0.0;  ///< ns, over all ranks
+    double after_last = 0.0;                              ///< the same
     std::set<std::uint32_t> ranks;
     std::map<std::uint32_t, std::uint64_t> last;  ///< how often each rank came last
   };

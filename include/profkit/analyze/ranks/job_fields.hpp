@@ -35,18 +35,31 @@ constexpr auto describe(described_type<job_rank_summary>) {
 }
 constexpr auto describe(described_type<job_collective_summary>) {
   using s = job_collective_summary;
-  return std::tuple{
-      field{"path", &s::path},           field{"function", &s::function},           field{"datatype", &s::datatype},
-      field{"algorithm", &s::algorithm}, field{"protocol", &s::protocol},           field{"bytes", &s::bytes},
-      field{"ranks", &s::ranks},         field{"per_step", &s::per_step},           field{"transfer_ms", &s::transfer},
-      field{"waiting_ms", &s::waiting},  field{"exposed_ms_per_step", &s::exposed}, field{"bus_bytes_per_s", &s::bus_bandwidth},
-      field{"most_often_last", &s::last}};
+  return std::tuple{field{"path", &s::path},
+                    field{"function", &s::function},
+                    field{"datatype", &s::datatype},
+                    field{"algorithm", &s::algorithm},
+                    field{"protocol", &s::protocol},
+                    field{"bytes", &s::bytes},
+                    field{"ranks", &s::ranks},
+                    field{"per_step", &s::per_step},
+                    field{"transfer_ms", &s::transfer},
+                    field{"waiting_ms", &s::waiting},
+                    field{"exposed_ms_per_step", &s::exposed},
+                    field{"bus_bytes_per_s", &s::bus_bandwidth},
+                    field{"link_share", &s::link_share},
+                    field{"most_often_last", &s::last}};
 }
 constexpr auto describe(described_type<straggler_summary>) {
   using s = straggler_summary;
-  return std::tuple{field{"position", &s::rank},           field{"path", &s::path},
-                    field{"is_gpu_time", &s::is_gpu_time}, field{"is_host_only", &s::is_host_only},
-                    field{"excess_ms", &s::excess},        field{"own_ms", &s::own},
+  return std::tuple{field{"position", &s::rank},
+                    field{"also", &s::also},
+                    field{"is_whole_host", &s::is_whole_host},
+                    field{"path", &s::path},
+                    field{"is_gpu_time", &s::is_gpu_time},
+                    field{"is_host_only", &s::is_host_only},
+                    field{"excess_ms", &s::excess},
+                    field{"own_ms", &s::own},
                     field{"others_ms", &s::others}};
 }
 constexpr auto describe(described_type<slow_host_summary>) {
@@ -62,6 +75,13 @@ constexpr auto describe(described_type<scope_difference_summary>) {
   using s = scope_difference_summary;
   return std::tuple{field{"path", &s::path}, field{"position", &s::rank}, field{"is_gpu_time", &s::is_gpu_time}, field{"own_ms", &s::own},
                     field{"others_ms", &s::others}};
+}
+constexpr auto describe(described_type<job_function_summary>) {
+  using s = job_function_summary;
+  return std::tuple{field{"path", &s::path},       field{"name", &s::name},        field{"module", &s::module},
+                    field{"caller", &s::caller},   field{"file", &s::file},        field{"line", &s::line},
+                    field{"samples", &s::samples}, field{"ms", &s::time},          field{"position", &s::rank},
+                    field{"own_ms", &s::own},      field{"others_ms", &s::others}, field{"is_different", &s::is_different}};
 }
 constexpr auto describe(described_type<job_span>) {
   using s = job_span;
@@ -105,6 +125,8 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"slow_host", &s::slow_host},
                     field{"startup_wait", &s::startup},
                     field{"differing_scopes", &s::differing_scopes},
+                    field{"functions", &s::functions},
+                    field{"sampled_ranks", &s::sampled_ranks},
                     field{"one_step", &s::one_step},
                     field{"budget", &s::budget},
                     field{"frontier", &s::frontier},
@@ -116,6 +138,8 @@ constexpr auto describe(described_type<job_summary>) {
                     field{"matched", &s::matched},
                     field{"incomplete", &s::incomplete},
                     field{"contradictory", &s::contradictory},
+                    field{"unknown", &s::unknown},
+                    field{"unknown_in_graphs", &s::unknown_in_graphs},
                     field{"problems", &s::problems},
                     field{"differences", &s::differences}};
 }

@@ -16,18 +16,35 @@ namespace profkit {
 
 /// @brief What the report of many ranks takes from the report of one rank.
 struct job_rank {
-  std::uint32_t rank = 0;
-  std::string source;   ///< the file
-  std::string problem;  ///< why it cannot be used; empty: it can
-  environment_record environment;
-  std::vector<clock_summary> clocks;
-  std::vector<utilization_summary> utilization;
-  std::uint64_t measured_steps = 0;
-  rank_timeline timeline;
+  std::uint32_t rank = 0;                            ///< rank number in the job, from 0
+  std::string source;                                ///< the file
+  std::string problem;                               ///< why it cannot be used; empty: it can
+  environment_record environment;                    ///< its machine and process
+  std::vector<clock_summary> clocks;                 ///< by device
+  std::vector<utilization_summary> utilization;      ///< by device
+  std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
+  std::uint64_t measured_steps = 0;                  ///< of the whole run
+  rank_timeline timeline;                            ///< its steps and collectives
 
   /// @brief "rank 3 (node17)"; "rank 3" if the host is unknown.
   [[nodiscard]] std::string name() const { return detail::rank_name(rank, environment.host); }
 };
+
+namespace detail {
+
+/// Why a rank has nothing that can be compared.
+/// @param has_all_api_calls whether all API calls were collected.
+inline std::string why_no_collectives(rank_timeline const& timeline, bool has_all_api_calls) {
+  if (timeline.unknown_collectives == 0) return "it has no collectives in its steps";
+  std::string const kernels = "its " + std::to_string(timeline.unknown_collectives) + " NCCL kernels ";
+  if (timeline.graph_collectives == timeline.unknown_collectives)
+    return kernels + "ran in CUDA graphs, for which NCCL gives no sequence numbers";
+  if (has_all_api_calls)
+    return kernels + "have no collective, because kernel_options::all_api_calls takes the place of the callbacks that see launches";
+  return kernels + "have no collective of the collector";
+}
+
+}  // namespace detail
 
 /// @brief Takes from a summary what the report of many ranks needs.
 /// @param from the summary of the rank.
@@ -40,9 +57,10 @@ struct job_rank {
   result.environment = std::move(from.environment);
   result.clocks = std::move(from.steps.clocks);
   result.utilization = std::move(from.utilization);
+  result.host_samples = std::move(from.host_samples);
   result.measured_steps = from.steps.host.count;
   if (from.timeline) result.timeline = std::move(*from.timeline);
-  if (result.timeline.collectives.empty()) result.problem = "it has no collectives in its steps";
+  if (result.timeline.collectives.empty()) result.problem = detail::why_no_collectives(result.timeline, from.gpu && from.gpu->api);
   return result;
 }
 

@@ -20,6 +20,7 @@
 #include "frontier.hpp"
 #include "job_checks.hpp"
 #include "job_collectives.hpp"
+#include "job_functions.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
 #include "matched_collectives.hpp"
@@ -45,12 +46,13 @@ class job_maker {
     choose_steps(to);
     add_waits(to);
     add_ranks(to);
-    to.collectives = std::move(collectives_).rows(compared_.size(), ranks_);
+    to.collectives = std::move(collectives_).rows(compared_.size(), ranks_, to.clocks);
     add_budget(to);
     add_frontier(to);
     find_straggler(to);
     to.slow_host = find_slow_host(ranks_, compared_, to);
     to.differing_scopes = find_differing_scopes(ranks_, compared_, to.step);
+    merge_functions(ranks_, to);
     to.one_step = typical_step{ranks_, all_, clocks_, compared_}.find(to);
   }
 
@@ -84,6 +86,10 @@ class job_maker {
       (is_measured ? to.measured_steps : to.warmup_steps) += 1;
       if (is_measured) compared_.insert(index);
     }
+    if (compared_.empty() && !ranks_.empty()) {  // all collectives of measured steps lack a number
+      to.measured_steps = to.warmup_steps = 0;
+      for (timeline_step const& each : ranks_.front().timeline.steps) (each.is_measured ? to.measured_steps : to.warmup_steps) += 1;
+    }
     for (job_rank const& each : ranks_) {
       for (timeline_step const& step : each.timeline.steps) {
         if (step.next_begin && compared_.count(step.index) > 0) with_end.insert(step.index);
@@ -116,9 +122,9 @@ class job_maker {
       if (is_last_known) ++sums_[last].last;
       for (std::size_t i = 0; i < each.on.size(); ++i) {
         rank_sums& rank = sums_[each.on[i].rank];
-        rank.waiting += to_ms(waits.of[i].waiting);
-        rank.transfer += to_ms(waits.of[i].transfer);
-        rank.exposed_waiting += to_ms(waits.of[i].exposed_waiting);
+        rank.waiting += to_ms(waits.by_rank[i].waiting);
+        rank.transfer += to_ms(waits.by_rank[i].transfer);
+        rank.exposed_waiting += to_ms(waits.by_rank[i].exposed_waiting);
         ++rank.collectives;
       }
       collectives_.add(ranks_, each, waits, is_last_known);
@@ -154,12 +160,14 @@ class job_maker {
       auto const mean = [&](double sum) { return milliseconds{steps > 0.0 ? sum / steps : 0.0}; };
       rank.step = mean(step);
       rank.communication = mean(communication);
-      rank.waiting = mean(own.waiting);
+      bool const is_told = own.waiting > 0.0 || to.clocks.bound.count() <= 0.0;
+      if (is_told) rank.waiting = mean(own.waiting);
       rank.transfer = mean(own.transfer);
       rank.compute = std::min(mean(compute), rank.step);
-      rank.exposed_waiting = std::min({mean(own.exposed_waiting), mean(exposed), rank.step - rank.compute});
-      rank.exposed_transfer = std::min(mean(exposed) - rank.exposed_waiting, rank.step - rank.compute - rank.exposed_waiting);
-      rank.idle = rank.step - rank.compute - rank.exposed_waiting - rank.exposed_transfer;
+      milliseconds const waiting = std::min({mean(own.exposed_waiting), mean(exposed), rank.step - rank.compute});
+      if (is_told) rank.exposed_waiting = waiting;
+      rank.exposed_transfer = std::min(mean(exposed) - waiting, rank.step - rank.compute - waiting);
+      rank.idle = rank.step - rank.compute - waiting - rank.exposed_transfer;
       rank.imposed = mean(own.imposed);
       rank.imposed_exposed = mean(own.imposed_exposed);
       if (own.collectives > 0) rank.last_share = static_cast<double>(own.last) / static_cast<double>(own.collectives);
@@ -179,7 +187,7 @@ class job_maker {
       to.step += each.step / count;
       parts[0].time += each.compute / count;
       parts[1].time += each.exposed_transfer / count;
-      parts[2].time += each.exposed_waiting / count;
+      parts[2].time += each.exposed_waiting.value_or(milliseconds{}) / count;
       parts[3].time += each.idle / count;
     }
     to.budget.assign(std::begin(parts), std::end(parts));
@@ -221,19 +229,22 @@ class job_maker {
       }
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) held[rank].push_back(to.held.values[rank][step].value_or(0.0));
     }
-    std::optional<std::size_t> const found = holds_up(held, to.step.count(), to.clocks.bound.count());
-    if (!found) return;
-    excess_finder finder{ranks_, *found};
+    std::vector<std::size_t> const found = holding_ranks{held, to.ranks}.find(to.step.count(), to.clocks.bound.count());
+    if (found.empty()) return;
+    excess_finder finder{ranks_, found};
     std::set<matched_collective const*> late;
     for (auto const& [rank, what] : last_of_) {
-      if (rank == *found) late.insert(what);
+      if (std::find(found.begin(), found.end(), rank) != found.end()) late.insert(what);
     }
     for (matched_collective const& each : all_) {
       bool const is_compared = each.is_complete && !each.is_contradictory && each.is_measured;
       if (is_compared && compared_.count(collective_of(ranks_, each.on.front()).step) > 0) finder.add(each, late.count(&each) > 0);
     }
     to.straggler = finder.find(compared_.size());
-    if (!to.straggler) to.straggler = straggler_summary{*found, {}, false, false, {}, {}, {}};
+    if (!to.straggler) to.straggler.emplace();
+    to.straggler->rank = found.front();
+    if (to.straggler->excess.count() <= 0.0) to.straggler->also.assign(found.begin() + 1, found.end());
+    to.straggler->is_whole_host = is_whole_host(ranks_, *to.straggler);
   }
 
   static std::optional<std::size_t> worst_of(job_map const& held, std::size_t step) {

@@ -53,7 +53,9 @@ class collective_matcher {
     bool operator==(key const& other) const noexcept { return group == other.group && sequence == other.sequence; }
   };
   struct key_hash {
-    std::size_t operator()(key const& of) const noexcept { return (of.sequence * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{of.group} << 40U); }
+    std::size_t operator()(key const& value) const noexcept {
+      return (value.sequence * 0x9e3779b97f4a7c15U) ^ (std::uint64_t{value.group} << 40U);
+    }
   };
 
   void add(std::uint32_t rank, std::uint64_t stride) {
@@ -100,8 +102,8 @@ class collective_matcher {
     }
   }
 
-  [[nodiscard]] collective_kind const& kind(participant const& of) const {
-    return ranks_[of.rank].timeline.kinds[collective_of(ranks_, of).kind];
+  [[nodiscard]] collective_kind const& kind(participant const& participant) const {
+    return ranks_[participant.rank].timeline.kinds[collective_of(ranks_, participant).kind];
   }
 
   std::vector<job_rank> const& ranks_;

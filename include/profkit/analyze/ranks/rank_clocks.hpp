@@ -101,22 +101,29 @@ class rank_clocks {
   }
 
   /// @return what to subtract from the times of a collective.
-  [[nodiscard]] std::chrono::nanoseconds shift(participant const& of) const { return shift_at(of.rank, end_of(of)); }
+  [[nodiscard]] std::chrono::nanoseconds shift(participant const& participant) const {
+    return shift_at(participant.rank, end_of(participant));
+  }
 
   /// @return what to subtract from a time of a rank.
   [[nodiscard]] std::chrono::nanoseconds shift_at(std::uint32_t rank, timestamp moment) const {
     return std::chrono::nanoseconds{std::llround(ahead_[rank].at(since_base(moment)))};
   }
 
-  /// The offset in the middle of the run, and the drift.
-  [[nodiscard]] fitted_line const& ahead(std::size_t rank) const { return ahead_[rank]; }
+  /// What to subtract from the times of a rank in the middle of its collectives, and the drift.
+  [[nodiscard]] fitted_line ahead(std::size_t rank) const {
+    auto const& own = ranks_[rank].timeline.collectives;
+    if (own.empty()) return ahead_[rank];
+    timestamp const middle = own.front().time.begin + (own.back().time.end - own.front().time.begin) / 2;
+    return {ahead_[rank].at(since_base(middle)), ahead_[rank].slope};
+  }
 
   [[nodiscard]] job_clock_summary const& summary() const noexcept { return summary_; }
 
  private:
   /// Whether all ranks leave the collective together. The root of a broadcast may leave before the others.
-  [[nodiscard]] bool ends_together(matched_collective const& of) const {
-    participant const& first = of.on.front();
+  [[nodiscard]] bool ends_together(matched_collective const& collective) const {
+    participant const& first = collective.on.front();
     rank_timeline const& timeline = ranks_[first.rank].timeline;
     std::string const function = plain_function(timeline.kinds[collective_of(ranks_, first).kind].function);
     for (char const* const each : {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"}) {
@@ -125,8 +132,8 @@ class rank_clocks {
     return false;
   }
 
-  [[nodiscard]] bool on_gpu(matched_collective const& of) const {
-    participant const& first = of.on.front();
+  [[nodiscard]] bool on_gpu(matched_collective const& collective) const {
+    participant const& first = collective.on.front();
     return !ranks_[first.rank].timeline.kinds[collective_of(ranks_, first).kind].is_host;
   }
 
@@ -135,7 +142,7 @@ class rank_clocks {
     return rank.environment.boot_id.empty() ? rank.environment.host : rank.environment.boot_id;
   }
 
-  [[nodiscard]] timestamp end_of(participant const& of) const { return collective_of(ranks_, of).time.end; }
+  [[nodiscard]] timestamp end_of(participant const& participant) const { return collective_of(ranks_, participant).time.end; }
   [[nodiscard]] double since_base(timestamp moment) const { return static_cast<double>((moment - base_).count()); }
 
   /// The distances of the corrected ends from their mean.
@@ -158,7 +165,9 @@ class rank_clocks {
   /// @return the largest change of an offset in ns.
   double improve() {
     std::vector<std::vector<std::pair<double, double>>> points(ranks_.size());
-    for_each_distance([&](participant const& of, double distance) { points[of.rank].emplace_back(since_base(end_of(of)), distance); });
+    for_each_distance([&](participant const& participant, double distance) {
+      points[participant.rank].emplace_back(since_base(end_of(participant)), distance);
+    });
     double largest = 0.0;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       if (points[rank].empty()) continue;

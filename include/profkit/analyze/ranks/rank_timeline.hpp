@@ -13,8 +13,8 @@ namespace profkit {
 
 /// @brief A duration charged to a path.
 struct path_time {
-  std::uint32_t path = 0;  ///< position in `rank_timeline::paths`
-  std::chrono::nanoseconds time{};
+  std::uint32_t path = 0;           ///< position in `rank_timeline::paths`
+  std::chrono::nanoseconds time{};  ///< the duration
 };
 
 /// @brief What the collectives of one communicator with equal properties have in common. Unknown texts are empty.
@@ -63,14 +63,15 @@ struct timeline_step {
 ///
 /// If it has no room for all steps, it keeps every second, fourth, eighth ... step by index. So all ranks keep the same ones.
 struct rank_timeline {
-  std::uint64_t stride = 1;        ///< it keeps the steps whose index is a multiple
-  std::vector<std::string> paths;  ///< such as "step/forward"; "" for code outside any scope
-  std::vector<collective_kind> kinds;
+  std::uint64_t stride = 1;                      ///< it keeps the steps whose index is a multiple
+  std::vector<std::string> paths;                ///< such as "step/forward"; "" for code outside any scope
+  std::vector<collective_kind> kinds;            ///< table: kinds of collectives
   std::vector<timeline_step> steps;              ///< in order
   std::vector<timeline_collective> collectives;  ///< in order of their beginnings within a step
   std::uint64_t all_steps = 0;                   ///< number of steps, kept or not
   std::uint64_t all_collectives = 0;             ///< number of collectives, kept or not
-  std::uint64_t unknown_collectives = 0;         ///< collectives that the collector could not match with an operation
+  std::uint64_t unknown_collectives = 0;         ///< kernels of NCCL whose collective was not collected
+  std::uint64_t graph_collectives = 0;           ///< the part of them that ran in CUDA graphs
   bool has_numbers = true;  ///< false: collectives are numbered by their order on the GPU, because NCCL's numbers were not collected
 };
 

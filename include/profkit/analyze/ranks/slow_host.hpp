@@ -59,23 +59,23 @@ inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<
 
 /// The slowest host, if its pace is 10 % of the step behind the median of the others.
 /// @param steps indices of the compared steps.
-/// @param of its ranks and step are known.
+/// @param job its ranks and step are known.
 inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
-                                                       job_summary const& of) {
-  if (of.ranks.size() < 2) return std::nullopt;
+                                                       job_summary const& job) {
+  if (job.ranks.size() < 2) return std::nullopt;
   auto const slowest = static_cast<std::size_t>(
-      std::max_element(of.ranks.begin(), of.ranks.end(), [](auto const& a, auto const& b) { return a.host_pace < b.host_pace; }) -
-      of.ranks.begin());
+      std::max_element(job.ranks.begin(), job.ranks.end(), [](auto const& a, auto const& b) { return a.host_pace < b.host_pace; }) -
+      job.ranks.begin());
   std::vector<double> paces;
-  for (std::size_t i = 0; i < of.ranks.size(); ++i) {
-    if (i != slowest) paces.push_back(of.ranks[i].host_pace.count());
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    if (i != slowest) paces.push_back(job.ranks[i].host_pace.count());
   }
   slow_host_summary result;
   result.rank = slowest;
-  result.pace = of.ranks[slowest].host_pace;
+  result.pace = job.ranks[slowest].host_pace;
   result.others = milliseconds{median_in(paces)};
   constexpr double min_share = 0.1;
-  if (result.pace - result.others < min_share * of.step) return std::nullopt;
+  if (result.pace - result.others < min_share * job.step) return std::nullopt;
   std::map<std::string, std::vector<double>> others;
   std::size_t const stride = stride_of_sample(ranks.size());
   std::size_t count = 0;

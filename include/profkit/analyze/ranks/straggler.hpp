@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "../../profile/time.hpp"
+#include "../verdict/mean_interval.hpp"
+#include "../verdict/outliers.hpp"
 #include "collective_waits.hpp"
 #include "job_rank.hpp"
 #include "job_summary.hpp"
@@ -65,10 +67,14 @@ inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std
 /// Finds the scope in which a rank spent more time than the others before the collectives where it came last, and how much in all.
 class excess_finder {
  public:
-  excess_finder(std::vector<job_rank> const& ranks, std::size_t rank) : ranks_{ranks}, rank_{static_cast<std::uint32_t>(rank)} {}
+  /// @param holding positions of the ranks that hold the others up: the one to look at, and those that are no others.
+  excess_finder(std::vector<job_rank> const& ranks, std::vector<std::size_t> const& holding)
+      : ranks_{ranks}, rank_{static_cast<std::uint32_t>(holding.front())}, is_holding_(ranks.size()) {
+    for (std::size_t const each : holding) is_holding_[each] = true;
+  }
 
   /// Adds a collective of a compared step.
-  /// @param is_late whether the rank came last to it.
+  /// @param is_late whether one of the holding ranks came last to it.
   void add(matched_collective const& what, bool is_late) {
     std::map<std::string, std::vector<double>> busy;
     std::map<std::string, std::vector<double>> idle;
@@ -82,12 +88,13 @@ class excess_finder {
         own = &one;
         continue;
       }
-      if (i % stride != 0) continue;
+      if (i % stride != 0 || is_holding_[each.rank]) continue;
       ++others;
       for (path_time const& share : one.busy) busy[path(each.rank, share)].push_back(ns(share));
       for (path_time const& share : one.idle) idle[path(each.rank, share)].push_back(ns(share));
     }
     if (own == nullptr || others == 0) return;
+    compared_.push_back(&what);
     for (times_by_scope* const to : {&all_, is_late ? &late_ : nullptr}) {
       if (to == nullptr) continue;
       for (path_time const& share : own->busy) to->busy[path(rank_, share)].own += ns(share);
@@ -103,7 +110,7 @@ class excess_finder {
     auto const busy = scope_with_excess(late_.busy);
     auto const idle = scope_with_excess(late_.idle);
     if ((!busy && !idle) || steps == 0) return std::nullopt;
-    auto const excess = [](auto const& of) { return of ? of->second.own - of->second.others : 0.0; };
+    auto const excess = [](auto const& found) { return found ? found->second.own - found->second.others : 0.0; };
     bool const is_gpu = excess(busy) >= excess(idle);
     std::string const& path = (is_gpu ? busy : idle)->first;
     scope_excess const times = time_in(path, is_gpu ? all_.busy : all_.idle);
@@ -116,6 +123,12 @@ class excess_finder {
     result.own = per_step(times.own);
     result.others = per_step(times.others);
     result.excess = result.own - result.others;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (i == rank_) continue;
+      constexpr double share = 0.5;
+      milliseconds const more = per_step(time_of(i, path, is_gpu)) - result.others;
+      if (result.excess.count() > 0.0 && more >= share * result.excess) result.also.push_back(i);
+    }
     return result;
   }
 
@@ -129,15 +142,35 @@ class excess_finder {
   static scope_excess time_in(std::string const& scope, std::map<std::string, scope_excess> const& times) {
     scope_excess result;
     for (auto const& [path, each] : times) {
-      if (path != scope && path.rfind(scope + "/", 0) != 0) continue;
+      if (!is_in(scope, path)) continue;
       result.own += each.own;
       result.others += each.others;
     }
     return result;
   }
 
-  static double ns(path_time const& of) { return static_cast<double>(of.time.count()); }
-  [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& of) const { return ranks_[rank].timeline.paths[of.path]; }
+  static bool is_in(std::string const& scope, std::string const& path) {
+    return path == scope || (path.size() > scope.size() && path.compare(0, scope.size(), scope) == 0 && path[scope.size()] == '/');
+  }
+
+  /// The time of any rank in a scope and in all that it contains, before the collectives that were added.
+  [[nodiscard]] double time_of(std::size_t rank, std::string const& scope, bool is_gpu) const {
+    rank_timeline const& timeline = ranks_[rank].timeline;
+    std::vector<bool> counts;
+    for (std::string const& each : timeline.paths) counts.push_back(is_in(scope, each));
+    double result = 0.0;
+    for (matched_collective const* const what : compared_) {
+      auto const at = std::lower_bound(what->on.begin(), what->on.end(), rank,
+                                       [](participant const& a, std::size_t wanted) { return a.rank < wanted; });
+      if (at == what->on.end() || at->rank != rank) continue;
+      timeline_collective const& one = collective_of(ranks_, *at);
+      for (path_time const& each : is_gpu ? one.busy : one.idle) result += counts[each.path] ? ns(each) : 0.0;
+    }
+    return result;
+  }
+
+  static double ns(path_time const& time) { return static_cast<double>(time.time.count()); }
+  [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& time) const { return ranks_[rank].timeline.paths[time.path]; }
 
   /// @param times of the others; a rank without a path spent no time in it.
   static void add_medians(std::map<std::string, scope_excess>& to, std::map<std::string, std::vector<double>>& times, std::size_t others) {
@@ -151,43 +184,104 @@ class excess_finder {
   std::uint32_t rank_;
   times_by_scope late_;  ///< before the collectives to which the rank came last
   times_by_scope all_;
+  std::vector<bool> is_holding_;                     ///< by rank
+  std::vector<matched_collective const*> compared_;  ///< all that were added
   bool is_host_only_ = false;
 };
 
-/// The rank that holds the others up: for at least 2 % of the step and 3 times the clocks' bound, at least twice as long as the others do
-/// on average, and not by chance: chance delays hit all ranks alike, so the mean distance to the others is at least 4 standard errors.
-/// @param held by rank: the imposed waits in each compared step, in ms.
-inline std::optional<std::size_t> holds_up(std::vector<std::vector<double>> const& held, double step, double bound) {
-  constexpr double min_share = 0.02;
-  constexpr double min_bounds = 3.0;
-  constexpr double min_others = 2.0;
-  constexpr double min_errors = 4.0;
-  if (held.size() < 2 || held.front().empty()) return std::nullopt;
-  auto const steps = static_cast<double>(held.front().size());
-  auto const ranks = static_cast<double>(held.size());
-  std::vector<double> mean;
-  std::vector<double> sums(held.front().size());  // of all ranks, by step
-  for (std::vector<double> const& each : held) {
-    double sum = 0.0;
-    for (std::size_t i = 0; i < each.size(); ++i) {
-      sum += each[i];
-      sums[i] += each[i];
-    }
-    mean.push_back(sum / steps);
-  }
-  auto const largest = static_cast<std::size_t>(std::max_element(mean.begin(), mean.end()) - mean.begin());
-  double const all = std::accumulate(mean.begin(), mean.end(), 0.0);
-  double const others = (all - mean[largest]) / (ranks - 1.0);
-  double squares = 0.0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    double const own = held[largest][i];
-    double const distance = own - (sums[i] - own) / (ranks - 1.0) - (mean[largest] - others);
-    squares += distance * distance;
-  }
-  double const error = steps > 1.0 ? std::sqrt(squares / (steps - 1.0) / steps) : 0.0;
-  bool const is_long = mean[largest] >= min_share * step && mean[largest] >= min_bounds * bound && mean[largest] > 0.0;
-  bool const is_alone = mean[largest] >= min_others * others && mean[largest] - others >= min_errors * error;
-  return is_long && is_alone ? std::optional{largest} : std::nullopt;
+/// Whether the ranks that hold the others up are all ranks of their host, and the others have other hosts.
+inline bool is_whole_host(std::vector<job_rank> const& ranks, straggler_summary const& straggler) {
+  std::string const& host = ranks[straggler.rank].environment.host;
+  auto const is_on = [&](std::size_t rank) { return ranks[rank].environment.host == host; };
+  auto const on_host = std::count_if(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.environment.host == host; });
+  auto const slow = static_cast<std::ptrdiff_t>(straggler.also.size() + 1);
+  bool const is_there_only = std::all_of(straggler.also.begin(), straggler.also.end(), is_on);
+  return !host.empty() && slow > 1 && is_there_only && on_host == slow && slow < static_cast<std::ptrdiff_t>(ranks.size());
 }
+
+/// The values, each at most 3 robust standard deviations from the median: single long values no longer decide about the mean.
+inline std::vector<double> without_extremes(std::vector<double> values) {
+  constexpr double max_deviations = 3.0;
+  std::optional<median_spread> const spread = median_and_mad(values);
+  if (!spread) return values;
+  double const limit = max_deviations * robust_deviation(values, *spread);
+  for (double& value : values) value = std::clamp(value, spread->median - limit, spread->median + limit);
+  return values;
+}
+
+/// Which ranks hold the others up, by how long each does in each step.
+class holding_ranks {
+ public:
+  /// @param held by rank: the imposed waits in each compared step, in ms.
+  /// @param ranks the ranks, whose `host` and `imposed_exposed` are known.
+  holding_ranks(std::vector<std::vector<double>> const& held, std::vector<job_rank_summary> const& ranks)
+      : held_{held}, ranks_{ranks}, order_(held.size()) {
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    for (std::vector<double> const& each : held) means_.push_back(std::accumulate(each.begin(), each.end(), 0.0) / steps());
+    std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return means_[a] > means_[b]; });
+  }
+
+  /// Ranks that are equally slow come last in turn. So the ranks before the largest drop are looked at together, then the first alone, then
+  /// all ranks of its host. They hold the others up for at least 2 % of the step, also counting only the time in which these have nothing
+  /// else to do, for 3 times the clocks' bound, and at least twice as long as the others do on average. It must not be by chance: chance
+  /// delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean distance to the others, without extremes,
+  /// is at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
+  /// @return positions, the one that does most first; empty if no rank does.
+  [[nodiscard]] std::vector<std::size_t> find(double step, double bound) const {
+    if (held_.size() < 2 || held_.front().empty()) return {};
+    std::size_t count = 1;
+    for (std::size_t i = 2; i <= held_.size() / 2; ++i) {
+      if (drop_after(i) > drop_after(count)) count = i;
+    }
+    std::vector<std::size_t> on_host;
+    for (std::size_t const each : order_) {
+      if (ranks_[each].host == ranks_[order_.front()].host) on_host.push_back(each);
+    }
+    if (on_host.size() > held_.size() / 2) on_host.clear();
+    std::vector<std::size_t> const before_drop{order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count)};
+    for (std::vector<std::size_t> const& each : {before_drop, {order_.front()}, on_host}) {
+      if (!each.empty() && hold_up(each, step, bound)) return each;
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] double steps() const { return static_cast<double>(std::max<std::size_t>(held_.front().size(), 1)); }
+  [[nodiscard]] double drop_after(std::size_t count) const { return means_[order_[count - 1]] - means_[order_[count]]; }
+
+  [[nodiscard]] bool hold_up(std::vector<std::size_t> const& which, double step, double bound) const {
+    constexpr double min_share = 0.02;
+    constexpr double min_bounds = 3.0;
+    constexpr double min_others = 2.0;
+    constexpr double min_half_widths = 2.5;
+    auto const inside = static_cast<double>(which.size());
+    auto const outside = static_cast<double>(held_.size() - which.size());
+    std::vector<double> own(held_.front().size());  // by step
+    std::vector<double> all(own.size());
+    double exposed = 0.0;
+    for (std::size_t const each : which) {
+      add(own, held_[each]);
+      exposed += ranks_[each].imposed_exposed.count();
+    }
+    for (std::vector<double> const& each : held_) add(all, each);
+    double const mean = std::accumulate(own.begin(), own.end(), 0.0) / steps();
+    double const others = (std::accumulate(all.begin(), all.end(), 0.0) / steps() - mean) / outside;
+    std::vector<double> distances;
+    for (std::size_t k = 0; k < own.size(); ++k) distances.push_back(own[k] / inside - (all[k] - own[k]) / outside);
+    std::optional<mean_interval> const distance = interval_of_mean(without_extremes(std::move(distances)));
+    bool const is_long = std::min(mean, exposed) >= min_share * step && mean >= min_bounds * bound && mean > 0.0;
+    bool const is_chance = distance && distance->mean < min_half_widths * distance->cautious_half_width;
+    return is_long && mean / inside >= min_others * others && !is_chance;
+  }
+
+  static void add(std::vector<double>& to, std::vector<double> const& more) {
+    for (std::size_t k = 0; k < to.size(); ++k) to[k] += more[k];
+  }
+
+  std::vector<std::vector<double>> const& held_;
+  std::vector<job_rank_summary> const& ranks_;
+  std::vector<std::size_t> order_;  ///< of the ranks, by `means_`
+  std::vector<double> means_;       ///< by rank
+};
 
 }  // namespace profkit::detail

@@ -17,33 +17,35 @@
 namespace profkit::detail {
 
 template <class Archive>
-void fields(Archive& archive, path_time& of) {
-  archive(of.path), archive(of.time);
+void fields(Archive& archive, path_time& value) {
+  archive(value.path), archive(value.time);
 }
 template <class Archive>
-void fields(Archive& archive, collective_kind& of) {
-  archive(of.communicator), archive(of.group), archive(of.function), archive(of.datatype), archive(of.algorithm), archive(of.protocol),
-      archive(of.is_host);
+void fields(Archive& archive, collective_kind& value) {
+  archive(value.communicator), archive(value.group), archive(value.function), archive(value.datatype), archive(value.algorithm),
+      archive(value.protocol), archive(value.is_host);
 }
 template <class Archive>
-void fields(Archive& archive, timeline_collective& of) {
-  archive(of.step), archive(of.sequence), archive(of.bytes), archive(of.kind), archive(of.path), archive(of.time), archive(of.exposed),
-      archive(of.busy), archive(of.idle);
+void fields(Archive& archive, timeline_collective& value) {
+  archive(value.step), archive(value.sequence), archive(value.bytes), archive(value.kind), archive(value.path), archive(value.time),
+      archive(value.exposed), archive(value.busy), archive(value.idle);
 }
 template <class Archive>
-void fields(Archive& archive, timeline_step& of) {
-  archive(of.index), archive(of.is_measured), archive(of.host), archive(of.begin), archive(of.next_begin), archive(of.end),
-      archive(of.compute), archive(of.communication), archive(of.exposed), archive(of.stages), archive(of.gpu), archive(of.computing);
+void fields(Archive& archive, timeline_step& value) {
+  archive(value.index), archive(value.is_measured), archive(value.host), archive(value.begin), archive(value.next_begin),
+      archive(value.end), archive(value.compute), archive(value.communication), archive(value.exposed), archive(value.stages),
+      archive(value.gpu), archive(value.computing);
 }
 template <class Archive>
-void fields(Archive& archive, rank_timeline& of) {
-  archive(of.stride), archive(of.paths), archive(of.kinds), archive(of.steps), archive(of.collectives), archive(of.all_steps),
-      archive(of.all_collectives), archive(of.unknown_collectives), archive(of.has_numbers);
+void fields(Archive& archive, rank_timeline& value) {
+  archive(value.stride), archive(value.paths), archive(value.kinds), archive(value.steps), archive(value.collectives),
+      archive(value.all_steps), archive(value.all_collectives), archive(value.unknown_collectives), archive(value.graph_collectives),
+      archive(value.has_numbers);
 }
 
 inline bool is_same(collective_kind const& a, collective_kind const& b) {
-  auto const all = [](collective_kind const& of) {
-    return std::tie(of.communicator, of.group, of.function, of.datatype, of.algorithm, of.protocol, of.is_host);
+  auto const all = [](collective_kind const& kind) {
+    return std::tie(kind.communicator, kind.group, kind.function, kind.datatype, kind.algorithm, kind.protocol, kind.is_host);
   };
   return all(a) == all(b);
 }
@@ -58,17 +60,17 @@ inline std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_ki
 /// Validates a timeline from a file: positions lie in their lists, and no difference of times overflows.
 /// @param has_paths false: positions of paths refer to another table.
 /// @throws profkit::error that says what is wrong.
-inline void check_timeline(rank_timeline const& of, bool has_paths) {
+inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
   constexpr std::chrono::nanoseconds latest{std::int64_t{1} << 62U};
   auto const is_time = [&](timestamp each) { return timestamp{} <= each && each.time_since_epoch() <= latest; };
   auto const is_interval = [&](interval const& each) { return is_time(each.begin) && is_time(each.end) && each.begin <= each.end; };
   auto const are_charged = [&](std::vector<path_time> const& list) {
     return std::all_of(list.begin(), list.end(), [&](path_time const& each) {
-      return (!has_paths || each.path < of.paths.size()) && each.time.count() >= 0 && each.time <= latest;
+      return (!has_paths || each.path < timeline.paths.size()) && each.time.count() >= 0 && each.time <= latest;
     });
   };
-  check_read(of.stride > 0, "a timeline keeps every 0th step");
-  for (timeline_step const& each : of.steps) {
+  check_read(timeline.stride > 0, "a timeline keeps every 0th step");
+  for (timeline_step const& each : timeline.steps) {
     bool const is_right = is_interval(each.host) && is_time(each.begin) && is_time(each.end) && each.begin <= each.end &&
                           (!each.next_begin || (is_time(*each.next_begin) && each.begin <= *each.next_begin));
     check_read(is_right && are_charged(each.stages) && are_charged(each.gpu), "a step of a timeline has wrong times");
@@ -77,8 +79,8 @@ inline void check_timeline(rank_timeline const& of, bool has_paths) {
       check_read(is_interval(part) && (i == 0 || each.computing[i - 1].end <= part.begin), "a step of a timeline computes at wrong times");
     }
   }
-  for (timeline_collective const& each : of.collectives) {
-    check_read(each.kind < of.kinds.size() && (!has_paths || each.path < of.paths.size()), "a collective has no kind");
+  for (timeline_collective const& each : timeline.collectives) {
+    check_read(each.kind < timeline.kinds.size() && (!has_paths || each.path < timeline.paths.size()), "a collective has no kind");
     check_read(is_interval(each.time) && are_charged(each.busy) && are_charged(each.idle), "a collective has wrong times");
     timestamp last = each.time.begin;
     for (interval const& part : each.exposed) {

@@ -28,20 +28,20 @@ class timeline_part {
   timeline_part() = default;
 
   /// @param content a stretch with all its steps and a stride of 1; `paths` is empty, unnumbered collectives count from 0.
-  explicit timeline_part(rank_timeline content) : of_{std::move(content)} {
-    of_.all_steps = of_.steps.size();
-    of_.all_collectives = of_.collectives.size();
-    if (!of_.steps.empty()) {
-      edge const first{of_.steps.front().index, of_.steps.front().begin};
+  explicit timeline_part(rank_timeline content) : timeline_{std::move(content)} {
+    timeline_.all_steps = timeline_.steps.size();
+    timeline_.all_collectives = timeline_.collectives.size();
+    if (!timeline_.steps.empty()) {
+      edge const first{timeline_.steps.front().index, timeline_.steps.front().begin};
       first_ = first;
-      last_ = of_.steps.back().index;
+      last_ = timeline_.steps.back().index;
     }
-    for (std::size_t i = 1; i < of_.steps.size(); ++i) {
-      if (of_.steps[i].index == of_.steps[i - 1].index + 1)
-        of_.steps[i - 1].next_begin = std::max(of_.steps[i - 1].begin, of_.steps[i].begin);
+    for (std::size_t i = 1; i < timeline_.steps.size(); ++i) {
+      if (timeline_.steps[i].index == timeline_.steps[i - 1].index + 1)
+        timeline_.steps[i - 1].next_begin = std::max(timeline_.steps[i - 1].begin, timeline_.steps[i].begin);
     }
-    for (timeline_collective& each : of_.collectives) {
-      if (!of_.has_numbers) each.sequence = numbers_[key_of(of_.kinds[each.kind])]++;
+    for (timeline_collective& each : timeline_.collectives) {
+      if (!timeline_.has_numbers) each.sequence = numbers_[key_of(timeline_.kinds[each.kind])]++;
     }
     fit();
   }
@@ -53,23 +53,24 @@ class timeline_part {
       *this = next;
       return;
     }
-    if (*last_ + 1 == next.first_->index && !of_.steps.empty() && of_.steps.back().index == *last_)
-      of_.steps.back().next_begin = std::max(of_.steps.back().begin, next.first_->begin);
+    if (*last_ + 1 == next.first_->index && !timeline_.steps.empty() && timeline_.steps.back().index == *last_)
+      timeline_.steps.back().next_begin = std::max(timeline_.steps.back().begin, next.first_->begin);
     last_ = next.last_;
     std::vector<std::uint32_t> kind_of;
-    for (collective_kind const& each : next.of_.kinds) kind_of.push_back(find_or_add(of_.kinds, each));
-    of_.steps.insert(of_.steps.end(), next.of_.steps.begin(), next.of_.steps.end());
-    of_.has_numbers = of_.has_numbers && next.of_.has_numbers;
-    for (timeline_collective each : next.of_.collectives) {
-      if (!next.of_.has_numbers) each.sequence += number_before(next.of_.kinds[each.kind]);
+    for (collective_kind const& each : next.timeline_.kinds) kind_of.push_back(find_or_add(timeline_.kinds, each));
+    timeline_.steps.insert(timeline_.steps.end(), next.timeline_.steps.begin(), next.timeline_.steps.end());
+    timeline_.has_numbers = timeline_.has_numbers && next.timeline_.has_numbers;
+    for (timeline_collective each : next.timeline_.collectives) {
+      if (!next.timeline_.has_numbers) each.sequence += number_before(next.timeline_.kinds[each.kind]);
       each.kind = kind_of[each.kind];
-      of_.collectives.push_back(std::move(each));
+      timeline_.collectives.push_back(std::move(each));
     }
-    for (auto const& [of, count] : next.numbers_) numbers_[of] += count;
-    of_.all_steps += next.of_.all_steps;
-    of_.all_collectives += next.of_.all_collectives;
-    of_.unknown_collectives += next.of_.unknown_collectives;
-    keep_every(std::max(of_.stride, next.of_.stride));
+    for (auto const& [key, count] : next.numbers_) numbers_[key] += count;
+    timeline_.all_steps += next.timeline_.all_steps;
+    timeline_.all_collectives += next.timeline_.all_collectives;
+    timeline_.unknown_collectives += next.timeline_.unknown_collectives;
+    timeline_.graph_collectives += next.timeline_.graph_collectives;
+    keep_every(std::max(timeline_.stride, next.timeline_.stride));
     fit();
   }
 
@@ -88,14 +89,14 @@ class timeline_part {
   [[nodiscard]] rank_timeline finish(TextOf const& text_of) && {
     std::map<std::uint32_t, std::uint32_t> known;
     for_each_path([&](std::uint32_t& path) {
-      auto const [at, is_new] = known.try_emplace(path, static_cast<std::uint32_t>(of_.paths.size()));
-      if (is_new) of_.paths.push_back(path == attribution::none ? std::string{} : text_of(path));
+      auto const [at, is_new] = known.try_emplace(path, static_cast<std::uint32_t>(timeline_.paths.size()));
+      if (is_new) timeline_.paths.push_back(path == attribution::none ? std::string{} : text_of(path));
       path = at->second;
     });
-    return std::move(of_);
+    return std::move(timeline_);
   }
 
-  [[nodiscard]] bool is_empty() const noexcept { return of_.steps.empty(); }
+  [[nodiscard]] bool is_empty() const noexcept { return timeline_.steps.empty(); }
 
  private:
   struct edge {
@@ -111,12 +112,12 @@ class timeline_part {
 
   template <class Archive>
   friend void fields(Archive& archive, timeline_part& state) {
-    archive(state.of_), archive(state.first_), archive(state.last_), archive(state.numbers_);
+    archive(state.timeline_), archive(state.first_), archive(state.last_), archive(state.numbers_);
     if constexpr (Archive::is_reader) {
       archive.check(state.first_.has_value() == state.last_.has_value(), "a timeline without its last step");
-      archive.check(state.of_.paths.empty(), "a timeline with paths");
-      check_timeline(state.of_, false);
-      if (!state.first_) archive.check(state.of_.steps.empty(), "a timeline without its first step");
+      archive.check(state.timeline_.paths.empty(), "a timeline with paths");
+      check_timeline(state.timeline_, false);
+      if (!state.first_) archive.check(state.timeline_.steps.empty(), "a timeline without its first step");
     }
   }
 
@@ -129,11 +130,11 @@ class timeline_part {
 
   template <class Visit>
   void for_each_path(Visit const& visit) {
-    for (timeline_step& step : of_.steps) {
+    for (timeline_step& step : timeline_.steps) {
       for (path_time& each : step.stages) visit(each.path);
       for (path_time& each : step.gpu) visit(each.path);
     }
-    for (timeline_collective& each : of_.collectives) {
+    for (timeline_collective& each : timeline_.collectives) {
       visit(each.path);
       for (path_time& share : each.busy) visit(share.path);
       for (path_time& share : each.idle) visit(share.path);
@@ -141,24 +142,24 @@ class timeline_part {
   }
 
   void keep_every(std::uint64_t stride) {
-    of_.stride = stride;
-    auto const is_dropped = [&](std::uint64_t step) { return step % of_.stride != 0; };
-    auto& steps = of_.steps;
+    timeline_.stride = stride;
+    auto const is_dropped = [&](std::uint64_t step) { return step % timeline_.stride != 0; };
+    auto& steps = timeline_.steps;
     steps.erase(std::remove_if(steps.begin(), steps.end(), [&](timeline_step const& each) { return is_dropped(each.index); }), steps.end());
-    auto& all = of_.collectives;
+    auto& all = timeline_.collectives;
     all.erase(std::remove_if(all.begin(), all.end(), [&](timeline_collective const& each) { return is_dropped(each.step); }), all.end());
   }
 
   /// Drops every second step until the rest is within the bounds. The steps that remain depend on all steps alone, not on the stretches in
   /// which they were added.
   void fit() {
-    while ((of_.steps.size() > max_steps || of_.collectives.size() > max_collectives) && of_.steps.size() > 1) {
-      keep_every(2 * of_.stride);
+    while ((timeline_.steps.size() > max_steps || timeline_.collectives.size() > max_collectives) && timeline_.steps.size() > 1) {
+      keep_every(2 * timeline_.stride);
     }
-    if (of_.collectives.size() > max_collectives) of_.collectives.resize(max_collectives);
+    if (timeline_.collectives.size() > max_collectives) timeline_.collectives.resize(max_collectives);
   }
 
-  rank_timeline of_;
+  rank_timeline timeline_;
   std::optional<edge> first_;                    ///< the first step, kept or not
   std::optional<std::uint64_t> last_;            ///< index of the last step, kept or not
   std::map<number_key, std::uint64_t> numbers_;  ///< number of unnumbered collectives

@@ -172,6 +172,7 @@ class timeline_recorder {
       covered = std::max(covered, each.time.end);
       if (each.is_unknown) {
         ++to.unknown_collectives;
+        if (each.is_in_graph) ++to.graph_collectives;
         continue;
       }
       limit(next.exposed, max_parts);

@@ -30,13 +30,13 @@ class typical_step {
                std::set<std::uint64_t> const& steps)
       : ranks_{ranks}, all_{all}, clocks_{clocks}, steps_{steps} {}
 
-  /// @param of its ranks are known.
-  [[nodiscard]] std::optional<job_step_summary> find(job_summary const& of) const {
+  /// @param job its ranks are known.
+  [[nodiscard]] std::optional<job_step_summary> find(job_summary const& job) const {
     auto const index = nearest_to_median();
     if (!index) return std::nullopt;
     std::map<std::size_t, std::map<std::uint32_t, milliseconds>> const waits = waits_in(*index);
     std::vector<std::pair<std::size_t, timeline_step const*>> shown;
-    for (std::size_t const rank : chosen(of)) {
+    for (std::size_t const rank : chosen(job)) {
       for (timeline_step const& each : ranks_[rank].timeline.steps) {
         if (each.index == *index) shown.emplace_back(rank, &each);
       }
@@ -83,11 +83,11 @@ class typical_step {
   }
 
   /// All ranks; of more than eight, evenly from the one that holds the others up most to the one that does least.
-  static std::vector<std::size_t> chosen(job_summary const& of) {
-    std::vector<std::size_t> all(of.ranks.size());
+  static std::vector<std::size_t> chosen(job_summary const& job) {
+    std::vector<std::size_t> all(job.ranks.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     if (all.size() <= max_ranks) return all;
-    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return of.ranks[a].imposed > of.ranks[b].imposed; });
+    std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) { return job.ranks[a].imposed > job.ranks[b].imposed; });
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < max_ranks; ++i) result.push_back(all[i * (all.size() - 1) / (max_ranks - 1)]);
     std::sort(result.begin(), result.end());
@@ -100,7 +100,7 @@ class typical_step {
     for (matched_collective const& each : all_) {
       if (!each.is_complete || each.is_contradictory || collective_of(ranks_, each.on.front()).step != step) continue;
       collective_waits const waits{ranks_, each, clocks_};
-      for (std::size_t i = 0; i < each.on.size(); ++i) result[each.on[i].rank][each.on[i].collective] = waits.of[i].waiting;
+      for (std::size_t i = 0; i < each.on.size(); ++i) result[each.on[i].rank][each.on[i].collective] = waits.by_rank[i].waiting;
     }
     return result;
   }

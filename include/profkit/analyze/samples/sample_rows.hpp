@@ -52,6 +52,7 @@ class sample_rows {
     result.threads = how.threads;
     result.threads_without = how.threads_without;
     result.why_without = how.why_without;
+    result.why_no_lines = how.why_no_lines;
     sample_sums::functions all;
     for (std::size_t path = 0; path < paths_.size(); ++path) {
       sampled_scope_summary row = row_of_path(path, how);
@@ -78,6 +79,8 @@ class sample_rows {
 
  private:
   static constexpr std::size_t max_functions = 32;
+  static constexpr std::size_t max_waits = 8;
+  static constexpr double min_wait = 0.001;      ///< share of the scope
   static constexpr double min_intervals = 10.0;  ///< of scopes without samples, which have waited
 
   [[nodiscard]] sampled_scope_summary row_of_path(std::size_t path, sampling_record const& how) const {
@@ -89,15 +92,33 @@ class sample_rows {
     }
     static sample_sums::functions const none;
     fill(result, path < sums_.paths() ? sums_.of_path(path) : none, how);
+    if (result.waiting) fill_waits(result, sums_.waits_of(path));
     return result;
+  }
+
+  /// Names parts of the waiting; together they are at most the whole of it.
+  static void fill_waits(sampled_scope_summary& to, device_waits const& waits) {
+    milliseconds const whole = std::max(*to.self, to.sampled);
+    for (auto const& [name, each] : waits) {
+      to.waits.push_back({name, each.calls, milliseconds{static_cast<double>(each.ns) * 1e-6}, 0.0});
+    }
+    std::stable_sort(to.waits.begin(), to.waits.end(), [](auto const& a, auto const& b) { return a.time > b.time; });
+    if (to.waits.size() > max_waits) to.waits.resize(max_waits);
+    milliseconds left = whole - to.sampled;
+    for (sampled_wait_summary& each : to.waits) {
+      each.time = std::min(each.time, left);
+      each.share = each.time / whole;
+      left -= each.time;
+    }
+    while (!to.waits.empty() && !(to.waits.back().share >= min_wait)) to.waits.pop_back();
   }
 
   static milliseconds ms_of(sample_sums::sum const& sum) { return std::chrono::nanoseconds{static_cast<std::int64_t>(sum.ns)}; }
 
   /// Samples count in the step in which they were taken, and scopes in that in which they began; so `sampled` can exceed `self`.
-  static void fill(sampled_scope_summary& to, sample_sums::functions const& of, sampling_record const& how) {
+  void fill(sampled_scope_summary& to, sample_sums::functions const& functions, sampling_record const& how) const {
     sample_sums::sum sum;
-    for (auto const& [function, each] : of) sum.add(each);
+    for (auto const& [function, each] : functions) sum.add(each);
     to.samples = sum.samples;
     to.sampled = ms_of(sum);
     milliseconds const whole = std::max(to.self.value_or(to.sampled), to.sampled);
@@ -105,7 +126,7 @@ class sample_rows {
         to.sampled.count() > 0.0 ? static_cast<double>(sum.samples) * (whole / to.sampled) : whole / milliseconds{how.interval};
     if (to.self && whole.count() > 0.0) to.waiting = share_of_samples(1.0 - to.sampled / whole, trials);
     std::vector<sample_sums::functions::const_iterator> order;
-    for (auto at = of.begin(); at != of.end(); ++at) order.push_back(at);
+    for (auto at = functions.begin(); at != functions.end(); ++at) order.push_back(at);
     std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a->second.ns > b->second.ns; });
     for (std::size_t i = 0; i < order.size(); ++i) {
       auto const& [function, each] = *order[i];
@@ -116,6 +137,7 @@ class sample_rows {
       }
       sampled_function_summary row;
       std::tie(row.name, row.module, row.caller) = function;
+      std::tie(row.file, row.line) = sums_.place_of(function);
       row.samples = each.samples;
       row.time = ms_of(each);
       row.of = share_of_samples(whole.count() > 0.0 ? row.time / whole : 0.0, trials);

@@ -66,14 +66,14 @@ class adopted_scopes {
   }
 
   [[nodiscard]] adopted_summary summary_of(std::size_t row) const {
-    adoption_rows::row const& of = rows_.rows()[row];
+    adoption_rows::row const& entry = rows_.rows()[row];
     adopted_sums::sums const& did = did_[row];
-    adopted_sums::sums const& own = own_[of.path];
-    std::string const& role = rows_.roles()[of.role];
+    adopted_sums::sums const& own = own_[entry.path];
+    std::string const& role = rows_.roles()[entry.role];
     adopted_summary result;
-    result.name = shown_name(paths_[of.path]);
+    result.name = shown_name(paths_[entry.path]);
     result.path = result.name;
-    for (std::uint32_t path = paths_[of.path].parent; path != none; path = paths_[path].parent) {
+    for (std::uint32_t path = paths_[entry.path].parent; path != none; path = paths_[path].parent) {
       result.path = shown_name(paths_[path]) + "/" + result.path;
       ++result.depth;
     }
@@ -84,7 +84,7 @@ class adopted_scopes {
     if (!has_kernels_) return result;
     result.operations = did.operations;
     result.kernel_time = to_ms(did.kernels);
-    result.busy = to_ms(done_.busy(of.path, role));
+    result.busy = to_ms(done_.busy(entry.path, role));
     result.own_kernel_time = to_ms(own.kernels);
     if (own.kernels.count() > 0) result.kernel_ratio = *result.kernel_time / *result.own_kernel_time;
     return result;

@@ -80,6 +80,17 @@ class measured_time {
   /// @return the measured steps in time order; empty in a session without steps.
   [[nodiscard]] std::vector<interval> const& steps() const noexcept { return measured_; }
 
+  /// The measured time in time order, disjoint.
+  [[nodiscard]] std::vector<interval> stretches() const {
+    if (!has_steps_) return {all_};
+    std::vector<interval> result;
+    for (interval const& each : measured_) {
+      timestamp const begin = result.empty() ? each.begin : std::max(each.begin, result.back().end);
+      if (begin < each.end) result.push_back({begin, each.end});
+    }
+    return result;
+  }
+
   /// The moment at which a scope counts. An open scope does not count: its end is `timestamp::max()`.
   [[nodiscard]] timestamp moment_of(scope_record const& scope) const noexcept {
     return has_steps_ && scope.time.end != timestamp::max() ? scope.time.begin : scope.time.end;

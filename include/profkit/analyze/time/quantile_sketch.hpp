@@ -124,10 +124,10 @@ class quantile_sketch {
 
   /// Describes the members for an archive, which has the non-empty buckets in ascending order.
   template <class Archive>
-  friend void fields(Archive& archive, quantile_sketch& of) {
-    std::vector<bucket_count> buckets = of.used_buckets();
-    archive.amount(of.count_), archive(of.min_), archive(of.max_), archive(buckets);
-    if constexpr (Archive::is_reader) archive.check(of.fill(buckets), "the buckets of a quantile sketch do not fit its durations");
+  friend void fields(Archive& archive, quantile_sketch& value) {
+    std::vector<bucket_count> buckets = value.used_buckets();
+    archive.amount(value.count_), archive(value.min_), archive(value.max_), archive(buckets);
+    if constexpr (Archive::is_reader) archive.check(value.fill(buckets), "the buckets of a quantile sketch do not fit its durations");
   }
 
   [[nodiscard]] std::vector<bucket_count> used_buckets() const {

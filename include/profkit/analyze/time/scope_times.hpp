@@ -18,17 +18,17 @@ namespace profkit::detail {
 class scope_times {
  public:
   /// @param path_of maps paths of the profile to paths of this object.
-  void add(profile const& of, measured_time const& when, std::vector<std::uint32_t> const& path_of) {
+  void add(profile const& profile, measured_time const& when, std::vector<std::uint32_t> const& path_of) {
     make_rows(host_, path_of);
     make_rows(gpu_events_, path_of);
     make_rows(first_, path_of);
     measured_time_cursor in{when};
-    for (scope_record const& scope : of.scopes) {
+    for (scope_record const& scope : profile.scopes) {
       if (!in.contains(when.moment_of(scope))) continue;
       host_[path_of[scope.path]].add(scope.time.duration());
       first_[path_of[scope.path]].add({scope.time.begin});
     }
-    for (gpu_scope_record const& scope : of.gpu_scopes) {
+    for (gpu_scope_record const& scope : profile.gpu_scopes) {
       if (in.contains(scope.begin)) gpu_events_[path_of[scope.path]].add(scope.duration);
     }
   }
@@ -54,16 +54,16 @@ class scope_times {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, scope_times& of) {
-    archive(of.host_), archive(of.gpu_events_), archive(of.first_);
+  friend void fields(Archive& archive, scope_times& value) {
+    archive(value.host_), archive(value.gpu_events_), archive(value.first_);
   }
 
   struct first_begin {
     timestamp begin = timestamp::max();
 
     template <class Archive>
-    friend void fields(Archive& archive, first_begin& of) {
-      archive(of.begin);
+    friend void fields(Archive& archive, first_begin& value) {
+      archive(value.begin);
     }
 
     void add(first_begin const& other) { begin = std::min(begin, other.begin); }

@@ -28,7 +28,7 @@ class step_figures {
  public:
   /// @param warmup the preceding warm-up steps; null: they are in `series`.
   explicit step_figures(step_series const& series, step_series const* warmup = nullptr)
-      : of_{series}, is_single_{series.is_single() && (warmup == nullptr || warmup->is_single())} {
+      : series_{series}, is_single_{series.is_single() && (warmup == nullptr || warmup->is_single())} {
     if (warmup != nullptr) add(*warmup);
     add(series);
     if (is_single_) return;
@@ -42,7 +42,7 @@ class step_figures {
     times_.groups = std::move(groups);
   }
 
-  [[nodiscard]] duration_summary times() const { return is_single_ ? summarize(samples_) : of_.measured().summarize(); }
+  [[nodiscard]] duration_summary times() const { return is_single_ ? summarize(samples_) : series_.measured().summarize(); }
 
   /// @return times of the measured steps in order, or means of groups.
   [[nodiscard]] std::vector<milliseconds> const& samples() const noexcept { return samples_; }
@@ -59,7 +59,7 @@ class step_figures {
     }
   }
 
-  step_series const& of_;
+  step_series const& series_;
   bool is_single_;
   timed_steps times_;
   std::vector<milliseconds> samples_;

@@ -28,7 +28,7 @@ class thread_timeline {
  public:
   /// @param scopes in the order of their ends.
   thread_timeline(profile const& profile, grouped_positions::range scopes, thread_calls const& calls)
-      : of_{profile}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
+      : profile_{profile}, scopes_{scopes}, calls_{calls.blocking}, launching_{calls.launching} {}
 
   [[nodiscard]] grouped_positions::range scopes() const noexcept { return scopes_; }
 
@@ -65,8 +65,8 @@ class thread_timeline {
       while (scopes_left + calls_left > 0) {
         std::uint32_t const scope = scopes_left > 0 ? on.scopes_[scopes_left - 1] : attribution::none;
         blocking_call const* const last_call = calls_left > 0 ? &on.calls_[calls_left - 1] : nullptr;
-        if (last_call == nullptr || (scope != attribution::none && on.of_.scopes[scope].time.end >= last_call->time.end)) {
-          enter(on.of_.scopes[scope].time, {scope, std::nullopt, false});
+        if (last_call == nullptr || (scope != attribution::none && on.profile_.scopes[scope].time.end >= last_call->time.end)) {
+          enter(on.profile_.scopes[scope].time, {scope, std::nullopt, false});
           --scopes_left;
         } else {
           close_from(last_call->time.end);
@@ -115,7 +115,7 @@ class thread_timeline {
     }
   };
 
-  profile const& of_;
+  profile const& profile_;
   grouped_positions::range scopes_;
   std::vector<blocking_call> const& calls_;
   std::vector<interval> const& launching_;

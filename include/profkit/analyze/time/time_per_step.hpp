@@ -67,19 +67,19 @@ class time_per_step {
   /// @param with_kernels the part of the measured time with kernels collected.
   /// @param counted null if kernels were not collected.
   /// @param kinds receives the scopes and kernels of each step.
-  time_per_step(profile const& of, measured_time const& when, measured_time const& with_kernels, counted_operations const* counted,
+  time_per_step(profile const& profile, measured_time const& when, measured_time const& with_kernels, counted_operations const* counted,
                 kind_recorder& kinds)
       : steps_{when.steps().size()},
         gpu_steps_{counted != nullptr ? with_kernels.steps().size() : 0},
-        host_{of.paths.size()},
-        gpu_{of.paths.size()},
-        host_copies_{of.paths.size()},
-        kernels_{of.gpu_names.size()} {
+        host_{profile.paths.size()},
+        gpu_{profile.paths.size()},
+        host_copies_{profile.paths.size()},
+        kernels_{profile.gpu_names.size()} {
     if (steps_ == 0) return;
-    add_scopes(of, when, kinds);
+    add_scopes(profile, when, kinds);
     host_.finish(steps_);
     if (gpu_steps_ == 0) return;
-    add_operations(of, *counted, kinds);
+    add_operations(profile, *counted, kinds);
     for (step_rows* const each : {&gpu_, &host_copies_, &kernels_}) each->finish(gpu_steps_);
   }
 
@@ -123,34 +123,34 @@ class time_per_step {
 
  private:
   template <class Archive>
-  friend void fields(Archive& archive, time_per_step& of) {
-    archive.amount(of.steps_), archive.amount(of.gpu_steps_);
-    archive(of.host_), archive(of.gpu_), archive(of.host_copies_), archive(of.kernels_);
+  friend void fields(Archive& archive, time_per_step& value) {
+    archive.amount(value.steps_), archive.amount(value.gpu_steps_);
+    archive(value.host_), archive(value.gpu_), archive(value.host_copies_), archive(value.kernels_);
     if constexpr (Archive::is_reader) {
-      bool const is_right = of.host_.steps() == of.steps_ && of.gpu_.steps() == of.gpu_steps_ && of.host_copies_.steps() == of.gpu_steps_ &&
-                            of.kernels_.steps() == of.gpu_steps_;
+      bool const is_right = value.host_.steps() == value.steps_ && value.gpu_.steps() == value.gpu_steps_ &&
+                            value.host_copies_.steps() == value.gpu_steps_ && value.kernels_.steps() == value.gpu_steps_;
       archive.check(is_right, "rows have different numbers of steps");
     }
   }
 
-  void add_scopes(profile const& of, measured_time const& when, kind_recorder& kinds) {
+  void add_scopes(profile const& profile, measured_time const& when, kind_recorder& kinds) {
     measured_time_cursor in{when};
     for_each_by_step(
-        static_cast<std::uint32_t>(of.scopes.size()), steps_,
-        [&](std::uint32_t scope) { return in.step_of(when.moment_of(of.scopes[scope])).value_or(steps_); },
-        [&](std::uint32_t scope) { host_.add(of.scopes[scope].path, of.scopes[scope].time.duration()); },
+        static_cast<std::uint32_t>(profile.scopes.size()), steps_,
+        [&](std::uint32_t scope) { return in.step_of(when.moment_of(profile.scopes[scope])).value_or(steps_); },
+        [&](std::uint32_t scope) { host_.add(profile.scopes[scope].path, profile.scopes[scope].time.duration()); },
         [&](std::size_t step) {
           kinds.add_scopes(step, host_);
           host_.end_step(step);
         });
   }
 
-  void add_operations(profile const& of, counted_operations const& counted, kind_recorder& kinds) {
+  void add_operations(profile const& profile, counted_operations const& counted, kind_recorder& kinds) {
     std::vector<bool> touches_host;  // by name: whether it copies from or to the host
-    for (gpu_name_record const& each : of.gpu_names) touches_host.push_back(is_host_copy(each.direction));
+    for (gpu_name_record const& each : profile.gpu_names) touches_host.push_back(is_host_copy(each.direction));
     std::vector<std::uint32_t> parents;
-    parents.reserve(of.paths.size());
-    for (path_record const& path : of.paths) parents.push_back(path.parent);
+    parents.reserve(profile.paths.size());
+    for (path_record const& path : profile.paths) parents.push_back(path.parent);
     std::vector<timed_operation> const& operations = counted.all();
     auto const step_of = [&](std::uint32_t each) { return operations[each].is_counted() ? operations[each].step : gpu_steps_; };
     auto const add = [&](std::uint32_t which) {

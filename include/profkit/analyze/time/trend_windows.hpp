@@ -16,9 +16,9 @@ namespace profkit {
 
 /// @brief A window of consecutive steps of a run.
 struct trend_window {
-  std::uint64_t first_step = 0;  ///< `step_record::index`
-  interval time;                 ///< from the beginning of the first step to the end of the last
-  std::uint64_t steps = 0;
+  std::uint64_t first_step = 0;                            ///< `step_record::index`
+  interval time;                                           ///< from the beginning of the first step to the end of the last
+  std::uint64_t steps = 0;                                 ///< number of steps
   std::chrono::nanoseconds total{};                        ///< sum of the steps' host times
   quantile_sketch host;                                    ///< of the steps' host times
   std::chrono::nanoseconds collected_time{};               ///< sum of host times of the steps with kernels collected
@@ -60,7 +60,7 @@ struct trend_window {
 /// added. A value: parts of a run can be built separately and appended in order. Not thread-safe.
 class trend_windows {
  public:
-  static constexpr std::size_t max_windows = 512;
+  static constexpr std::size_t max_windows = 512;  ///< beyond this number neighbours are merged
 
   /// @brief Appends the next step, or the next window.
   void add(trend_window const& next) {

@@ -10,8 +10,8 @@ namespace profkit {
 /// is too small for short series, because their mean is estimated too. 0 with fewer than 8 values. Source: M. G. Kendall, "Note on bias in
 /// the estimation of autocorrelation", Biometrika 41 (1954).
 [[nodiscard]] inline double unbiased_autocorrelation(double plain, std::size_t count) noexcept {
-  constexpr std::size_t least = 8;
-  if (count < least) return 0.0;
+  constexpr std::size_t min_count = 8;
+  if (count < min_count) return 0.0;
   auto const n = static_cast<double>(count);
   return std::clamp((n * plain + 1.0) / (n - 4.0), 0.0, 1.0);
 }

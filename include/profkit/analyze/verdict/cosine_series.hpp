@@ -10,8 +10,8 @@ namespace profkit {
 
 /// @brief Means of blocks of neighbouring values, at most `most` of them; the values themselves if there are no more. An incomplete last
 /// block is omitted.
-[[nodiscard]] inline std::vector<double> at_most_points(std::vector<double> const& values, std::size_t most) {
-  std::size_t const block = (values.size() + most - 1) / most;
+[[nodiscard]] inline std::vector<double> at_most_points(std::vector<double> const& values, std::size_t max_points) {
+  std::size_t const block = (values.size() + max_points - 1) / max_points;
   if (block <= 1) return values;
   std::vector<double> result;
   for (std::size_t begin = 0; begin + block <= values.size(); begin += block) {
@@ -29,7 +29,7 @@ namespace profkit {
 /// Source: U. K. Mueller and M. W. Watson, "Testing models of low-frequency variability", Econometrica 76 (2008).
 class cosine_series {
  public:
-  static constexpr std::size_t max_points = 500;
+  static constexpr std::size_t max_points = 500;  ///< longer series are averaged over blocks
 
   /// @brief Transforms a series. Takes quadratic time up to 500 values, and linear time beyond.
   explicit cosine_series(std::vector<double> const& values) {

@@ -16,7 +16,7 @@ namespace profkit {
 
 /// @brief The interval of the mean of further steps of the same kind.
 struct mean_interval {
-  double mean = 0.0;
+  double mean = 0.0;                 ///< in the unit of the values
   double half_width = 0.0;           ///< half-width of the 95 % interval around `mean`
   double cautious_half_width = 0.0;  ///< the same with a higher weight of slow changes: see `noise_models`
   double effective = 0.0;            ///< number of independent values with an interval of the same width, at most all values

@@ -13,8 +13,8 @@ namespace profkit {
 
 /// @brief Robust middle and spread of values.
 struct median_spread {
-  double median = 0.0;
-  double mad = 0.0;  ///< median absolute deviation, not multiplied by 1.4826
+  double median = 0.0;  ///< in the unit of the values
+  double mad = 0.0;     ///< median absolute deviation, not multiplied by 1.4826
 };
 
 /// @brief The median and the MAD; n/a without values.

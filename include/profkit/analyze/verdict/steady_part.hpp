@@ -16,8 +16,8 @@ namespace profkit {
 
 /// @brief The steady part of a series of step times.
 struct steady_part {
-  warmup_finding finding = warmup_finding::unknown;
-  std::size_t begin = 0;        ///< position of the beginning of the steady part, or for `never_steady` of the change
+  warmup_finding finding = warmup_finding::unknown;  ///< whether the warm-up was long enough
+  std::size_t begin = 0;                             ///< position of the beginning of the steady part, or for `never_steady` of the change
   double change = 0.0;          ///< mean from there on divided by the mean from the warm-up up to there, minus 1; 0 for `enough`
   bool is_line_better = false;  ///< a straight line through the measured steps explains them better than a change at `begin`
 };
@@ -109,21 +109,21 @@ class steady_part_finder {
 
   /// Whether the values from `begin` to `end` have another mean than the following values, beyond noise and by a relevant amount.
   /// @param highest maximum p-value.
-  [[nodiscard]] bool differs(std::size_t begin, std::size_t end, double highest) const {
+  [[nodiscard]] bool differs(std::size_t begin, std::size_t end, double significance) const {
     double const early = mean(values_, begin, end);
     double const rest = mean(values_, end, values_.size());
     if (std::abs(early - rest) <= min_change * std::abs(rest)) return false;
     std::size_t const count = values_.size();
     bool const is_early_shorter = end - begin <= count - end;
-    if (!(is_early_shorter ? most_are_near(begin, end, early, rest) : most_are_near(end, count, rest, early))) return false;
+    if (!(is_early_shorter ? majority_is_near(begin, end, early, rest) : majority_is_near(end, count, rest, early))) return false;
     // Warm-up steps also vary more, so the noise is that of the longer part.
     std::vector<double> const longer = is_early_shorter ? part(end, count) : part(begin, end);
     noise_fit const noise{longer.size(), cosine_series{longer}};
-    return noise.difference_p_value(early - rest, end - begin, count - end) < highest;
+    return noise.difference_p_value(early - rest, end - begin, count - end) < significance;
   }
 
   /// Whether most values are closer to `own` than to `other`, so that no single value determines the mean.
-  [[nodiscard]] bool most_are_near(std::size_t begin, std::size_t end, double own, double other) const {
+  [[nodiscard]] bool majority_is_near(std::size_t begin, std::size_t end, double own, double other) const {
     auto const is_near = [&](double value) { return std::abs(value - own) < std::abs(value - other); };
     auto const near = std::count_if(position(begin), position(end), is_near);
     return 2 * static_cast<std::size_t>(near) > end - begin;
@@ -145,8 +145,8 @@ class steady_part_finder {
 
   [[nodiscard]] std::vector<double> part(std::size_t begin, std::size_t end) const { return {position(begin), position(end)}; }
 
-  [[nodiscard]] std::vector<double>::const_iterator position(std::size_t of) const {
-    return values_.begin() + static_cast<std::ptrdiff_t>(of);
+  [[nodiscard]] std::vector<double>::const_iterator position(std::size_t index) const {
+    return values_.begin() + static_cast<std::ptrdiff_t>(index);
   }
 
   std::vector<double> const& series_;

@@ -51,10 +51,10 @@ struct verdict_bounds {
   static constexpr std::uint64_t min_steps = 10;  ///< the minimum of NVBench
   /// @brief With fewer steps, a kind of step with a frequency of 1 in 10 is missed with a probability above 5 %: 0.9^28 = 0.052.
   static constexpr std::uint64_t min_stable_steps = 29;
-  static constexpr double max_half_width = 0.01;  ///< half-width relative to the mean
-  static constexpr double max_outliers = 0.1;     ///< share of the measured steps
-  static constexpr double min_drift = 0.02;       ///< over the measured steps, relative to their median
-  static constexpr double max_drift_p_value = 0.01;
+  static constexpr double max_half_width = 0.01;     ///< half-width relative to the mean
+  static constexpr double max_outliers = 0.1;        ///< share of the measured steps
+  static constexpr double min_drift = 0.02;          ///< over the measured steps, relative to their median
+  static constexpr double max_drift_p_value = 0.01;  ///< a drift with a higher probability of chance is not reported
 };
 
 namespace detail {

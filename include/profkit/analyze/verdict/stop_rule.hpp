@@ -23,8 +23,9 @@ class stop_rule {
   /// @brief Creates the rule.
   /// @param wanted half-width relative to the mean, such as 0.01.
   /// @param warmup number of warm-up steps.
-  /// @param most maximum number of measured steps.
-  stop_rule(double wanted, std::uint64_t warmup, std::uint64_t most) noexcept : warmup_{warmup}, result_{wanted, {}, false, most} {}
+  /// @param max_steps maximum number of measured steps.
+  stop_rule(double wanted, std::uint64_t warmup, std::uint64_t max_steps) noexcept
+      : warmup_{warmup}, result_{wanted, {}, false, max_steps} {}
 
   /// @brief Adds the host time of the next measured step.
   void add(double ticks) { ticks_.push_back(ticks); }

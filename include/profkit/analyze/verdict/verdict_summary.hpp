@@ -43,17 +43,17 @@ struct verdict_summary {
 
 /// @brief Clocks, power and temperature of one device, from readings after measured steps. Source: NVML.
 struct clock_summary {
-  std::int32_t device = 0;               ///< device number
-  std::uint64_t readings = 0;            ///< number of readings
-  std::uint64_t throttled_readings = 0;  ///< number of readings that show throttling: see `is_throttled`
-  std::uint32_t min_mhz = 0;             ///< minimum SM clock as read
-  double mean_mhz = 0.0;                 ///< mean SM clock as read
-  std::uint32_t max_mhz = 0;             ///< maximum SM clock as read
-  std::uint32_t device_max_mhz = 0;      ///< maximum SM clock of the device
-  std::uint64_t reasons = 0;             ///< union of `device_clock_record::reasons`
-  std::optional<double> mean_watt;       ///< n/a, like the next members, if the device does not report it
-  std::optional<double> max_watt;
-  std::optional<std::uint32_t> max_celsius;
+  std::int32_t device = 0;                   ///< device number
+  std::uint64_t readings = 0;                ///< number of readings
+  std::uint64_t throttled_readings = 0;      ///< number of readings that show throttling: see `is_throttled`
+  std::uint32_t min_mhz = 0;                 ///< minimum SM clock as read
+  double mean_mhz = 0.0;                     ///< mean SM clock as read
+  std::uint32_t max_mhz = 0;                 ///< maximum SM clock as read
+  std::uint32_t device_max_mhz = 0;          ///< maximum SM clock of the device
+  std::uint64_t reasons = 0;                 ///< union of `device_clock_record::reasons`
+  std::optional<double> mean_watt;           ///< n/a, like the next members, if the device does not report it
+  std::optional<double> max_watt;            ///< maximum power draw
+  std::optional<std::uint32_t> max_celsius;  ///< maximum temperature in degrees Celsius
 };
 
 }  // namespace profkit

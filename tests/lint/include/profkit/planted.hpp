@@ -2,6 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-/// It takes a copy that it does not need.
-inline std::string planted(std::string of) { return of.empty() ? "" : "planted"; }
+/// It copies what it only reads.
+inline std::string planted(std::vector<std::string> const& values) {
+  std::string all;
+  for (std::string const each : values) all += each;
+  return all;
+}

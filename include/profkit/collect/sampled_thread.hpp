@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "cpu_timer_ring.hpp"
+#include "perf_ring.hpp"
+#include "sample_source.hpp"
+
+namespace profkit::detail {
+
+/// A sampled thread, identified by its log.
+struct sampled_thread {
+  enum class kind : std::uint8_t { not_counted, sampled, refused };
+
+  std::uint32_t generation = 0;  ///< of the log: number of threads that have owned it
+  perf_ring ring{};              ///< at most one of these two is open
+  cpu_timer_ring timer{};
+  std::uint64_t period_ns = 0;     ///< between samples
+  std::uint64_t since_period = 0;  ///< number of samples since the period was set
+  bool waits_for_stack = false;    ///< for signals
+  bool blocks_signals = false;     ///< of the timers, when last looked at
+  kind counted = kind::not_counted;
+  waiting_samples waiting{};
+};
+
+}  // namespace profkit::detail

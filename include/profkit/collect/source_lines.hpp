@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dwarf_library.hpp"
+
+namespace profkit::detail {
+
+/// Finds the source lines in which functions begin, in the debug information of a program or library (`-g` or `-g1`). Files that are apart
+/// from it are not searched.
+///
+/// Keeps files with debug information open, because reading their lists of units takes some microseconds for each. Not for several threads.
+class source_lines {
+ public:
+  struct place {
+    std::string file;        ///< as the compiler was given it; empty if unknown
+    std::uint32_t line = 0;  ///< from 1; 0 if unknown
+  };
+
+  /// @param library must outlive this.
+  explicit source_lines(dwarf_library const& library) : library_{library} {}
+  source_lines(source_lines const&) = delete;
+  source_lines& operator=(source_lines const&) = delete;
+
+  /// @param file an open ELF file.
+  /// @param address where the function begins, relative to the load address of the module.
+  [[nodiscard]] place find(int file, std::uint64_t address) {
+    if (!library_.why_not().empty()) return {};
+    module const* const found = module_of(file);
+    return found == nullptr ? place{} : found->find(address);
+  }
+
+ private:
+  class module {
+   public:
+    /// @param file stays the caller's.
+    module(dwarf_library const& library, int file, struct stat const& identity) :library_{library}, identity_{identity},
+        file_{::fcntl(file, F_DUPFD_CLOEXEC, 0)}, debug_{file_ < 0 ? nullptr : library.begin(file_, 0)} {
+      if (debug_ != nullptr) list_units();
+      if (units_.empty()) close();
+    }
+    module(module const&) = delete;
+    module& operator=(module const&) = delete;
+    ~module() { close(); }
+
+    [[nodiscard]] bool is_of(struct stat const& file) const noexcept {
+      return identity_.st_dev == file.st_dev && identity_.st_ino == file.st_ino && identity_.st_size == file.st_size &&
+             identity_.st_mtim.tv_sec == file.st_mtim.tv_sec && identity_.st_mtim.tv_nsec == file.st_mtim.tv_nsec;
+    }
+
+    [[nodiscard]] place find(std::uint64_t address) const {
+      auto at = std::upper_bound(units_.begin(), units_.end(), address,
+                                 [](std::uint64_t wanted, range const& each) { return wanted < each.begin; });
+      if (at == units_.begin() || address >= (--at)->end) return {};
+      dwarf_library::die unit{};
+      if (library_.offdie(debug_, at->unit, &unit) == nullptr) return {};
+      dwarf_library::line* const line = first_line_at(unit, address);
+      int number = 0;
+      if (line == nullptr || library_.lineno(line, &number) != 0 || number <= 0) return {};
+      char const* const file = library_.linesrc(line, nullptr, nullptr);
+      return file == nullptr ? place{} : place{file, static_cast<std::uint32_t>(number)};
+    }
+
+   private:
+    /// An address may have several lines. The first is that of the function, the others are of functions inlined at its beginning.
+    [[nodiscard]] dwarf_library::line* first_line_at(dwarf_library::die& unit, std::uint64_t address) const {
+      dwarf_library::lines* all = nullptr;
+      std::size_t count = 0;
+      if (library_.getsrclines(&unit, &all, &count) != 0) return nullptr;
+      std::uint64_t found = 0;
+      std::size_t begin = 0;  // of the lines that may be at this address or behind it: they are sorted
+      for (std::size_t end = count; begin < end;) {
+        std::size_t const middle = begin + (end - begin) / 2;
+        if (library_.lineaddr(library_.onesrcline(all, middle), &found) != 0) return nullptr;
+        if (found < address) begin = middle + 1;
+        if (found >= address) end = middle;
+      }
+      for (; begin < count; ++begin) {
+        dwarf_library::line* const line = library_.onesrcline(all, begin);
+        bool is_end = false;  // of other code, which ends where this begins
+        if (library_.lineaddr(line, &found) != 0 || found != address) return nullptr;
+        if (library_.lineendsequence(line, &is_end) == 0 && !is_end) return line;
+      }
+      return nullptr;
+    }
+
+    /// Code of a unit.
+    struct range {
+      std::uint64_t begin;
+      std::uint64_t end;
+      std::uint64_t unit;  ///< offset of its description
+    };
+
+    void close() noexcept {
+      if (debug_ != nullptr) library_.end(debug_);
+      if (file_ >= 0) ::close(file_);
+      debug_ = nullptr;
+      file_ = -1;
+    }
+
+    void list_units() {
+      std::uint64_t next = 0;
+      std::size_t header_bytes = 0;
+      for (std::uint64_t at = 0; library_.nextcu(debug_, at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0 && next > at;
+           at = next) {
+        dwarf_library::die unit{};
+        if (library_.offdie(debug_, at + header_bytes, &unit) == nullptr) continue;
+        range each{0, 0, at + header_bytes};
+        std::uint64_t base = 0;
+        for (std::ptrdiff_t k = 0; (k = library_.ranges(&unit, k, &base, &each.begin, &each.end)) > 0;) {
+          if (each.begin < each.end && each.begin != 0) units_.push_back(each);  // 0: the linker has removed the code
+        }
+      }
+      std::sort(units_.begin(), units_.end(), [](range const& a, range const& b) { return a.begin < b.begin; });
+    }
+
+    dwarf_library const& library_;
+    struct stat identity_;
+    int file_;
+    dwarf_library::dwarf* debug_;
+    std::vector<range> units_;  ///< by address
+  };
+
+  [[nodiscard]] module const* module_of(int file) {
+    struct stat identity {};
+    if (::fstat(file, &identity) != 0) return nullptr;
+    for (auto const& each : modules_) {
+      if (each->is_of(identity)) return each.get();
+    }
+    return modules_.emplace_back(std::make_unique<module>(library_, file, identity)).get();
+  }
+
+  dwarf_library const& library_;
+  std::vector<std::unique_ptr<module>> modules_;
+};
+
+}  // namespace profkit::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <profkit/collect/signal_stack.hpp>
+
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdint>
+#include <thread>
+
+#include "../support/sanitizers.hpp"
+
+namespace {
+
+using profkit::detail::signal_stack;
+
+std::uint64_t this_thread_id() { return static_cast<std::uint64_t>(::syscall(SYS_gettid)); }
+
+}  // namespace
+
+TEST_CASE("a thread has its signal stack until it ends, and the child of a fork has its own", "[signal_stack]") {
+  signal_stack::prepare();
+  std::uint64_t id = 0;
+  std::thread{[&] {
+    id = this_thread_id();
+    CHECK_FALSE(signal_stack::has(id));
+    signal_stack::use();
+    CHECK(signal_stack::has(id));
+    ::pid_t const child = ::fork();
+    if (child == 0) ::_exit(signal_stack::has(id) ? 1 : 0);
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }}.join();
+  CHECK_FALSE(signal_stack::has(id));
+}
+
+TEST_CASE("a thread that has a signal stack makes no system call to find out", "[signal_stack]") {
+  if (under_thread_sanitizer || under_address_sanitizer) SKIP("sanitizers make system calls of their own");
+  signal_stack::prepare();
+  ::pid_t const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    signal_stack::use();
+    if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) ::_exit(77);
+    for (int i = 0; i < 100; ++i) signal_stack::use();
+    ::syscall(SYS_exit, 0);  // strict mode ends a process by SIGKILL at any other call but read, write and sigreturn
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) SKIP("no seccomp");
+  CHECK(status == 0);
+}
+
+TEST_CASE("the stack of a thread that ends on it counts for no later thread of the same number", "[signal_stack]") {
+  if (under_thread_sanitizer || under_address_sanitizer) SKIP("sanitizers set signal stacks themselves");
+  signal_stack::prepare();
+  struct sigaction wanted {};
+  struct sigaction before {};
+  wanted.sa_handler = [](int) { ::pthread_exit(nullptr); };
+  wanted.sa_flags = SA_ONSTACK;
+  REQUIRE(::sigaction(SIGUSR2, &wanted, &before) == 0);
+  std::uint64_t id = 0;
+  ::pthread_t thread{};
+  auto const body = [](void* to) -> void* {
+    *static_cast<std::uint64_t*>(to) = this_thread_id();
+    signal_stack::use();
+    ::raise(SIGUSR2);
+    return nullptr;
+  };
+  REQUIRE(::pthread_create(&thread, nullptr, body, &id) == 0);
+  ::pthread_join(thread, nullptr);
+  ::sigaction(SIGUSR2, &before, nullptr);
+  REQUIRE(id != 0);
+  CHECK_FALSE(signal_stack::has(id));
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fmt/format.h>
+
+#include <profkit/report/change_words.hpp>
+#include <profkit/report/column_numbers.hpp>
+#include <profkit/report/number_format.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comparison.hpp"
+#include "decision.hpp"
+#include "machine_speed.hpp"
+#include "run_figures.hpp"
+
+// Words of a comparison: its verdicts, times, changes, sides and machines.
+
+namespace profkit_program {
+
+/// Both sides, with their paths as given.
+struct compared_sides {
+  std::string path_a;
+  std::string path_b;
+  std::vector<run_figures> const& a;
+  std::vector<run_figures> const& b;
+};
+
+namespace detail {
+
+inline char const* name_of(verdict says) {
+  switch (says) {
+    case verdict::faster:
+      return "FASTER";
+    case verdict::slower:
+      return "SLOWER";
+    case verdict::same:
+      return "SAME";
+    case verdict::unsure:
+      return "UNSURE";
+    case verdict::added:
+      return "NEW";
+    case verdict::gone:
+      return "GONE";
+  }
+  return "";
+}
+
+inline char const* name_of(row_kind kind) {
+  switch (kind) {
+    case row_kind::step:
+      return "step";
+    case row_kind::scope:
+      return "scope";
+    case row_kind::kernel:
+      return "kernel";
+    case row_kind::function:
+      return "function";
+  }
+  return "";
+}
+
+inline char const* name_of(decision::outcome says) {
+  return says == decision::outcome::passes ? "passes" : says == decision::outcome::fails ? "fails" : "undecided";
+}
+
+inline std::string percent_of(double share) { return fmt::format("{:+.1f} %", 100.0 * share); }
+
+inline std::string percent_of(std::optional<double> share) { return share ? percent_of(*share) : profkit::detail::not_measured; }
+
+inline std::string percent_of(std::optional<std::pair<double, double>> const& range) {
+  return range ? percent_of(range->first) + " to " + percent_of(range->second) : profkit::detail::not_measured;
+}
+
+/// "faster", as sentences have it.
+inline std::string word_of(verdict says) {
+  std::string word = name_of(says);
+  std::transform(word.begin(), word.end(), word.begin(), [](char c) { return static_cast<char>(c - 'A' + 'a'); });
+  return word;
+}
+
+/// Whether a row is neither the same nor unsure.
+inline bool has_changed(comparison_row const& row) { return row.says != verdict::same && row.says != verdict::unsure; }
+
+inline double difference_of(comparison_row const& row) { return row.b_ms - row.a_ms; }
+
+/// The time with a unit that fits it.
+inline std::string time_text(double ms) {
+  profkit::detail::column_numbers const numbers{profkit::detail::column_kind::milliseconds, ms};
+  return numbers.text(ms) + "\xc2\xa0" + numbers.unit();
+}
+
+inline std::string signed_time(double ms) { return (ms > 0.0 ? "+" : "") + time_text(ms); }
+
+/// "+20.1 to +30.2 %".
+inline std::string range_text(std::optional<std::pair<double, double>> const& range) {
+  if (!range) return profkit::detail::not_measured;
+  std::string low = profkit::detail::change_words(range->first);
+  std::size_t const unit = low.find("\xc2\xa0");
+  return low.substr(0, unit) + " to " + profkit::detail::change_words(range->second);
+}
+
+/// 0.005 -> "0.5 %".
+inline std::string plain_percent(double share) { return fmt::format("{:.4g} %", 100.0 * share); }
+
+/// "5 runs, 150 measured steps".
+inline std::string side_text(std::vector<run_figures> const& runs) {
+  std::uint64_t steps = 0;
+  for (run_figures const& run : runs) steps += run.step.steps;
+  std::string const measured = runs.front().has_steps ? fmt::format("{} measured steps", steps) : "without steps";
+  return fmt::format("{} {}, {}", runs.size(), runs.size() == 1 ? "run" : "runs", measured);
+}
+
+/// States which machine is faster, and the change of the step without its part. Empty if no host times are compared.
+inline std::string machine_text(comparison const& comparison) {
+  if (std::all_of(comparison.rows.begin(), comparison.rows.end(), [](comparison_row const& row) { return row.is_gpu; })) return {};
+  if (!comparison.machine) return "host speed: unknown, since a run has no probe (an older profkit, or no measured step)";
+  constexpr double equal = 0.02;
+  double const ratio = std::expm1(comparison.machine->log_ratio());
+  std::string const how = fmt::format("probe {}, waiting for a processor {}", percent_of(std::expm1(comparison.machine->probe)),
+                                      percent_of(std::expm1(comparison.machine->waiting)));
+  if (std::abs(ratio) < equal) return "host speed: the machines are equally fast (" + how + ")";
+  std::string text = ratio > 0.0
+                         ? fmt::format("host speed: the machine of B is {:.1f} % slower ({})", 100.0 * ratio, how)
+                         : fmt::format("host speed: the machine of B is faster, it takes {:.1f} % less time ({})", -100.0 * ratio, how);
+  comparison_row const& step = comparison.rows.front();
+  if (step.kind != row_kind::step || !step.change) return text;
+  double const rest = (1.0 + *step.change) / (1.0 + ratio) - 1.0;
+  bool const is_step_open = step.says == verdict::unsure || step.says == verdict::same;
+  return text + fmt::format("; {}without the machine's part the step changed by {}",
+                            is_step_open ? "the program is not shown to be slower or faster: " : "", percent_of(rest));
+}
+
+}  // namespace detail
+
+}  // namespace profkit_program
