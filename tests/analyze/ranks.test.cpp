@@ -572,6 +572,31 @@ TEST_CASE("a host on which all ranks are slow is named", "[ranks]") {
   }
 }
 
+TEST_CASE("a rank that holds the others up because it waits for a processor is told to get its own", "[ranks]") {
+  made_job made;
+  made.is_delay_on_gpu = false;
+  made.delay = std::chrono::milliseconds{2};
+  std::vector<profkit::job_rank> ranks = made.make();
+  auto const finding_at = [&](double share) {
+    for (profkit::job_rank& each : ranks) each.environment.host_speed = profkit::host_speed_record{{}, {}, 0.01};
+    ranks[made.slow_rank].environment.host_speed->waiting = share;
+    profkit::job_summary const job = profkit::summarize_job(ranks);
+    REQUIRE(job.straggler);
+    profkit::job_rank_summary const& slow = job.ranks[job.straggler->rank];
+    CHECK(slow.processor_wait.value() / slow.host_step == Approx(share));
+    return profkit::detail::straggler_finding(job);
+  };
+  // The delay of 2 ms is 0.3 of a step.
+  profkit::detail::finding const busy = finding_at(0.2);
+  CHECK_THAT(busy.text, ContainsSubstring("of each step for a processor, because other threads use it."));
+  CHECK_THAT(busy.action, ContainsSubstring("Give rank 0 (node) processors of its own: without the difference, a step can be at most 2"));
+  profkit::detail::finding const idle = finding_at(0.05);
+  CHECK_THAT(idle.text, !ContainsSubstring("processor"));
+  CHECK_THAT(idle.action, ContainsSubstring("Look at data on rank 0 (node)"));
+  for (profkit::job_rank& each : ranks) each.environment.host_speed.reset();
+  CHECK_FALSE(profkit::summarize_job(ranks).ranks.front().processor_wait);
+}
+
 TEST_CASE("chance delays name no rank", "[ranks]") {
   int named = 0;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {

@@ -143,19 +143,53 @@ def report_of(profkit, folder):
     return json.loads(done.stdout)["job"]
 
 
+ATTEMPTS = 3
+
+
+def processor_wait(report, position):
+    return report["ranks"][position]["processor_wait_ms"] or 0.0
+
+
+def is_for_want_of_a_processor(report):
+    """Whether the named rank waits for a processor for half of the time by which it holds the others up: it does hold them up, because the
+    machine has other work."""
+    found = report["straggler"]
+    return processor_wait(report, found["position"]) >= 0.5 * found["excess_ms"]
+
+
+def fault_of_phase(report, rank, phase):
+    """What is wrong with the report of a run in which the rank sleeps in the phase; empty if nothing is."""
+    found = report["straggler"]
+    if not found:
+        return f"{phase}: no rank is named: {report}"
+    is_right = (found["position"], found["path"].split("/")[1]) == (rank, phase)
+    is_close = abs(found["excess_ms"] - REPORTED_DELAY_MS) < 0.2 * REPORTED_DELAY_MS
+    return "" if is_right and is_close else f"{phase}: {found}"
+
+
 def check_reports(checks, profkit, folder):
-    """In each phase of a step a rank that sleeps is named, with the phase and how much longer it takes; else no rank is."""
-    ports = [free_port() for _ in range(4)]
-    for rank, (code, _, errors) in enumerate(run([checks, "slow_ranks", folder, str(REPETITIONS), str(REPORTED_DELAY_MS), *ports], 3)):
-        assert code == 0, f"rank {rank}: exit code {code}, stderr: {errors}"
-    for rank, phase in enumerate(("data", "forward", "backward")):
-        report = report_of(profkit, folder / phase)
-        found = report["straggler"]
-        assert found, f"{phase}: no rank is named: {report}"
-        assert (found["position"], found["path"].split("/")[1]) == (rank, phase), found
-        assert abs(found["excess_ms"] - REPORTED_DELAY_MS) < 0.2 * REPORTED_DELAY_MS, found
-    named = [report["straggler"] for report in (report_of(profkit, folder / f"even{i}") for i in range(REPETITIONS)) if report["straggler"]]
-    assert not named, f"{len(named)} false alarms: {named}"
+    """In each phase of a step a rank that sleeps is named, with the phase and how much longer it takes; else no rank is. Where ranks wait for
+    processors, because the machine has other work, all is recorded again."""
+    for attempt in range(ATTEMPTS):
+        ports = [free_port() for _ in range(4)]
+        to = folder / str(attempt)
+        for rank, (code, _, errors) in enumerate(run([checks, "slow_ranks", to, str(REPETITIONS), str(REPORTED_DELAY_MS), *ports], 3)):
+            assert code == 0, f"rank {rank}: exit code {code}, stderr: {errors}"
+        even = [report_of(profkit, to / f"even{i}") for i in range(REPETITIONS)]
+        named = [report for report in even if report["straggler"]]
+        print(f"{len(named)} of {REPETITIONS} even runs name a rank, {sum(map(is_for_want_of_a_processor, named))} for want of a processor")
+        false = [(report["straggler"], report["ranks"]) for report in named if not is_for_want_of_a_processor(report)]
+        assert not false, f"{len(false)} false alarms: {false}"
+        busy, faults = 0.0, []
+        for rank, phase in enumerate(("data", "forward", "backward")):
+            report = report_of(profkit, to / phase)
+            faults += filter(None, [fault_of_phase(report, rank, phase)])
+            busy = max(busy, *(processor_wait(report, each) / report["step_ms"] for each in range(3)))
+        if not faults:
+            return
+        print(f"attempt {attempt}, waiting for processors {100 * busy:.1f} % of a step:", *faults, sep="\n")
+        assert busy > 0.05, faults
+    raise AssertionError(f"{ATTEMPTS} attempts failed on a busy machine")
 
 
 def gpus():

@@ -72,6 +72,14 @@ inline job_rank_summary straggler_waits(job_summary const& job) {
   return result;
 }
 
+/// Whether the straggler's step thread waits for a processor for at least half of the excess: its host has too much to do.
+inline bool lacks_processors(job_summary const& job) {
+  straggler_summary const& late = *job.straggler;
+  constexpr double min_share = 0.5;
+  auto const& wait = job.ranks[late.rank].processor_wait;
+  return wait && !late.is_gpu_time && late.excess.count() > 0.0 && *wait >= min_share * late.excess;
+}
+
 /// One sentence: the straggler, or that there is none.
 inline std::string job_headline(job_summary const& job) {
   if (job.ranks.empty()) return "No rank has a usable file";
@@ -108,9 +116,17 @@ inline finding straggler_finding(job_summary const& job) {
     result.text += fmt::format(" On the host, {} takes {} a step there, {} on the others.", scope_words(job.slow_host->stage),
                                time_words(job.slow_host->stage_time), time_words(job.slow_host->stage_others));
   }
-  result.action = late.excess.count() > 0.0 ? fmt::format("Look at {} on {}: without the difference, a step can be at most {} shorter.",
-                                                          scope_words(late.path), name_words(rank.name), time_words(late.excess))
-                                            : fmt::format("Compare the report of {} with that of another rank.", name_words(rank.name));
+  if (late.excess.count() <= 0.0) {
+    result.action = fmt::format("Compare the report of {} with that of another rank.", name_words(rank.name));
+  } else if (lacks_processors(job)) {
+    result.text += fmt::format(" Its step thread waits {} of each step for a processor, because other threads use it.",
+                               time_words(*rank.processor_wait));
+    result.action = fmt::format("Give {} processors of its own: without the difference, a step can be at most {} shorter.",
+                                name_words(rank.name), time_words(late.excess));
+  } else {
+    result.action = fmt::format("Look at {} on {}: without the difference, a step can be at most {} shorter.", scope_words(late.path),
+                                name_words(rank.name), time_words(late.excess));
+  }
   result.scope = late.path;
   return result;
 }

@@ -30,6 +30,7 @@ constexpr auto describe(described_type<job_rank_summary>) {
                     field{"came_last_share", &s::last_share},
                     field{"host_step_ms", &s::host_step},
                     field{"host_pace_ms", &s::host_pace},
+                    field{"processor_wait_ms", &s::processor_wait},
                     field{"clock_offset_ms", &s::clock_offset},
                     field{"clock_drift", &s::clock_drift}};
 }

@@ -33,8 +33,10 @@ struct job_rank_summary {
   std::optional<double> last_share;  ///< share of the collectives where it started last by more than the clocks' bound
   milliseconds host_step{};          ///< mean
   milliseconds host_pace{};          ///< lower quartile of its host steps
-  milliseconds clock_offset{};       ///< removed from its times in the middle of the run
-  double clock_drift = 0.0;          ///< removed from its times: seconds per second
+  /// Mean time per step in which the step thread was runnable without a processor; n/a without scheduler statistics.
+  std::optional<milliseconds> processor_wait;
+  milliseconds clock_offset{};  ///< removed from its times in the middle of the run
+  double clock_drift = 0.0;     ///< removed from its times: seconds per second
 };
 
 /// @brief All collectives with one scope, function, kind and size.

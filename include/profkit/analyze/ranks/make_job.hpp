@@ -174,6 +174,7 @@ class job_maker {
       rank.host_step = mean(host);
       constexpr double quartile = 0.25;
       rank.host_pace = milliseconds{quantile_in(hosts, quartile)};
+      if (auto const& speed = from.environment.host_speed; speed && speed->waiting) rank.processor_wait = *speed->waiting * rank.host_step;
       rank.clock_offset = milliseconds{clocks_.ahead(i).offset * 1e-6};
       rank.clock_drift = clocks_.ahead(i).slope;
       to.ranks.push_back(std::move(rank));
