@@ -14,13 +14,13 @@ namespace profkit {
 
 /// @brief A stretch of a session whose figures can be computed without the rest of the session, and added to those of other stretches.
 ///
-/// A window owns a stretch of time. Its own records are those whose moment lies in the stretch:
+/// No border between windows lies inside a step. In a session without steps, a border may lie anywhere.
 ///
-/// | record | its moment |
-/// |---|---|
+/// Figures that belong to moments (idle time and the budget) cover the stretch itself. They include the operations and calls of all windows
+/// that lie in it.
 /// | step, GPU scope, work | its beginning |
-/// | scope | its beginning; in a session without steps its end |
-/// | GPU operation | its launch: the middle of the launching call, or without a recorded call its own beginning |
+/// A window also contains the records of other stretches that its figures depend on. A record in several windows counts only in the window
+/// that owns it.
 /// | API call | its middle |
 /// | GPU time of a step, reading of memory or clocks | that of its step |
 /// | counter, allocation, sample | its time |
@@ -67,8 +67,8 @@ struct window_frame {
 
 /// @brief A window with its records.
 struct window {
-  profile records;     ///< of the stretch, and earlier and later ones that its figures depend on
-  window_frame frame;  ///< the stretch, and what is known from outside it
+  profile records;     ///< records of the stretch, and the earlier and later records that its figures depend on
+  window_frame frame;  ///< the stretch, and figures from outside it
 };
 
 }  // namespace profkit

@@ -12,7 +12,7 @@
 #include "../../profile/time.hpp"
 #include "rank_timeline.hpp"
 
-// The binary form of a timeline.
+// Describes the binary form of a timeline.
 
 namespace profkit::detail {
 
@@ -50,7 +50,7 @@ inline bool is_same(collective_kind const& a, collective_kind const& b) {
   return all(a) == all(b);
 }
 
-/// @return the position of a kind in a list, to which it is added if it is not there.
+/// @return the position of a kind in a list. Adds the kind if the list lacks it.
 inline std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_kind const& wanted) {
   auto at = std::find_if(in.begin(), in.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
   if (at == in.end()) at = in.insert(at, wanted);

@@ -14,7 +14,7 @@
 
 namespace profkit {
 
-/// @brief The position in a series from which on the values have another mean.
+/// @brief A position in a series at which the mean of the values changes.
 struct level_change {
   std::size_t at = 0;    ///< position of the first value of the new level
   double before = 0.0;   ///< mean from the previous change, or from the beginning, to here

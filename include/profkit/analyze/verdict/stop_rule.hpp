@@ -30,11 +30,11 @@ class stop_rule {
   /// @brief Adds the host time of the next measured step.
   void add(double ticks) { ticks_.push_back(ticks); }
 
-  /// @brief Excludes a step after the warm-up that is not measured; its GPU time does not count.
+  /// @brief Excludes a step after the warm-up. Its GPU time does not count.
   /// @param step `step_record::index`, in increasing order.
   void leave_out(std::uint64_t step) { left_out_.push_back(step); }
 
-  /// @brief Whether to stop. To be called after each step.
+  /// @brief Decides whether to stop. To be called after each step.
   /// @param so_far contains the GPU step times known so far.
   /// @param has_gpu whether GPU step times exist; then at least 60 must be known.
   /// @param tick the duration of a tick of `add`.
@@ -79,7 +79,7 @@ class stop_rule {
 
   std::uint64_t warmup_;
   stop_record result_;
-  std::vector<double> ticks_;            ///< of the measured steps
+  std::vector<double> ticks_;            ///< host times of the measured steps
   std::vector<std::uint64_t> left_out_;  ///< in increasing order
   std::size_t next_look_ = min_steps;
   bool is_known_ = false;

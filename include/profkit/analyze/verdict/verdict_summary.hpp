@@ -14,7 +14,7 @@ namespace profkit {
 enum class step_verdict : std::uint8_t {
   too_few = 0,        ///< no fault found, but too few measured steps for `stable`
   stable = 1,         ///< the mean is known to 1 %, and at most a tenth of the steps are outliers
-  noisy = 2,          ///< one of these conditions fails
+  noisy = 2,          ///< the mean is not known to 1 %, or more than a tenth of the steps are outliers
   drifting = 3,       ///< the steps got longer or shorter during the measurement
   still_warming = 4,  ///< the first measured steps belong to the warm-up
   throttled = 5,      ///< a device reduced its clocks because of heat or power
