@@ -16,11 +16,11 @@
 #include "utilization_words.hpp"
 #include "work_words.hpp"
 
-// The section "GPU utilization": what the counters of the devices say.
+// The section "GPU utilization": the counters of the devices.
 
 namespace profkit::detail {
 
-/// The name of a unit in a table. Parts of a unit lie deeper.
+/// The name of a unit in a table. Parts of a unit have a greater depth.
 struct unit_name {
   char const* name;
   unsigned depth = 0;
@@ -72,7 +72,7 @@ inline std::string utilization_title(utilization_summary const& use) {
                      one_line(use.source));
 }
 
-/// A row for each unit of each device, without units that did nothing and are rarely used.
+/// A row for each unit of each device. Omits rarely used units that were idle.
 inline data_table unit_table(summary const& all) {
   data_table result;
   result.name = "utilization";
@@ -96,7 +96,7 @@ inline data_table unit_table(summary const& all) {
   return result;
 }
 
-/// A row for each link of each device that moved anything.
+/// A row for each link of each device that transferred data.
 inline data_table link_table(summary const& all) {
   data_table result;
   result.name = "utilization_links";
@@ -114,7 +114,7 @@ inline data_table link_table(summary const& all) {
   return result;
 }
 
-/// @return n/a if nothing was measured.
+/// @return n/a if utilization was not measured.
 inline std::optional<section> utilization_section(report_view const& view) {
   if (view.all.utilization.empty()) return std::nullopt;
   section result;
