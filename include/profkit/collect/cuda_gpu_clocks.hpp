@@ -108,10 +108,10 @@ class gpu_clocks final : public collector {
   std::int32_t device_ = 0;
   unsigned max_sm_mhz_ = 0;
   bool has_measured_ = false;
-  std::optional<ended_step> last_step_;  ///< none if a reading followed it
+  std::optional<ended_step> last_step_;  ///< n/a if a reading followed the step
   std::chrono::steady_clock::time_point next_reading_{};
   detail::own_mutex mutex_;
-  std::vector<device_clock_record> records_;  ///< under `mutex_`
+  std::vector<device_clock_record> records_;  ///< guarded by `mutex_`
 };
 
 }  // namespace profkit

@@ -35,8 +35,8 @@ inline std::optional<double> max_overhead(report_view const& view) {
     double all_kernels = 0.0;
     for (kind_kernel_summary const& each : view.main().kernels) kernels += static_cast<double>(each.count);
     for (kernel_summary const& each : all.gpu->kernels) all_kernels += static_cast<double>(each.time.count);
-    double const others = static_cast<double>(all.gpu->all.operations) -
-                          all_kernels;  // copies and memsets; their number is known only for all steps together
+    // Copies and memsets. Their number is known only for all steps together.
+    double const others = static_cast<double>(all.gpu->all.operations) - all_kernels;
     cost += ms_per_operation * (kernels / gpu_steps(view.main()) + std::max(0.0, others) / static_cast<double>(all.gpu->steps));
   }
   return cost / view.step_ms();

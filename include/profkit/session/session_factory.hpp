@@ -35,8 +35,8 @@ class session_core : public step_loop {
   [[nodiscard]] virtual bool end() noexcept = 0;
 };
 
-/// Creates the implementation of a session, and the report of a session that was saved. Only declared here, so that one unit of a program
-/// can compile it, like `report_code`.
+/// Creates the implementation of a session, and the report of a saved session. Only declared here, so that one translation unit of a
+/// program can compile it, like `report_code`.
 template <class>
 struct session_factory {
   static std::unique_ptr<session_core> make(options wanted);
