@@ -72,6 +72,7 @@ class cupti_launches {
   /// Enables or disables the callbacks of launching calls, which cost some nanoseconds even if nothing is recorded. Disable them only when
   /// no recorded call can still be running, because its end would be missed. The callbacks of waiting calls stay enabled, because these
   /// calls can take any time.
+  /// @throws profkit::error with the failed call.
   void listen(bool wanted, cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     if (std::exchange(is_listening_, wanted) == wanted) return;
     for (CUpti_CallbackId const call : launching_) {

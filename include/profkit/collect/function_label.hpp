@@ -12,9 +12,9 @@
 
 namespace profkit::detail {
 
+/// The qualified name of a function without result, parameters and template arguments: "layer::exp_loop" for "_ZN5layer8exp_loopEPfi".
 /// Overloads and instances of a template have the same label.
 /// @param mangled the name of its symbol; names of other languages are returned unchanged.
-/// @param mangled the name of its symbol; names of other languages stay as they are.
 inline std::string function_label(std::string const& mangled) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> const demangled{abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free};

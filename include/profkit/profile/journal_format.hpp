@@ -20,7 +20,7 @@ namespace profkit::detail {
 //
 // When FILE has its share of `options::journal_bytes`, it becomes FILE.1, and a new FILE begins with a `journal_head`.
 
-inline constexpr std::string_view profile_magic = "profkit\n";  // what a saved profile begins with
+inline constexpr std::string_view profile_magic = "profkit\n";  // the first bytes of a saved profile
 inline constexpr std::string_view journal_magic = "profkit journal\n";
 
 enum class frame_kind : std::uint32_t {

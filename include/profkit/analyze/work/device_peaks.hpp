@@ -33,7 +33,9 @@ struct device_peaks {
 /// @brief Devices with known peaks. docs/roofline.md has the same table.
 inline constexpr device_peaks known_devices[] = {
     // Links: half of the NVLink bandwidth of the data sheet, which counts both directions. 0 for PCI Express cards, whose bridges may be
-    // missing, and for devices whose links depend on the machine. unknown, fp64, fp32, tf32, fp16, bf16, fp8
+    // missing, and for devices whose links depend on the machine.
+    //
+    // Rates: unknown, fp64, fp32, tf32, fp16, bf16, fp8.
     {"NVIDIA H200", {0, 67, 67, 494.5, 989.5, 989.5, 1979}, 4800, 450, "NVIDIA H200 data sheet"},
     {"NVIDIA H200 NVL", {0, 60, 60, 417.5, 835.5, 835.5, 1670.5}, 4800, 0, "NVIDIA H200 data sheet"},
     {"NVIDIA GH200 480GB", {0, 67, 67, 494.5, 989.5, 989.5, 1979}, 4000, 0, "NVIDIA GH200 data sheet"},
