@@ -52,7 +52,7 @@ class summary_check {
     check_verdict(steps.host_verdict);
     if (steps.gpu_verdict) check_verdict(*steps.gpu_verdict);
     for (clock_summary const& each : steps.clocks) {
-      require(each.mean_watt.has_value() == each.max_watt.has_value(), "a mean power without the highest");
+      require(each.mean_watt.has_value() == each.max_watt.has_value(), "a mean power without a maximum");
     }
     if (!steps.gpu_period) return;
     check_verdict(steps.gpu_period->verdict);

@@ -102,7 +102,7 @@ class record_check {
   void records(profile const& records, profile const& in) {
     for (auto const& each : records.steps) {
       check_profile(is_in_order(each.time), "a step ends before it begins");
-      check_profile(is_amount(each.model_flops), "the work of a step is less than nothing, or no number");
+      check_profile(is_amount(each.model_flops), "the work of a step is negative or not a number");
     }
     for (auto const& each : records.scopes) {
       check_profile(is_in_order(each.time), "a scope ends before it begins");
@@ -120,7 +120,7 @@ class record_check {
     for (auto const& each : records.work) {
       check_profile(each.path < in.paths.size(), "work without path");
       check_profile(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
-                    "work is less than nothing, or no number");
+                    "work is negative or not a number");
     }
     for (auto const& each : records.allocations) {
       check_profile(each.allocator < in.allocators.size() && each.thread < in.threads.size(), "an allocation without allocator or thread");

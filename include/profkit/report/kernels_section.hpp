@@ -150,11 +150,10 @@ inline section kernels_of_kind(report_view const& view) {
   data_table table = kernels_table(view.all, kind);
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
   result.blocks.emplace_back(std::move(table));
-  if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means are of the usual steps. ";
+  if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means cover only the usual steps. ";
   result.how_to_read +=
-      "A bar has the colour of its kernel's class. The range is that of single executions, from the shortest to the longest, on a "
-      "logarithmic "
-      "scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
+      "A bar has the colour of its kernel's class. The range covers single executions, from the shortest to the longest, on a "
+      "logarithmic scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
   return result;
 }
 

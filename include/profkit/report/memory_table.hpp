@@ -71,9 +71,9 @@ inline data_table scope_memory_table(summary const& all) {
 
 /// The explanation below the table.
 inline constexpr char const* scope_memory_note =
-    "peak: most that one scope had at once of what was allocated in it and inside it (own: in it alone), so over its start\n"
-    "retained, allocated, allocations: of that, a scope on average, retained at its end; all of it: given to any thread while one of the "
-    "scopes was open\n";
+    "peak: maximum that one scope held at once of the memory allocated in it and inside it (own: in the scope itself)\n"
+    "retained, allocated, allocations: means per scope; retained memory is still live at the end of the scope\n"
+    "all of it, peak: maximum usage of the allocator, by all threads, during one of the scopes\n";
 /// The explanation of polled allocators.
 inline constexpr char const* polled_memory_note = "polled: read at both ends of scopes; a peak in between is not seen\n";
 

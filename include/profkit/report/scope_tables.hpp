@@ -129,7 +129,7 @@ inline data_table adopted_table(summary const& all) {
 
 /// The explanation below the table.
 inline constexpr char const* adopted_note =
-    "own: in the scope and inside it, but not in scopes that work for another; count, host, kernel, busy: of the scopes that work for it "
-    "or for one inside it, each without those in it that work for another\n";
+    "own: work in the scope and inside it, without adopting scopes there\n"
+    "count, host, kernel, busy: adopting scopes that work for the scope or for a scope inside it, without other adopting scopes in them\n";
 
 }  // namespace profkit::detail

@@ -174,7 +174,7 @@ inline std::vector<column> scope_columns(bool has_gpu) {
     columns.push_back(text_headed({"GPU", column_kind::milliseconds}, "GPU"));
   }
   columns.push_back(text_headed(
-      {"each", column_kind::range, column_use::always, "of siblings that differ in their index only: shortest and longest"}, "each {}"));
+      {"each", column_kind::range, column_use::always, "shortest and longest of the siblings that differ only in their index"}, "each {}"));
   return columns;
 }
 
@@ -283,9 +283,9 @@ inline section scopes_section(report_view const& view) {
   result.blocks.emplace_back(std::move(table));
   add_scope_lists(result, view.all);
   result.how_to_read = view.tree.has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "
-                                             "host was in it. Scopes that differ in their index "
-                                             "only are one row with their sum. scopes.csv has all of them."
-                                           : "The time of a scope is host time. Scopes that differ in their index only are one row with "
+                                             "host was in it. Scopes that differ only in their index "
+                                             "are one row with their sum. scopes.csv has all of them."
+                                           : "The time of a scope is host time. Scopes that differ only in their index are one row with "
                                              "their sum. scopes.csv has all of them.";
   return result;
 }

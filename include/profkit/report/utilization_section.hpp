@@ -77,10 +77,10 @@ inline data_table unit_table(summary const& all) {
   data_table result;
   result.name = "utilization";
   result.columns = {{"unit"},
-                    {"mean", column_kind::share, column_use::always, "of the time or of the most that the device can do"},
+                    {"mean", column_kind::share, column_use::always, "share of the time, or of the maximum of the device"},
                     {"", column_kind::bar},
-                    {"min", column_kind::share, column_use::always, "of one window"},
-                    {"max", column_kind::share, column_use::always, "of one window"}};
+                    {"min", column_kind::share, column_use::always, "lowest window"},
+                    {"max", column_kind::share, column_use::always, "highest window"}};
   for (utilization_summary const& use : all.utilization) {
     result.rows.push_back(heading_row(utilization_title(use), result.columns.size()));
     for (unit_member const& member : unit_members) {
@@ -124,12 +124,11 @@ inline std::optional<section> utilization_section(report_view const& view) {
   result.blocks.emplace_back(unit_table(view.all));
   if (data_table links = link_table(view.all); !links.rows.empty()) result.blocks.emplace_back(std::move(links));
   result.blocks.emplace_back(
-      note{"Active is not efficient: a pipe is active whenever it works on an instruction. The counters are of the whole device and of all "
-           "programs on it, over windows of a second or more: they say nothing about a single scope or kernel."});
+      note{"Active is not efficient: a pipe is active whenever it works on an instruction. The counters cover the whole device and all "
+           "programs on it, over windows of a second or more: they do not describe a single scope or kernel."});
   result.how_to_read =
-      "Counters of the device in the measured steps. Pipes: share of the time in which they worked, averaged over the SMs. DRAM: bytes "
-      "moved, "
-      "as a share of the most that the memory can move. Method: docs/utilization.md.";
+      "Counters of the device in the measured steps. Pipes: share of the time in which they were active, averaged over the SMs. DRAM: "
+      "transferred bytes, as a share of the maximum bandwidth. Method: docs/utilization.md.";
   return result;
 }
 

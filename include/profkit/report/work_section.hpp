@@ -148,8 +148,9 @@ inline data_table work_name_table(summary const& all) {
 /// The explanation below both tables.
 inline constexpr char const* work_note =
     "GFLOP, GB: declared by the scopes and the scopes inside (profkit::work), in all measured steps; backward: work of adopting scopes\n"
-    "time: of everything in the scopes; \"of time declared\" is the share in scopes that declare work\n"
-    "of roof: the shortest time for the work at the rates below (the longer of arithmetic and memory access), divided by the time\n";
+    "time: total time of the scopes; \"of time declared\": its share in scopes that declare work\n"
+    "of roof: shortest possible time for the work at the rates below (arithmetic or memory access, whichever is longer), divided by the "
+    "time\n";
 
 /// Whether the scopes declare most of their work themselves. Other scopes only add up the scopes inside.
 inline bool declares_work(work_summary const& work) { return work.self_flops > 0.5 * work.flops || work.self_bytes > 0.5 * work.bytes; }

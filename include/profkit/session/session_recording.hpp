@@ -230,7 +230,7 @@ class session_recording {
       if (is_for_snapshot && is_whole) rounds_.count_one();
     } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
-        warn("what was recorded cannot be read: ", failure.what());
+        warn("recorded data cannot be read: ", failure.what());
       }
     }
     journal_.write();

@@ -110,7 +110,7 @@ class window_stream {
     std::istringstream stream{figures};
     archive_reader archive{stream, figures.size()};
     read_state(archive, *this);
-    check_read(archive.at_end(), "figures go on behind their end");
+    check_read(archive.at_end(), "figures continue after their end");
     memory_.check(waiting);
     check_windows(open_gpu_windows_);
     check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");

@@ -40,7 +40,7 @@ inline std::string why_no_collectives(rank_timeline const& timeline, bool has_al
   if (timeline.graph_collectives == timeline.unknown_collectives)
     return kernels + "ran in CUDA graphs, for which NCCL gives no sequence numbers";
   if (has_all_api_calls)
-    return kernels + "have no collective, because kernel_options::all_api_calls takes the place of the callbacks that see launches";
+    return kernels + "have no collective, because kernel_options::all_api_calls replaces the callbacks that record launches";
   return kernels + "have no collective of the collector";
 }
 

@@ -69,7 +69,7 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
       return (!has_paths || each.path < timeline.paths.size()) && each.time.count() >= 0 && each.time <= latest;
     });
   };
-  check_read(timeline.stride > 0, "a timeline keeps every 0th step");
+  check_read(timeline.stride > 0, "a timeline has a stride of 0");
   for (timeline_step const& each : timeline.steps) {
     bool const is_right = is_interval(each.host) && is_time(each.begin) && is_time(each.end) && each.begin <= each.end &&
                           (!each.next_begin || (is_time(*each.next_begin) && each.begin <= *each.next_begin));

@@ -31,7 +31,8 @@ struct trend_window {
     archive(state.first_step), archive(state.time), archive.amount(state.steps), archive.amount(state.total), archive(state.host);
     archive.amount(state.collected_time), archive.amount(state.gpu_busy), archive(state.memory_bytes);
     if constexpr (Archive::is_reader) {
-      archive.check(state.steps > 0 && state.steps == state.host.count(), "a window of the history has other steps than their times");
+      archive.check(state.steps > 0 && state.steps == state.host.count(),
+                    "a window of the history has different numbers of steps and times");
       archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a window of the history ends before it begins");
     }
   }
