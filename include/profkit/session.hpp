@@ -23,8 +23,8 @@ namespace profkit {
 /// One session per process at a time. Use steps, `collect` and `report` only on the thread that created the session; scopes and `snapshot`
 /// on any thread.
 ///
-/// While a tool that listens to NVTX is attached, the range `measure_loop` of the domain `profkit` is open from just before the first
-/// measured step until the session stops. It is a process range (start/end), so ranges of scopes nest as usual.
+/// While a tool that listens to NVTX is attached, the range `measure_loop` of the domain `profkit` is open. It begins just before the first
+/// measured step and ends when the session stops. It is a process range (start/end), so ranges of scopes nest as usual.
 ///
 ///     profkit::session session{options};
 ///     for (profkit::step step : session) { ... }

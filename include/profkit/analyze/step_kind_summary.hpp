@@ -17,8 +17,8 @@ namespace profkit {
 /// `step_kind_summary::steps` (host) or `budget_summary::steps` (GPU) for a mean per step.
 ///
 /// Scope time is `busy` plus `idle`: each moment of `budget_summary::wall` counts once, in the innermost scope that it is charged to. So
-/// the times of the children of a scope and its `self` add up to its time, and the times of the roots and of `step_kind_summary::outside`
-/// add up to the wall time.
+/// the time of a scope is the sum of its `self` and the times of its children. The times of the roots and `step_kind_summary::outside` add
+/// up to the wall time.
 struct kind_scope_summary {
   std::size_t scope = 0;                  ///< position in `summary::scopes`
   std::uint64_t count = 0;                ///< number of scopes

@@ -35,8 +35,9 @@ struct gpu_work_summary {
   std::optional<milliseconds> latency_p95;   ///< 95 % quantile of the same latency
 };
 
-/// @brief GPU idle time: wall time of the measured steps without any operation on any device. Charged to the scope that was innermost on
-/// the step thread at that time, or to a scope on another thread that adopted a scope of the step thread (`adopting_scope`).
+/// @brief GPU idle time: wall time of the measured steps without any operation on any device. It is charged to the scope that was innermost
+/// on the step thread at that time. If a scope on another thread adopted a scope of the step thread (`adopting_scope`), it can be charged
+/// to that scope.
 struct gpu_idle_summary {
   milliseconds inclusive{};  ///< charged to the scopes or to any scope inside
   milliseconds self{};       ///< charged to the scopes themselves

@@ -28,8 +28,8 @@ struct collector_status {
 /// * On the session's thread, every 10 to 25 ms, also during steps: `drain` and `flush`. They may run at the same time as `prepare_step`,
 ///   `before_step` and `after_step`, so guard shared data by a lock. `memory_source` has one.
 ///
-/// `start`, the last `drain` and `stop` run while no other function of the collector runs. If the session reports because the program calls
-/// `exit` or receives a signal, the last `drain` and `stop` run on the thread that called `exit`, or on the session's thread.
+/// `start`, the last `drain` and `stop` run while no other function of the collector runs. If the program calls `exit`, the last `drain`
+/// and `stop` run on the thread that called it. If the program receives a signal, they run on the session's thread.
 ///
 /// A collector that cannot work calls `fail` and stays silent; the session and the program continue. If one of its functions throws, the
 /// session calls `fail` with the reason.

@@ -21,8 +21,8 @@ namespace profkit {
 
 /// @brief Reads the SM clock, throttle reasons, power and temperature of the current device with NVML. The verdict `throttled` needs it.
 ///
-/// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time, and at the end of the session
-/// if that is within 50 ms of the last step. Does not synchronise the device.
+/// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time. It also reads at the end of
+/// the session if that is within 50 ms of the last step. Does not synchronise the device.
 ///
 /// Add it after a `cuda_step_timer`; otherwise the event at the end of a step waits for the reading.
 /// Source: NVML API Reference.

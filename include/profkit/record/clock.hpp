@@ -76,8 +76,8 @@ inline clock_anchor read_anchor(std::uint32_t flags) noexcept {
 /// Converts ticks to nanoseconds: by linear interpolation between the two newest anchors, and outside them at the mean rate since the first
 /// anchor.
 ///
-/// Between anchors the error is at most the error of an anchor, which is the duration of one reading of CLOCK_MONOTONIC (tens of
-/// nanoseconds), plus uneven slewing of that clock in between. Times never decrease.
+/// Between anchors, the error is at most the error of an anchor plus uneven slewing of CLOCK_MONOTONIC in between. The error of an anchor
+/// is the duration of one reading of that clock (tens of nanoseconds). Times never decrease.
 class clock_line {
  public:
   explicit clock_line(clock_anchor start) noexcept : start_{start}, from_{start}, to_{start} {}

@@ -12,8 +12,8 @@ namespace profkit::detail {
 
 __attribute__((visibility("hidden"))) inline other_recorder recorder_of_this_library{};
 
-/// If this library has its own recorder (for example because of a version script with `local: *`), registers that recorder with the
-/// recorder of the process, so that the report names the library.
+/// Registers the library with the recorder of the process if the library has its own recorder, so that the report names it. A version
+/// script with `local: *` can cause this, for example.
 __attribute__((visibility("hidden"))) inline void announce_own_recorder(char const* library) noexcept {
   void* const found = ::dlsym(RTLD_DEFAULT, recorder_symbol);
   if (found == nullptr) static_cast<void>(::dlerror());  // the program must not see profkit's error

@@ -64,8 +64,8 @@ inline void count_unmatched_end(open_scope_word open, thread_log const* log) noe
                             its_log->site_at(thread_log::shown_depth(open)), innermost);
 }
 
-/// Records the end of a scope or call, after the listeners were called. If the scope is not open on this thread (its log belongs to another
-/// thread, or an outer scope has ended), the end is counted and not recorded.
+/// Records the end of a scope or call, after the listeners were called. If the scope is not open on this thread, the end is counted and not
+/// recorded: its log belongs to another thread, or an outer scope has ended.
 /// @return the number of scopes and calls that end, including inner ones that were left without their destructors.
 inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexcept {
   thread_log* const log = this_thread_log();

@@ -35,7 +35,7 @@ namespace profkit {
 namespace detail {
 
 /// Writes the packets of a trace. Each track is a packet sequence. The numbers of tracks, sequences and arrows start at a number that
-/// depends on the rank, so that the concatenated traces of all ranks of a job are one valid trace.
+/// depends on the rank. So the concatenated traces of all ranks of a job are one valid trace.
 class pftrace_format {
  public:
   pftrace_format(trace_content const& content, pftrace_output& to) : content_{content}, profile_{content.recorded()}, to_{to} {

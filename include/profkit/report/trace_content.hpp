@@ -167,8 +167,8 @@ class trace_content {
     for (charged_idle const& each : idle) format.idle(each);
   }
 
-  /// The time in which no operation ran on any device, from the beginning of the first shown step to the end of the last one and of its
-  /// operations. Without steps, from the first operation to the last.
+  /// The time in which no operation ran on any device. It begins with the first shown step and ends with the last one and its operations.
+  /// Without steps, it extends from the first operation to the last.
   [[nodiscard]] std::vector<charged_idle> idle_parts() const {
     std::vector<charged_idle> result;
     interval shown{timestamp::max(), timestamp::min()};

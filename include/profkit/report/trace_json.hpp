@@ -244,9 +244,9 @@ inline void put_trace_json(profile const& profile, attribution const& launched, 
 
 /// @brief The last measured steps, or everything in a session without steps, in Chrome's trace event format for https://ui.perfetto.dev.
 ///
-/// It has a track per thread with scopes and API calls, a track per stream with operations, arrows from launches to operations, a track
-/// with the idle time of the GPUs by cause, counters and memory. Times are microseconds since the beginning of the session. Source: "Trace
-/// Event Format", the Chromium project.
+/// It has a track per thread with scopes and API calls, a track per stream with operations, and arrows from launches to operations. It also
+/// has a track with the idle time of the GPUs by cause, counters and memory. Times are microseconds since the beginning of the session.
+/// Source: "Trace Event Format", the Chromium project.
 /// @param profile the profile.
 /// @param launched `attribute(profile)`.
 /// @param steps number of measured steps, counted from the end.

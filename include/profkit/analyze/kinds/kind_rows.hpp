@@ -163,8 +163,8 @@ class kind_rows {
     }
   }
 
-  /// Charges each moment to the innermost row. A scope without a row, such as a scope of a warm-up step whose GPU work runs in a measured
-  /// step, is charged to the row around it.
+  /// Charges each moment to the innermost row. A scope without a row is charged to the row around it. For example, the GPU work of a
+  /// warm-up step can run in a measured step.
   /// @return the time outside all rows.
   std::chrono::nanoseconds charge(step_budget const& budget, std::vector<moments>& of_path) const {
     std::chrono::nanoseconds outside = budget.busy.outside() + budget.idle.unattributed;

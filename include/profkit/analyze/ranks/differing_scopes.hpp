@@ -30,9 +30,9 @@ inline std::map<std::string, double> gpu_paces(job_rank const& rank, std::set<st
   return result;
 }
 
-/// The scopes whose time on a rank differs from the median of all ranks by over 25 % and by over 1 % of the step, largest differences
-/// first. Children of the step are compared by the lower quartile of their host time: with a full launch queue, the mean host time equals
-/// GPU time.
+/// The scopes whose time on a rank differs from the median of all ranks by over 25 % and by over 1 % of the step. The largest differences
+/// come first. Children of the step are compared by the lower quartile of their host time: with a full launch queue, the mean host time
+/// equals GPU time.
 /// @param steps indices of the compared steps.
 inline std::vector<scope_difference_summary> find_differing_scopes(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
                                                                    milliseconds step) {

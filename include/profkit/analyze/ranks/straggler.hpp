@@ -225,9 +225,9 @@ class holding_ranks {
   /// drop of the imposed waits, the first rank alone, and all ranks of its host.
   ///
   /// A candidate is accepted if the waits that it imposes are long, are at least twice those of the other ranks, and are not due to chance.
-  /// Long means at least 2 % of the step, also without the time in which the waiting GPUs have other work, and at least 3 times the clocks'
-  /// bound. Random delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean distance to the others,
-  /// without extremes, must be at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
+  /// Long means at least 2 % of the step and at least 3 times the clocks' bound. The 2 % must also be exceeded without the time in which
+  /// the waiting GPUs have other work. Random delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean
+  /// distance to the others, without extremes, must be at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
   /// @return positions, longest imposed waits first; empty if no candidate is accepted.
   [[nodiscard]] std::vector<std::size_t> find(double step, double bound) const {
     if (held_.size() < 2 || held_.front().empty()) return {};

@@ -158,10 +158,10 @@ class steady_part_finder {
 
 /// @brief Finds the position from which on steps are of one kind: the split into two parts that explains most of the variance.
 ///
-/// The parts must differ beyond noise (`noise_fit`, p < 0.0015, or 0.0005 for a split in the second half) and by more than 2 %, most steps
-/// of the shorter part must differ, and the mean of the measured steps must move by more than 0.5 % without the first part. In the first
-/// half of the series the first part is warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer
-/// than 10 values, or 5 after the warm-up.
+/// The parts must differ beyond noise (`noise_fit`, p < 0.0015, or 0.0005 for a split in the second half) and by more than 2 %. Most steps
+/// of the shorter part must differ. The mean of the measured steps must change by more than 0.5 % without the first part. In the first half
+/// of the series the first part is warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer than 10
+/// values, or 5 after the warm-up.
 /// @param series step times in order, including warm-up.
 /// @param warmup number of warm-up steps among them.
 [[nodiscard]] inline steady_part find_steady_part(std::vector<double> const& series, std::size_t warmup) {

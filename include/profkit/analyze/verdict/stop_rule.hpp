@@ -17,7 +17,8 @@ namespace profkit {
 /// mean. The step time is host time, or GPU time if that is known and longer.
 ///
 /// It checks after 60 steps, and then after each further quarter. Fewer than 60 steps miss a kind of step with a frequency of 1 in 20 with
-/// a probability above 5 %, and each check is another chance to stop by coincidence. Coverage of the final interval: docs/statistics.md.
+/// a probability above 5 %. Each check is another chance to stop by coincidence, so checks are rare. Coverage of the final interval:
+/// docs/statistics.md.
 class stop_rule {
  public:
   /// @brief Creates the rule.

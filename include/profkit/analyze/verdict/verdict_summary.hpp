@@ -35,8 +35,8 @@ struct verdict_summary {
   std::optional<double> drift_p_value;  ///< probability of a drift this large by chance
   std::uint64_t warmup = 0;             ///< number of warm-up steps
   warmup_finding finding = warmup_finding::unknown;  ///< whether that was enough
-  /// @brief `step_record::index` of the first steady step, which is also the sufficient number of warm-up steps; for `never_steady` that of
-  /// the last change; n/a if `finding` is unknown.
+  /// @brief `step_record::index` of the first steady step, which is also the sufficient number of warm-up steps. For `never_steady`, the
+  /// index of the last change. n/a if `finding` is unknown.
   std::optional<std::uint64_t> steady_from;
   double change = 0.0;  ///< change of the mean there, relative to the measured steps before; 0 if there is none
 };
