@@ -39,11 +39,11 @@ struct options {
   std::chrono::milliseconds report_every{0};
 
   std::uint64_t warmup_steps = 5;  ///< `warmup=N`: steps that are recorded but excluded from statistics
-  /// @brief `steps=N`: number of measured steps in `for (profkit::step step : session)`. `steps=forever`: the loop ends only by `break`, an
-  /// exception or the end of the program.
+  /// @brief `steps=N`: number of measured steps in `for (profkit::step step : session)`. `steps=forever`: only `break`, an exception or the
+  /// end of the program ends the loop.
   std::uint64_t measured_steps = 30;
-  /// @brief `steps=auto`, `steps=auto:0.5%`: measures until half of the 95 % interval of the mean step time is at most this share of the
-  /// mean (0.005 for 0.5 %). Replaces `measured_steps`.
+  /// @brief `steps=auto`, `steps=auto:0.5%`: measures until the half-width of the 95 % interval of the mean step time is at most this share
+  /// of the mean (0.005 for 0.5 %). Replaces `measured_steps`.
   std::optional<double> wanted_interval;
   std::uint64_t max_steps = 1000;     ///< maximum number of measured steps with `steps=auto`
   std::uint64_t items_per_step = 0;   ///< tokens, images, ... in a step; 0: not counted
@@ -56,26 +56,26 @@ struct options {
   bool memory_at_scopes = false;  ///< `memory=scopes`: polls the memory sources at both ends of every scope
   bool trace = false;             ///< `trace`: writes `trace.json` at the end, to `output_directory` or the current directory
   std::uint64_t trace_steps = 3;  ///< `trace=N`: the trace contains the last N measured steps
-  /// @brief `out=DIR`: directory of the reports, written at the end. "%p" stands for the process id, "%r" for the rank, "%h" for the host
-  /// name. In a run of several ranks the reports are in `DIR/rankN`, unless DIR has "%p" or "%r".
+  /// @brief `out=DIR`: directory of the reports, which are written at the end. Placeholders: "%p" is the process id, "%r" the rank, "%h"
+  /// the host name. In a run of several ranks the reports are in `DIR/rankN`, unless DIR contains "%p" or "%r".
   std::string output_directory;
   /// @brief `journal=FILE`: file to which records are written while the session runs, so that a kill loses at most the last 100 ms.
-  /// Placeholders as in `out=DIR`; in a run of several ranks `FILE.rankN`, unless FILE has "%p" or "%r".
+  /// Placeholders as in `out=DIR`. In a run of several ranks the file is `FILE.rankN`, unless FILE contains "%p" or "%r".
   std::string journal;
   /// @brief `journal_size=1GiB`: maximum size of the journal, at least 1 MiB. When FILE reaches half of it, FILE is renamed to FILE.1,
-  /// replacing an older one, and the journal continues in a new FILE that begins with the figures of everything before.
+  /// which replaces an older FILE.1. The journal continues in a new FILE that begins with the figures of all earlier records.
   std::uint64_t journal_bytes = std::uint64_t{1} << 30U;
-  /// @brief `signals=report`: on SIGINT and SIGTERM the session ends and reports as with `exit` before the signal ends the program. No
+  /// @brief `signals=report`: on SIGINT and SIGTERM, the session ends and reports, as with `exit`, before the signal ends the program. No
   /// effect if the program handles or ignores the signal.
   bool report_on_signals = false;
-  bool use_rank = true;  ///< `rank=off`: ignores the variables of launchers (`process_rank`): each process is a run of its own
+  bool use_rank = true;  ///< `rank=off`: ignores the variables of launchers (`process_rank`), so that each process is its own run
   bool nvtx = true;      ///< `nvtx=off`: read before `main`, so only the environment variable has an effect
   bool kernels = true;   ///< `kernels=off`: ignores kernel collectors (`collector::kind`)
   /// @brief `kernels=every:N`: collects kernels only in the N-th, 2N-th, ... measured step.
   std::uint64_t kernels_every = 1;
   bool gpu_utilization = false;  ///< `utilization=on`: adds the collector `profkit::gpu_utilization`
   /// @brief `records=N`: record budget of the profile: scopes, GPU operations, API calls and others, of 24 to 120 bytes each. At most
-  /// 65,536 steps are kept. Later records count in the figures, but are not in the profile and in traces.
+  /// 65,536 steps are kept. Further records count in the figures, but the profile and traces do not contain them.
   std::uint64_t max_records = 1'000'000;
   /// @brief `keep=all`, `keep=last:N`, `keep=slowest:K`: the steps whose records are kept. Records from before the first step are always
   /// kept.
@@ -262,7 +262,7 @@ struct options {
     wanted_interval = share;
   }
 
-  /// "0.5%" -> 0.005; nothing unless above 0 % and at most 100 %.
+  /// "0.5%" -> 0.005; nothing for values that are not above 0 % and at most 100 %.
   static std::optional<double> percent(std::string_view value) {
     double result = 0.0;
     auto const [end, status] = std::from_chars(value.data(), value.data() + value.size(), result);

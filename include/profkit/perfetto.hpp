@@ -23,8 +23,8 @@
 namespace profkit {
 
 /// @brief Writes the last measured steps of a profile as a Perfetto trace.
-/// @param profile what was recorded.
-/// @param path the file; it is replaced as a whole or not at all.
+/// @param profile the profile.
+/// @param path the file; replaced atomically.
 /// @param steps number of measured steps, counted from the end.
 /// @throws profkit::error that names the file and the reason.
 inline void write_pftrace(profile const& profile, std::filesystem::path const& path, std::uint64_t steps = 3) {

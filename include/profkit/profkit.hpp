@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief Everything for the host: scopes, NVTX, sessions and reports. Include it in one translation unit of a program, usually that of
+/// @brief All host features: scopes, NVTX, sessions and reports. Include it in one translation unit of a program, usually the one with
 /// `main`. That unit enables NVTX for the whole program. All other units need only `scope.hpp`, which compiles much faster.
 
 #include "collect/gpu_utilization.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 /// @file
-/// @brief The macros alone: the light header for the code that is measured. Nothing is recorded until a session runs (`profkit.hpp`).
+/// @brief The macros alone: the light header for measured code. Nothing is recorded until a session runs (`profkit.hpp`).
 ///
 ///     PROF_SCOPE("attention");                             a scope to the end of the block
 ///     PROF_SCOPE("scores", profkit::work{flops, bytes});   the same, with declared work; see also `profkit::add_work`
@@ -51,13 +51,13 @@
 
 #ifndef PROFKIT_DISABLE
 
-/// @brief Opens a scope to the end of the block: `PROF_SCOPE("name")`, or `PROF_SCOPE("name", profkit::work{flops, bytes})` to declare its
-/// work, or with `profkit::collective{...}`. Costs one load and a branch without a session.
+/// @brief Opens a scope to the end of the block: `PROF_SCOPE("name")`. Add `profkit::work{flops, bytes}` to declare its work, or
+/// `profkit::collective{...}` for a collective operation. Costs one load and a branch without a session.
 #define PROF_SCOPE(...) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" PROFKIT_FIRST(__VA_ARGS__, )), ::profkit::detail::work_of(__VA_ARGS__) }
 
-/// @brief Opens a scope to the end of the block, shown as `name_index`, such as `layer_3`. The index, any integer, is stored as a number;
-/// no string is built.
+/// @brief Opens a scope to the end of the block, shown as `name_index`, such as `layer_3`. The index can be any integer and is stored as a
+/// number; no string is built.
 #define PROF_SCOPE_INDEXED(name, index) \
   ::profkit::scope PROFKIT_VARIABLE { PROFKIT_SITE("" name), static_cast<std::int64_t>(index) }
 

@@ -23,8 +23,8 @@ namespace profkit {
 /// One session per process at a time. Use steps, `collect` and `report` only on the thread that created the session; scopes and `snapshot`
 /// on any thread.
 ///
-/// While a tool that listens to NVTX is attached, the range `measure_loop` of the domain `profkit` is open from just before the first
-/// measured step until the session stops. It is a process range (start/end), so ranges of scopes nest as usual.
+/// While a tool that listens to NVTX is attached, the range `measure_loop` of the domain `profkit` is open. It begins just before the first
+/// measured step and ends when the session stops. It is a process range (start/end), so ranges of scopes nest as usual.
 ///
 ///     profkit::session session{options};
 ///     for (profkit::step step : session) { ... }
@@ -62,15 +62,15 @@ class session final : public step_loop {
   /// @throws profkit::error if a step is open.
   profkit::report report() { return core_->report(); }
 
-  /// @brief Returns a report of everything recorded so far; the session continues. May be called on any thread, also inside a step.
+  /// @brief Returns a report of everything recorded so far; the session continues. May be called on any thread, even inside a step.
   ///
   /// Covers the steps that ended before the call, with the GPU work that has arrived. The report and `quality_record::snapshot` state what
-  /// is missing. Does not synchronise the device and stops no thread of the program.
+  /// is missing. Does not synchronise the device and does not stop any thread of the program.
   ///
-  /// The caller waits about 20 ms until the logs are read, then copies and analyses the profile. Memory and time are proportional to what
-  /// was recorded: 0.3 s for 10 million scopes. Concurrent calls copy one after the other.
+  /// The caller waits about 20 ms until the logs are read, then copies and analyses the profile. Memory and time are proportional to the
+  /// recorded data: 0.3 s for 10 million scopes. Concurrent calls copy one after the other.
   ///
-  /// After the end of the session it returns the same as `report()`. In the child of a `fork` the report is empty.
+  /// After the end of the session, it returns the same report as `report()`. In the child of a `fork`, the report is empty.
   /// @throws profkit::error if a collector calls it on the session's own thread.
   profkit::report snapshot() { return core_->snapshot(); }
 

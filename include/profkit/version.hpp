@@ -4,11 +4,11 @@
 /// @file
 /// @brief The version of profkit. CMakeLists.txt reads it from here.
 
-/// @brief Changes with incompatible changes of the public interface.
+/// @brief Increases with incompatible changes of the public interface.
 #define PROFKIT_VERSION_MAJOR 0
-/// @brief Changes with new features.
+/// @brief Increases with new features.
 #define PROFKIT_VERSION_MINOR 1
-/// @brief Changes with corrections.
+/// @brief Increases with corrections.
 #define PROFKIT_VERSION_PATCH 0
 
 namespace profkit {

@@ -285,7 +285,7 @@ TEST_CASE("if a scope declares no backward work, that of all scopes around it is
   CHECK_FALSE(backward_of(summary, "step").work);
   CHECK(backward_of(summary, "step/forward/scores").work);
   CHECK(summary.model.value().flops_per_step == Approx(1.979e12 + 1e9 + 0.5));
-  CHECK(summary.model->flops_source == "what the scopes said, without their backward work, which not all of them said");
+  CHECK(summary.model->flops_source == "declared by the scopes, without backward work, which some scopes did not declare");
 }
 
 TEST_CASE("a scope without backward work shows none", "[work]") {
@@ -303,13 +303,13 @@ TEST_CASE("work of another role than backward is not known", "[work]") {
   REQUIRE(summary.adopted.size() == 4);
   for (profkit::adopted_summary const& row : summary.adopted) CHECK_FALSE(row.work);
   CHECK(summary.model.value().flops_per_step == Approx(1.979e12 + 1e9));
-  CHECK(summary.model->flops_source == "what the scopes said");
+  CHECK(summary.model->flops_source == "declared by the scopes");
 }
 
 TEST_CASE("model FLOPs are the declared work of the scopes, with backward work", "[work]") {
   profkit::model_summary const model = profkit::analyze(made_work{}.profile).model.value();
   CHECK(model.flops_per_step == Approx(3 * 1.979e12 + 2.5e9));
-  CHECK(model.flops_source == "what the scopes said, and their backward work");
+  CHECK(model.flops_source == "declared by the scopes, with backward work");
   CHECK(model.basis == "host step time");
   CHECK(model.flops_per_second == Approx((3 * 1.979e12 + 2.5e9) / 40e-3));
   CHECK(model.precision == precision::bf16);

@@ -575,8 +575,7 @@ TEST_CASE("work without a path, negative work and NaN are refused", "[save]") {
       if (field == 1) profile.work[0].work.bytes = wrong;
       if (field == 2) profile.work[0].work.backward = static_cast<float>(wrong);
       if (field == 3) profile.steps[1].model_flops = wrong;
-      check_refused(profile,
-                    field == 3 ? "the work of a step is less than nothing, or no number" : "work is less than nothing, or no number");
+      check_refused(profile, field == 3 ? "the work of a step is negative or not a number" : "work is negative or not a number");
     }
   }
 }

@@ -181,8 +181,8 @@ TEST_CASE("texts about a device, a clock and a collector are one line of UTF-8",
   std::string const text = profkit::report_full_text(profkit::analyze(profile));
   CHECK(is_utf8(text));
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("MFU n/a, no dense peaks are known of \"" + shown + "\"\n"));
-  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("roof: n/a, no dense peaks are known of \"" + shown + "\"\n"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("MFU n/a, no dense peaks are known for \"" + shown + "\"\n"));
+  CHECK_THAT(text, Catch::Matchers::ContainsSubstring("roof: n/a, no dense peaks are known for \"" + shown + "\"\n"));
   CHECK_THAT(text, Catch::Matchers::ContainsSubstring("\nkernels    " + shown + "\n"));
   CHECK_THAT(text, Catch::Matchers::ContainsSubstring("clock: " + shown + "\n"));
 }

@@ -152,7 +152,7 @@ TEST_CASE("a summary that lacks one of two figures which are known together is r
     steps.host_verdict.finding = profkit::warmup_finding::enough;
     steps.host_verdict.steady_from.reset();
   });
-  check("a mean power without the highest", [](profkit::step_summary& steps) { steps.clocks[1].max_watt.reset(); });
+  check("a mean power without a maximum", [](profkit::step_summary& steps) { steps.clocks[1].max_watt.reset(); });
   check("a host that runs ahead by an unknown number of steps",
         [](profkit::step_summary& steps) { steps.gpu_period->median_steps_ahead.reset(); });
 }
@@ -163,5 +163,7 @@ TEST_CASE("the layout of a summary is that of its members' names and types", "[s
   CHECK(work.text() == "{busy_ms:msexposed_ms:ms}");
   profkit::detail::layout_archive memory;
   memory(profkit::memory_summary{});
-  CHECK(memory.text() == "{samples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?(u8)peak_over?:scapacity_bytes:?(u8)-source:s-quantity:s}");
+  CHECK(
+      memory.text() ==
+      "{samples:u8first_bytes:u8last_bytes:u8highest_sample_bytes:u8peak_bytes:?(u8)peak_over?:scapacity_bytes:?(u8)-source:s-quantity:s}");
 }

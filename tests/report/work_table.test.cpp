@@ -71,8 +71,8 @@ TEST_CASE("without a denominator the report says why, and no share", "[work]") {
   made unknown_device;
   unknown_device.profile.environment.gpu = "NVIDIA X1";
   std::string const text = work_report_of(unknown_device.profile).full_text();
-  CHECK_THAT(text, ContainsSubstring("MFU n/a, no dense peaks are known of \"NVIDIA X1\"\n"));
-  CHECK_THAT(text, ContainsSubstring("roof: n/a, no dense peaks are known of \"NVIDIA X1\"\n"));
+  CHECK_THAT(text, ContainsSubstring("MFU n/a, no dense peaks are known for \"NVIDIA X1\"\n"));
+  CHECK_THAT(text, ContainsSubstring("roof: n/a, no dense peaks are known for \"NVIDIA X1\"\n"));
   made no_device;
   no_device.profile.environment.gpu.clear();
   CHECK_THAT(work_report_of(no_device.profile).full_text(), ContainsSubstring("MFU n/a, the device is not known\n"));
@@ -83,7 +83,7 @@ TEST_CASE("without a denominator the report says why, and no share", "[work]") {
   made no_rate;
   no_rate.profile.environment.gpu = "Tesla V100-SXM2-16GB";
   CHECK_THAT(work_report_of(no_rate.profile).full_text(),
-             ContainsSubstring("MFU n/a, no dense peak is known of Tesla V100-SXM2-16GB for bf16\n"));
+             ContainsSubstring("MFU n/a, no dense peak is known for bf16 on Tesla V100-SXM2-16GB\n"));
 }
 
 TEST_CASE("a share above 100 % does not stand without a remark", "[work]") {
@@ -134,7 +134,7 @@ TEST_CASE("report.json has the model with its denominator, and the limits", "[wo
   json const& model = all.at("model");
   double const flops = 3 * 1.979e12 + 2.5e9;
   CHECK(model.at("flops_per_step").get<double>() == Approx(flops));
-  CHECK(model.at("flops_source") == "what the scopes said, and their backward work");
+  CHECK(model.at("flops_source") == "declared by the scopes, with backward work");
   CHECK(model.at("tflops_per_s").get<double>() == Approx(flops / 40e-3 / 1e12));
   CHECK(model.at("mfu").get<double>() == Approx(flops / 40e-3 / 989.5e12));
   CHECK(model.at("peak_tflops") == 989.5);

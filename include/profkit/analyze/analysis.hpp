@@ -19,9 +19,9 @@ namespace profkit {
 
 /// @brief The figures of a session, computed window by window. Two analyses can be merged.
 ///
-/// The summary does not depend on where the session was cut into windows, nor on the order in which windows and analyses are merged, except
-/// for the rounding of floating-point sums (`work` and `model_flops`). Memory is bounded by the number of paths, kernels and allocators,
-/// not by the length of the session. Not thread-safe. Performs no input or output.
+/// The summary does not depend on the borders of the windows, nor on the order in which windows and analyses are merged. Only the rounding
+/// of floating-point sums (`work` and `model_flops`) depends on that order. Memory is bounded by the number of paths, kernels and
+/// allocators, not by the length of the session. Not thread-safe. Performs no input or output.
 class analysis {
  public:
   /// @brief Creates an analysis without windows.

@@ -23,7 +23,7 @@
 
 namespace profkit::detail {
 
-/// What `analysis` adds up.
+/// The figures that `analysis` accumulates.
 struct analysis_parts {
   analyze_options options;  ///< rules for kernel classes
   bool has_any = false;     ///< a window was added

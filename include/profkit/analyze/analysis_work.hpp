@@ -57,7 +57,7 @@
 
 namespace profkit::detail {
 
-/// What `analysis` does with its parts. A template for the reasons of `report_code`.
+/// The operations of `analysis` on its parts. A template for the same reasons as `report_code`.
 template <class Unused>
 class analysis_work {
  public:
@@ -126,8 +126,8 @@ class analysis_work {
     all_.gpu.settle([&](interval const& time) { return all_.stretches.covers(time); });
   }
 
-  /// @param add_budget called before a budget is read, with the kinds that receive it: with false for that of the host steps, with true for
-  /// that of the GPU periods.
+  /// @param add_budget called before a budget is read, with the table of kinds that receives it: with false for the budget of the host
+  /// steps, with true for the budget of the GPU periods.
   template <class AddBudget>
   [[nodiscard]] summary complete(AddBudget const& add_budget) {
     merged_paths::ordered const paths = all_.paths.in_order([&](std::size_t path) { return all_.scopes.first(path); });

@@ -17,7 +17,8 @@ namespace profkit::detail {
 
 struct analysis_parts;
 
-/// Declares the implementation of `analyze` and `analysis`; `make_summary.hpp` defines it. A template for the reasons of `report_code`.
+/// Declares the implementation of `analyze` and `analysis`; `make_summary.hpp` defines it. A template for the same reasons as
+/// `report_code`.
 template <class>
 struct analyze_code {
   static summary of_whole(profile const& profile, analyze_options const& with);

@@ -14,7 +14,7 @@ namespace profkit {
 /// @brief Causes of GPU idle time: the activity of the thread that launched the next operation. Definition: docs/step_budget.md.
 enum class idle_cause : std::uint8_t {
   launching = 0,        ///< in a launching call, or between two close launching calls: launch-bound
-  host = 1,             ///< in none of these calls: host-bound
+  host = 1,             ///< outside all of these calls: host-bound
   synchronisation = 2,  ///< in a call that waits for the device
   copy = 3,             ///< in a call that copies or sets memory
   queued = 4,           ///< the operation was launched, but the device had not started it

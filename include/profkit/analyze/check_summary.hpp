@@ -42,7 +42,7 @@ class summary_check {
     scope_summary const& row = read.scopes[position];
     require(!row.parent || *row.parent < position, "a scope comes before its parent");
     std::uint32_t const depth = row.parent ? read.scopes[*row.parent].depth + 1 : 0;
-    // A path is longer than its depth, so no text is much longer than the file.
+    // Each level of depth needs at least one character of the path, so a damaged file cannot demand texts much longer than itself.
     require(row.depth == depth && depth <= row.path.size(), "a scope has another depth than its place in the tree");
     require(row.memory.empty() || row.memory.size() == read.allocators.size(), "a scope has memory of other allocators");
   }
@@ -52,7 +52,7 @@ class summary_check {
     check_verdict(steps.host_verdict);
     if (steps.gpu_verdict) check_verdict(*steps.gpu_verdict);
     for (clock_summary const& each : steps.clocks) {
-      require(each.mean_watt.has_value() == each.max_watt.has_value(), "a mean power without the highest");
+      require(each.mean_watt.has_value() == each.max_watt.has_value(), "a mean power without a maximum");
     }
     if (!steps.gpu_period) return;
     check_verdict(steps.gpu_period->verdict);

@@ -10,7 +10,7 @@
 #include "step_summary.hpp"
 #include "verdict/verdict_summary.hpp"
 
-// The part of the description of a summary that is about steps: see `summary_fields.hpp`.
+// Describes the members of a summary about steps: see `summary_fields.hpp`.
 
 namespace profkit::detail {
 
@@ -25,7 +25,7 @@ struct file_enum<warmup_finding> {
   static constexpr char const* what = "finding on the warm-up";
 };
 
-// A record that a summary has from the profile. Its binary form is that of `record_fields.hpp`.
+// A record that a summary copies from the profile. Its binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<stop_record>) {
   using s = stop_record;
   return std::tuple{field{"wanted_percent", &s::wanted}, field{"reached_percent", &s::reached}, field{"by", &s::is_of_gpu},

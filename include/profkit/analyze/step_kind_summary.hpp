@@ -17,8 +17,8 @@ namespace profkit {
 /// `step_kind_summary::steps` (host) or `budget_summary::steps` (GPU) for a mean per step.
 ///
 /// Scope time is `busy` plus `idle`: each moment of `budget_summary::wall` counts once, in the innermost scope that it is charged to. So
-/// the times of the children of a scope and its `self` add up to its time, and the times of the roots and of `step_kind_summary::outside`
-/// add up to the wall time.
+/// the time of a scope is the sum of its `self` and the times of its children. The times of the roots and `step_kind_summary::outside` add
+/// up to the wall time.
 struct kind_scope_summary {
   std::size_t scope = 0;                  ///< position in `summary::scopes`
   std::uint64_t count = 0;                ///< number of scopes
@@ -46,20 +46,21 @@ struct kind_kernel_summary {
   std::vector<launch_place_summary> launched_in;  ///< by total time, longest first
 };
 
-/// @brief Measured steps with the same set of parts. Parts are the scopes directly inside the step on its thread, without their indices.
+/// @brief The measured steps with the same set of parts. Parts are the scopes directly inside the step on its thread, without their
+/// indices.
 ///
-/// Statistics over steps of different kinds say little: one step of validation among 35 training steps turns 46.32 ms +- 0.1 % into
-/// 49.22 ms +- 12.4 %. Steps without scopes inside are one kind.
+/// Statistics over steps of different kinds mislead: one validation step among 35 training steps turns 46.32 ms +- 0.1 % into 49.22 ms +-
+/// 12.4 %. All steps without scopes inside are of one kind.
 ///
-/// An analysis tells 16 kinds apart: those that occur first. All steps of further kinds count as one kind, "other".
+/// An analysis distinguishes the 16 kinds that occur first. Steps of further kinds count as one kind, "other".
 struct step_kind_summary {
   std::string name;                ///< "usual", "step 40", "9 steps with optimizer", "other"
-  bool is_usual = false;           ///< it has at least half of the measured steps; there may be no such kind
+  bool is_usual = false;           ///< the kind has at least half of the measured steps; there may be no such kind
   std::vector<std::string> parts;  ///< in the order of their first appearance; empty for "other"
   std::uint64_t steps = 0;         ///< number of measured steps of the kind
-  std::uint64_t gpu_steps = 0;     ///< of these, steps with kernels collected
-  /// Times, verdicts and items of these steps alone. `step_time` has the basis of `summary::steps` where that was measured for the kind.
-  /// Without warm-up, `clocks`, `stop`, and how far the host ran ahead: `summary::steps` has these for all steps.
+  std::uint64_t gpu_steps = 0;     ///< number of these steps with kernels collected
+  /// Times, verdicts and items of these steps alone. `step_time` has the same basis as in `summary::steps` if that was measured for the
+  /// kind. Excludes warm-up, `clocks`, `stop` and the number of steps by which the host ran ahead: see `summary::steps`.
   step_summary times;
   std::optional<budget_summary> budget;      ///< its wall time has the basis of `summary::budget`; n/a if kernels were not collected
   std::vector<kind_scope_summary> scopes;    ///< rows with a scope or with GPU time in these steps, in the order of `summary::scopes`
@@ -73,8 +74,8 @@ struct step_kind_summary {
 /// in all, the list has one of each 2, 4, 8, ... neighbouring steps, chosen at random.
 struct listed_step {
   std::uint64_t index = 0;          ///< `step_record::index`
-  bool is_warmup = false;           ///< takes part in no statistics
-  bool is_excluded = false;         ///< `step::exclude`; takes part in no statistics
+  bool is_warmup = false;           ///< excluded from all statistics
+  bool is_excluded = false;         ///< `step::exclude`; excluded from all statistics
   std::optional<std::size_t> kind;  ///< position in `summary::kinds`; n/a for steps that are not measured
   milliseconds host{};              ///< host time
   std::optional<milliseconds> gpu;  ///< between CUDA events, else the GPU period; n/a if neither is known

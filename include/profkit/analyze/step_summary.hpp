@@ -37,7 +37,7 @@ struct step_time_summary {
   step_verdict verdict = step_verdict::too_few;  ///< the verdict on this time
 };
 
-/// @brief The measured steps. Warm-up steps and excluded steps (`step::exclude`) are counted and take part in no other figure.
+/// @brief The measured steps. Warm-up steps and excluded steps (`step::exclude`) are counted; no other figure includes them.
 struct step_summary {
   std::uint64_t warmup = 0;             ///< number of warm-up steps
   std::uint64_t excluded = 0;           ///< number of excluded steps
@@ -46,7 +46,7 @@ struct step_summary {
   /// @brief Step times in order: one per step, or with more than 65,536 steps the means of groups of 2, 4, 8, ... neighbouring steps.
   std::vector<milliseconds> host_samples;
   std::vector<milliseconds> gpu_samples;         ///< the same between CUDA events
-  std::uint64_t items = 0;                       ///< sum over the measured steps
+  std::uint64_t items = 0;                       ///< sum of the items of the measured steps
   std::string item_name;                         ///< `options::item_name`
   std::optional<double> items_per_second;        ///< items per step divided by `step_time`
   std::string items_per_second_basis;            ///< the basis of `step_time`

@@ -22,8 +22,8 @@
 
 namespace profkit {
 
-/// @brief The GPU work of some scopes: the operations (kernels, copies, memsets) launched in them or in scopes inside. Operations of a CUDA
-/// graph belong to the scopes in which their nodes were captured, if known.
+/// @brief The GPU work of a set of scopes: the operations (kernels, copies, memsets) launched in them or in scopes inside. Operations of a
+/// CUDA graph belong to the scopes in which their nodes were captured, if known.
 struct gpu_work_summary {
   std::uint64_t operations = 0;              ///< number of operations
   std::uint64_t kernels = 0;                 ///< number of kernels among them
@@ -35,8 +35,9 @@ struct gpu_work_summary {
   std::optional<milliseconds> latency_p95;   ///< 95 % quantile of the same latency
 };
 
-/// @brief GPU idle time: wall time of the measured steps without any operation on any device. Charged to the scope that was innermost on
-/// the step thread at that time, or to a scope on another thread that adopted a scope of the step thread (`adopting_scope`).
+/// @brief GPU idle time: wall time of the measured steps without any operation on any device. It is charged to the scope that was innermost
+/// on the step thread at that time. If a scope on another thread adopted a scope of the step thread (`adopting_scope`), it can be charged
+/// to that scope.
 struct gpu_idle_summary {
   milliseconds inclusive{};  ///< charged to the scopes or to any scope inside
   milliseconds self{};       ///< charged to the scopes themselves
@@ -69,12 +70,12 @@ struct kernel_per_step {
 struct scope_summary {
   std::string path;                            ///< such as "step/forward/layer_3/attention"
   std::string name;                            ///< such as "layer_3"
-  std::optional<std::int64_t> index;           ///< of `PROF_SCOPE_INDEXED`: 3; n/a for other scopes, whatever their names end in
+  std::optional<std::int64_t> index;           ///< 3 for "layer_3" from `PROF_SCOPE_INDEXED`; n/a for other scopes, whatever their names
   std::uint32_t depth = 0;                     ///< 0 for a root
   std::optional<std::size_t> parent;           ///< position in `summary::scopes`
   std::string source;                          ///< "file:line" of the first site that opened it
   duration_summary host;                       ///< host time
-  milliseconds host_self{};                    ///< `host.total` minus that of the children
+  milliseconds host_self{};                    ///< `host.total` minus the host totals of the children
   std::optional<duration_summary> gpu_events;  ///< between CUDA events (`PROF_GPU_SCOPE`); n/a if none was timed
   std::optional<gpu_work_summary> gpu;         ///< n/a if kernels were not collected
   std::optional<gpu_idle_summary> gpu_idle;    ///< n/a if kernels were not collected, without steps, and for scopes of other threads
@@ -88,7 +89,7 @@ struct scope_summary {
 /// @brief All scopes with one name, anywhere in the tree. A scope inside another scope of its name does not count twice.
 struct scope_name_summary {
   std::string name;                          ///< such as "softmax" or "layer_3"
-  duration_summary host;                     ///< of the outermost scopes of this name; `host.count` counts all
+  duration_summary host;                     ///< host times of the outermost scopes of this name; `host.count` counts all scopes
   std::optional<gpu_work_summary> gpu;       ///< n/a if kernels were not collected
   std::optional<gpu_idle_summary> gpu_idle;  ///< as in `scope_summary`
   std::optional<work_summary> work{};        ///< as in `scope_summary`
@@ -99,7 +100,7 @@ struct kernel_summary {
   std::string name;                           ///< demangled
   std::string mangled;                        ///< empty if equal to `name`
   std::string kernel_class;                   ///< such as "matmul"; see `kernel_class_of`
-  duration_summary time;                      ///< of one execution
+  duration_summary time;                      ///< durations of single executions
   std::optional<double> share;                ///< share of the time of all kernels, without copies and memsets
   std::optional<kernel_per_step> per_step{};  ///< n/a without steps
 };
@@ -115,18 +116,18 @@ struct kernel_class_summary {
 /// @brief All copies of one direction, or all memsets.
 struct copy_summary {
   std::string name;         ///< such as "[CUDA memcpy Host-to-Device]"
-  duration_summary time;    ///< of one copy or memset
-  std::uint64_t bytes = 0;  ///< sum
+  duration_summary time;    ///< durations of single copies or memsets
+  std::uint64_t bytes = 0;  ///< sum of the copied or set bytes
 };
 
 /// @brief All calls of one function of the CUDA runtime or driver.
 struct api_summary {
   std::string name;       ///< such as "cudaLaunchKernel"
-  duration_summary time;  ///< of one call
+  duration_summary time;  ///< durations of single calls
 };
 
-/// @brief GPU work in the measured steps with kernels collected: all, or with `kernels=every:N` some. An operation counts in the step in
-/// which it was launched; without a recorded launch, in the step in which it started.
+/// @brief GPU work in the measured steps with kernels collected: in all of them, or in some with `kernels=every:N`. An operation counts in
+/// the step in which it was launched; without a recorded launch, in the step in which it started.
 struct gpu_summary {
   gpu_work_summary all;                            ///< all operations; self: outside any scope; span: per measured step
   std::optional<gpu_idle_summary> idle;            ///< self: outside any scope of the step thread; n/a without steps
@@ -134,8 +135,8 @@ struct gpu_summary {
   std::uint64_t unattributed_kernels = 0;          ///< kernels among them
   milliseconds unattributed_time{};                ///< sum of their durations
   std::uint64_t unknown_launches = 0;              ///< unattributed operations without a recorded launch
-  std::uint64_t operations_of_graphs = 0;          ///< operations of CUDA graphs
-  std::uint64_t operations_of_unknown_graphs = 0;  ///< those whose capture was not seen; charged to the scopes that launched the graphs
+  std::uint64_t operations_of_graphs = 0;          ///< number of operations of CUDA graphs
+  std::uint64_t operations_of_unknown_graphs = 0;  ///< those whose capture was not recorded; charged to the scopes that launched the graphs
   std::vector<kernel_summary> kernels;             ///< by total time, longest first
   std::vector<kernel_class_summary> classes;       ///< by total time, longest first
   std::vector<copy_summary> copies;                ///< copies and memsets, by total time, longest first
@@ -157,7 +158,7 @@ struct adopted_summary {
   std::optional<milliseconds> kernel_time;  ///< sum of their durations
   std::optional<milliseconds> busy;         ///< length of the union of their intervals
   std::optional<milliseconds> own_kernel_time;  ///< launched in the adopted scopes or inside them, except in adopting scopes there
-  std::optional<double> kernel_ratio;           ///< `kernel_time` / `own_kernel_time`; n/a if that is 0
+  std::optional<double> kernel_ratio;           ///< `kernel_time` / `own_kernel_time`; n/a if `own_kernel_time` is 0
   std::optional<work_summary> work{};           ///< for the role "backward": declared work of the adopted scopes times `work::backward`
 };
 
@@ -169,9 +170,9 @@ struct memory_summary {
   std::uint64_t first_bytes = 0;                  ///< at the end of the first measured step
   std::uint64_t last_bytes = 0;                   ///< at the end of the last measured step
   std::uint64_t max_sample_bytes = 0;             ///< maximum of the readings
-  std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
+  std::optional<std::uint64_t> peak_bytes;        ///< peak that the source reports; n/a if it reports none
   std::string peak_note;                          ///< the period of the peak
-  std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
+  std::optional<std::uint64_t> capacity_bytes{};  ///< total capacity, such as the memory of the device; n/a if unknown
 };
 
 /// @brief The samples of one counter (`PROF_COUNTER`).
@@ -190,7 +191,7 @@ struct counter_summary {
 /// A plain value; `analyze` computes it, `save_summary` and `load_summary` store it.
 struct summary {
   environment_record environment;         ///< the machine and the program
-  bool covers_steps = true;               ///< false: no step was made, so all figures cover the whole session
+  bool covers_steps = true;               ///< false: the session had no step, so all figures cover the whole session
   step_summary steps;                     ///< step times, verdicts, throughput
   std::vector<step_kind_summary> kinds;   ///< kinds of the measured steps: the usual one first, then by number of steps; "other" last
   std::vector<listed_step> listed_steps;  ///< all steps in order, or a sample of them: see `listed_step`
@@ -201,15 +202,15 @@ struct summary {
   std::vector<adopted_summary> adopted;   ///< in tree order; empty if no scope adopted another
   limits_summary limits;                  ///< device peaks
   std::optional<model_summary> model;     ///< n/a without steps, and without declared work of a step
-  std::vector<utilization_summary> utilization;      ///< by device; empty if it was not measured
-  std::vector<memory_summary> memory;                ///< memory sources
+  std::vector<utilization_summary> utilization;      ///< by device; empty if utilization was not measured
+  std::vector<memory_summary> memory;                ///< readings of the memory sources
   std::vector<allocator_summary> allocators;         ///< in the order of `profile::allocators`; empty without allocators
   std::vector<counter_summary> counters;             ///< in the order of `profile::counter_names`
   std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
   std::optional<rank_timeline> timeline;             ///< for the report of many ranks; n/a without collectives
   run_trend_summary trend;                           ///< history of the measured steps; empty without steps
   std::vector<collector_record> collectors;          ///< outcomes of the collectors
-  quality_record quality;                            ///< losses of data
+  quality_record quality;                            ///< dropped and lost data
   std::uint64_t scopes_recorded = 0;                 ///< number of scopes in the measured steps, on all threads
 };
 

@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-// Records that a summary copies from the profile. Their binary form is that of `record_fields.hpp`.
+// Records that a summary copies from the profile. Their binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<host_speed_record>) {
   using s = host_speed_record;
   return std::tuple{field{"probe_before_us?", &s::before}, field{"probe_after_us?", &s::after}, field{"waiting_share", &s::waiting}};

@@ -22,31 +22,30 @@ namespace profkit {
 /// | scope | its beginning; in a session without steps its end |
 /// | GPU operation | its launch: the middle of the launching call, or without a recorded call its own beginning |
 /// | API call | its middle |
-/// | GPU time of a step, reading of memory or clocks | that of its step |
+/// | GPU time of a step, reading of memory or clocks | the moment of its step |
 /// | counter, allocation, sample | its time |
 ///
-/// A border between windows lies in no step. In a session without steps it may lie anywhere.
+/// No border between windows lies inside a step. In a session without steps, a border may lie anywhere.
 ///
-/// Figures that belong to moments (idle time and the budget) cover the stretch itself, with the operations and calls of all windows that
-/// lie in it.
+/// Figures that belong to moments (idle time and the budget) cover the stretch itself. They include the operations and calls of all windows
+/// that lie in it.
 ///
-/// A window also has the records of other stretches that its figures depend on. A record in several windows counts in the window that owns
-/// it.
+/// A window also contains the records of other stretches that its figures depend on. A record in several windows counts only in the window
+/// that owns it.
 ///
-/// * Scopes, API calls and operations that overlap the stretch or end when it begins, and operations that run at the same time as its own;
-/// with the calls that launched these operations, the scopes of these calls, and the steps in which calls and scopes
-///   began.
+/// * Scopes, API calls and operations that overlap the stretch or end when it begins, and operations that run at the same time as its
+///   own. Also the calls that launched these operations, the scopes of these calls, and the steps in which calls and scopes began.
 /// * Steps that end less than 17 ns before the stretch. Readings of usage at the end of a step may have a time up to 16 ns later.
 /// * The next operation after the stretch, with its launching call, because a gap is attributed to the operation that ends it.
 /// * The launching calls of each thread directly before and after the stretch, because the time between two close calls is launch-bound.
 /// * Scopes that are open when the window is created. Their ends are `timestamp::max()`; on each thread, inner scopes come before outer
-/// ones.
+///   ones.
 /// * The state of the allocators at its beginning (`memory`).
 ///
-/// All operations launched in the stretch have arrived, and all operations that begin before them are complete, because both determine when
-/// the devices did the work of its steps. The tables (paths, threads, names, allocators) are complete, or the beginning of the session's
-/// tables that its records refer to; positions are equal in all windows. Single values (environment, collectors, quality) are those at the
-/// end of the stretch.
+/// All operations launched in the stretch have arrived, and all operations that begin before them are complete. Both determine when the
+/// devices did the work of its steps. The tables (paths, threads, names, allocators) are complete, or the beginning of the session's tables
+/// that its records refer to; positions are equal in all windows. Single values (environment, collectors, quality) are those at the end of
+/// the stretch.
 struct window_frame {
   interval own;  ///< the stretch, without its end
 
@@ -67,8 +66,8 @@ struct window_frame {
 
 /// @brief A window with its records.
 struct window {
-  profile records;     ///< of the stretch, and earlier and later ones that its figures depend on
-  window_frame frame;  ///< the stretch, and what is known from outside it
+  profile records;     ///< records of the stretch, and others that its figures depend on
+  window_frame frame;  ///< the stretch, and figures from outside it
 };
 
 }  // namespace profkit

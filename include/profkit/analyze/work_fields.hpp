@@ -7,7 +7,7 @@
 #include "../profile/flat_records.hpp"
 #include "work/work_summary.hpp"
 
-// The part of the description of a summary that is about declared work and limits: see `summary_fields.hpp`.
+// Describes the members of a summary about declared work and limits: see `summary_fields.hpp`.
 
 namespace profkit::detail {
 
@@ -17,7 +17,7 @@ struct file_enum<work_bound> {
   static constexpr char const* what = "bound of work";
 };
 
-// A record that a summary has from the profile. Its binary form is that of `record_fields.hpp`.
+// A record that a summary copies from the profile. Its binary form is described in `record_fields.hpp`.
 constexpr auto describe(described_type<measured_roof_record>) {
   using s = measured_roof_record;
   return std::tuple{field{"precision?", &s::precision}, field{"tflops_per_s?", &s::flops_per_second},

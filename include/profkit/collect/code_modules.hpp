@@ -30,7 +30,7 @@ struct code_module {
 
   [[nodiscard]] bool contains(std::uint64_t address) const noexcept { return begin <= address && address < end; }
 
-  /// Whether `other` has the same addresses and path, and this module is still loaded.
+  /// Whether this module is still loaded and `other` has the same addresses and path.
   [[nodiscard]] bool is_same(code_module const& other) const {
     return unloaded_in == 0 && begin == other.begin && end == other.end && base == other.base && path == other.path;
   }
@@ -42,7 +42,7 @@ struct code_module {
 /// module only if exactly one module can have contained the address.
 class code_modules {
  public:
-  /// Call this before reading the samples of a round.
+  /// To be called before the samples of a round are read.
   void begin_round() {
     look();
     window_ = round_;
@@ -51,14 +51,14 @@ class code_modules {
     all_.erase(std::remove_if(all_.begin(), all_.end(), is_gone), all_.end());
   }
 
-  /// Call this after reading the samples of a round and before `find`. Takes the lock of the dynamic linker.
+  /// To be called after the samples of a round are read and before `find`. Takes the lock of the dynamic linker.
   /// @return true if modules were loaded or unloaded while these samples were taken. Pointers to modules are then invalid.
   bool end_round() {
     look();
     return now_.loaded != window_.loaded || now_.unloaded != window_.unloaded;
   }
 
-  /// The module that contained an address when it was sampled. Null if no module did (generated code), or if it is ambiguous.
+  /// The module that contained an address when it was sampled. Null if there was none (generated code), or if it is ambiguous.
   [[nodiscard]] code_module const* find(std::uint64_t address) const {
     code_module const* result = nullptr;
     for (code_module const& each : all_) {
@@ -160,8 +160,8 @@ class code_modules {
   static constexpr char const* own_program = "/proc/self/exe";
 
   moment now_{};
-  moment round_{};   ///< when the present round began
-  moment window_{};  ///< start of the previous round: the samples of this round were taken after it
+  moment round_{};   ///< counters at the start of the current round
+  moment window_{};  ///< counters at the start of the previous round; the samples of this round were taken after it
   std::vector<code_module> all_;
 };
 

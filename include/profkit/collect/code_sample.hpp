@@ -10,8 +10,8 @@ namespace profkit::detail {
 struct code_sample {
   std::int64_t monotonic_ns = 0;         ///< CLOCK_MONOTONIC
   std::uint64_t leaf = 0;                ///< the address that the thread executed
-  std::vector<std::uint64_t> callers{};  ///< addresses in its callers, nearest first; some may be no code
-  std::uint64_t weight_ns = 0;           ///< processor time that it stands for
+  std::vector<std::uint64_t> callers{};  ///< addresses in its callers, nearest first; some may not be code addresses
+  std::uint64_t weight_ns = 0;           ///< processor time that the sample represents
 };
 
 }  // namespace profkit::detail

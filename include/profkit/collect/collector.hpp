@@ -13,7 +13,7 @@
 
 namespace profkit {
 
-/// @brief Whether a collector works, and if not, why.
+/// @brief Whether a collector works, and the reason if it does not.
 struct collector_status {
   bool works = true;   ///< false: the collector collects nothing
   std::string reason;  ///< why it does not work; empty if it works
@@ -28,8 +28,8 @@ struct collector_status {
 /// * On the session's thread, every 10 to 25 ms, also during steps: `drain` and `flush`. They may run at the same time as `prepare_step`,
 ///   `before_step` and `after_step`, so guard shared data by a lock. `memory_source` has one.
 ///
-/// `start`, the last `drain` and `stop` run while no other function of the collector runs. If the session reports because the program calls
-/// `exit` or receives a signal, the last `drain` and `stop` run on the thread that called `exit`, or on the session's thread.
+/// `start`, the last `drain` and `stop` run while no other function of the collector runs. If the program calls `exit`, the last `drain`
+/// and `stop` run on the thread that called it. If the program receives a signal, they run on the session's thread.
 ///
 /// A collector that cannot work calls `fail` and stays silent; the session and the program continue. If one of its functions throws, the
 /// session calls `fail` with the reason.
@@ -43,8 +43,8 @@ class collector {
   /// @brief The name in the report, such as "cuda memory".
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-  /// @brief The kind of data, for sessions and reports that depend on it: `kernels=off` applies to all kernel collectors, whatever their
-  /// names.
+  /// @brief The kind of data, for sessions and reports that depend on it: `kernels=off` applies to all kernel collectors, independently of
+  /// their names.
   [[nodiscard]] virtual collector_kind kind() const noexcept { return collector_kind::other; }
 
   /// @brief Called before `start`, for collectors that receive times of CLOCK_REALTIME.
@@ -56,7 +56,7 @@ class collector {
   /// @brief Called after `start` if the option `memory=scopes` is set.
   /// @param into valid during the call.
   virtual void poll_at_scopes(profile_builder& into) { static_cast<void>(into); }
-  /// @brief Called before a step begins, and before `before_step` of all collectors: for preparations that take time on the host or a
+  /// @brief Called before a step begins, and before `before_step` of all collectors. For preparations that take time on the host or on a
   /// device.
   /// @param step the coming step.
   virtual void prepare_step(step_record const& step) { static_cast<void>(step); }
@@ -80,16 +80,16 @@ class collector {
   /// @brief Called once, after the last `drain`.
   virtual void stop() {}
 
-  /// @brief The samples of threads that it takes; null for most collectors. Called after `start`. A session uses one source of samples.
+  /// @brief The source of samples that the collector provides; null for most collectors. Called after `start`. A session uses one source.
   [[nodiscard]] virtual detail::sample_source* samples() noexcept { return nullptr; }
 
-  /// @brief Whether it adds GPU step times (`profile::gpu_steps`), which arrive after the steps end.
+  /// @brief Whether the collector adds GPU step times (`profile::gpu_steps`), which arrive after the steps end.
   [[nodiscard]] virtual bool times_steps() const noexcept { return false; }
   /// @brief Called on the step thread between steps with `steps=auto`, if `times_steps` is true: reads the GPU step times that are known
   /// now. The next `drain` adds them.
   virtual void read_step_times() {}
 
-  /// @brief Whether it works, and if not, why. May be called on any thread.
+  /// @brief Whether the collector works, and the reason if it does not. May be called on any thread.
   [[nodiscard]] collector_status status() const {
     std::lock_guard<detail::own_mutex> const lock{status_mutex_};
     return status_;

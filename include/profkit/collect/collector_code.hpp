@@ -14,8 +14,8 @@ namespace detail {
 
 struct utilization_times;
 
-/// Declares the implementation of collectors that take long to compile; `make_collectors.hpp` defines it. A template for the reasons of
-/// `report_code`.
+/// Declares the implementation of collectors that take long to compile; `make_collectors.hpp` defines it. A template for the same reasons
+/// as `report_code`.
 template <class>
 struct collector_code {
   static std::unique_ptr<collector> sample_host(host_sample_options const& wanted);

@@ -20,15 +20,16 @@
 
 namespace profkit::detail {
 
-/// Samples of one thread by a timer of its processor time, which sends a real-time signal to the thread: the substitute for `perf_ring`
-/// where the system refuses `perf_event_open`.
+/// Samples one thread with a timer of its processor time, which sends a real-time signal to the thread. Replaces `perf_ring` where the
+/// system refuses `perf_event_open`.
 ///
 /// The kernel checks such timers at its tick, so the rate is at most CONFIG_HZ, and shares are less precise. The timer runs only while the
-/// thread uses a processor, so it interrupts no sleeping system call. Time in the kernel counts for the function that made the system call.
+/// thread uses a processor, so it does not interrupt sleeping system calls. Time in the kernel counts for the function that made the system
+/// call.
 ///
 /// The handler stays installed, and memory is reused but never freed: a signal may arrive after its timer was deleted.
 ///
-/// Thread safety: all functions on one thread at a time.
+/// Thread safety: no two functions may run at the same time.
 class cpu_timer_ring {
  public:
   cpu_timer_ring() = default;
@@ -56,7 +57,7 @@ class cpu_timer_ring {
     event.sigev_signo = number;
     event.sigev_value.sival_ptr = ring_;
     event._sigev_un._tid = static_cast<::pid_t>(thread);
-    // The clock of the processor time of another thread, as pthread_getcpuclockid makes it.
+    // The clock of another thread's processor time, computed as in pthread_getcpuclockid.
     auto const clock = static_cast<clockid_t>(~static_cast<std::uint32_t>(thread) << 3U | 6U);
     if (::timer_create(clock, &event, &timer_) != 0) {
       int const failure = errno;
@@ -76,7 +77,7 @@ class cpu_timer_ring {
     ::timer_settime(timer_, 0, &wanted, nullptr);
   }
 
-  /// Whether the program has left the signal to this class. If not, timers that are open have to be opened again.
+  /// Whether this class still owns the signal, which the program may have taken. If not, open timers must be opened again.
   [[nodiscard]] static bool has_signal() noexcept {
     struct sigaction now {};
     return signal_number == 0 || (::sigaction(signal_number, nullptr, &now) == 0 && is_own(now));
@@ -89,7 +90,7 @@ class cpu_timer_ring {
     for (int each = SIGRTMAX - 1; each >= SIGRTMIN && signal_number == 0; --each) {
       struct sigaction known {};
       if (::sigaction(each, nullptr, &known) != 0) continue;
-      if (is_own(known)) signal_number = each;  // taken before
+      if (is_own(known)) signal_number = each;  // chosen by an earlier call
       if ((known.sa_flags & SA_SIGINFO) != 0 || known.sa_handler != SIG_DFL) continue;
       struct sigaction wanted {};
       wanted.sa_sigaction = handle;
@@ -125,7 +126,7 @@ class cpu_timer_ring {
   /// Stops sampling.
   void close() noexcept {
     if (ring_ == nullptr) return;
-    if (process_ == ::getpid()) ::timer_delete(timer_);  // the child of a fork has no copy of it
+    if (process_ == ::getpid()) ::timer_delete(timer_);  // the child of a fork does not inherit the timer
     give_back();
   }
 
@@ -145,8 +146,8 @@ class cpu_timer_ring {
     std::atomic<std::uint64_t> written{0};
     std::atomic<std::uint64_t> free_until{slots};
     std::atomic<std::uint64_t> lost{0};
-    std::uint64_t read = 0;  ///< by the reader
-    memory* next = nullptr;  ///< in the list of free ones
+    std::uint64_t read = 0;  ///< number of samples that the reader has read
+    memory* next = nullptr;  ///< next element in the list of free rings
     slot list[slots] = {};
   };
 
@@ -172,7 +173,7 @@ class cpu_timer_ring {
     if (info->si_code != SI_TIMER) return;
     errno_keeper const keeper;
     auto& to = *static_cast<memory*>(info->si_value.sival_ptr);
-    if (to.thread.load(std::memory_order_acquire) != static_cast<std::uint64_t>(::syscall(SYS_gettid))) return;  // of a deleted timer
+    if (to.thread.load(std::memory_order_acquire) != static_cast<std::uint64_t>(::syscall(SYS_gettid))) return;  // deleted timer
     std::uint64_t const at = to.written.load(std::memory_order_relaxed);
     if (at == to.free_until.load(std::memory_order_acquire)) {
       to.lost.fetch_add(1, std::memory_order_relaxed);
@@ -185,7 +186,7 @@ class cpu_timer_ring {
     to.written.store(at + 1, std::memory_order_release);
   }
 
-  /// Reads a word that may lie beyond the end of a stack. @return 0 if there is none.
+  /// Reads a word that may lie beyond the end of a stack. @return 0 if the address is not mapped.
   static std::uint64_t word_at(std::uint64_t address) noexcept {
     std::uint64_t result = 0;
     ::iovec const to{&result, sizeof result};
@@ -208,7 +209,7 @@ class cpu_timer_ring {
   }
 
   memory* ring_ = nullptr;
-  ::pid_t process_ = 0;  ///< that has opened it
+  ::pid_t process_ = 0;  ///< process that opened the timer
   ::timer_t timer_{};
   std::uint64_t lost_before_ = 0;
   std::int64_t last_cpu_ns_ = 0;

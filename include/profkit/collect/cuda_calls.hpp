@@ -8,8 +8,8 @@
 
 namespace profkit::detail {
 
-/// The functions of the CUDA runtime that profkit calls, and the driver functions that it calls often. A table, so that tests can make each
-/// of them fail. Named as in CUDA's headers.
+/// The functions of the CUDA runtime that profkit calls, and the driver functions that it calls often, named as in CUDA's headers. They are
+/// in a table, so that tests can make each of them fail.
 struct cuda_calls {
   cudaError_t (*get_last_error)() = ::cudaGetLastError;
   cudaError_t (*peek_at_last_error)() = ::cudaPeekAtLastError;
@@ -26,8 +26,8 @@ struct cuda_calls {
   cudaError_t (*event_elapsed_time)(float*, cudaEvent_t, cudaEvent_t) = ::cudaEventElapsedTime;
   cudaError_t (*thread_exchange_stream_capture_mode)(cudaStreamCaptureMode*) = ::cudaThreadExchangeStreamCaptureMode;
 
-  // Driver functions for GPU scopes and timed steps. On an H200 host, two events take 0.89 times as long as through the runtime, and the
-  // queries beside them a quarter. They do not change the runtime's last error. Null before `find_stream_calls` and without a driver.
+  // Driver functions for GPU scopes and timed steps. On an H200 host, recording two events takes 0.89 times as long as through the runtime,
+  // and the queries take a quarter. They do not change the runtime's last error. Null before `find_stream_calls` and without a driver.
   CUresult (*event_record)(CUevent, CUstream) = nullptr;
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*) = nullptr;
   CUresult (*ctx_get_current)(CUcontext*) = nullptr;

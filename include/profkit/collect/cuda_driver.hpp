@@ -11,10 +11,11 @@
 
 namespace profkit::detail {
 
-/// The functions of the CUDA driver that collectors need, opened at run time, so that programs start without a driver.
+/// The functions of the CUDA driver that collectors need. Opened at run time, so that programs start on machines without a driver.
 class cuda_driver {
  public:
-  /// Opens and initialises the driver. A tool that started the program has taken CUPTI once CUDA is initialised.
+  /// Opens and initialises the driver. A tool that started the program, such as Nsight Systems, attaches to CUPTI when CUDA is initialised.
+  /// So another tool can be detected afterwards.
   /// @throws profkit::error if there is no driver, or no device.
   cuda_driver() {
     void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -24,8 +24,8 @@ inline void cuda_check(cudaError_t status, char const* call) {
   throw error{std::string{call} + ": " + ::cudaGetErrorString(status) + " (" + ::cudaGetErrorName(status) + ")", static_cast<int>(status)};
 }
 
-/// Whether the last CUDA error belongs to the program, which has not read it yet. A failing call of profkit, or one that returns
-/// cudaErrorNotReady, would overwrite it.
+/// Whether there is a CUDA error of the program that the program has not read yet. A call of profkit that fails or returns
+/// cudaErrorNotReady would overwrite it.
 inline bool has_unseen_cuda_error() noexcept {
   cudaError_t const status = cuda.peek_at_last_error();
   return status != cudaSuccess && status != cudaErrorNotReady;

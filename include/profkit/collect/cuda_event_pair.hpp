@@ -33,7 +33,7 @@ class cuda_event {
 
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_; }
 
-  /// @return whether it could be recorded.
+  /// @return whether the event was recorded.
   [[nodiscard]] bool record(cudaStream_t stream) const noexcept {
     return cuda.event_record != nullptr && cuda.event_record(event_, stream) == CUDA_SUCCESS;
   }
@@ -62,8 +62,8 @@ struct cuda_event_pair {
   }
 };
 
-/// Calls `poll` until nothing is pending, for at most 5 seconds. For the end of a session, when the host may be ahead of the device. Does
-/// not synchronise the device.
+/// Calls `poll` until nothing is pending, for at most 5 seconds. Used at the end of a session, when the host may be ahead of the device.
+/// Does not synchronise the device.
 template <class Poll>
 void poll_at_end(Poll&& poll) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};

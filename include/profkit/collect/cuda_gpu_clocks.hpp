@@ -21,8 +21,8 @@ namespace profkit {
 
 /// @brief Reads the SM clock, throttle reasons, power and temperature of the current device with NVML. The verdict `throttled` needs it.
 ///
-/// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time, and at the end of the session
-/// if that is within 50 ms of the last step. Does not synchronise the device.
+/// Reads between steps: after the first measured step, then at most every 50 ms and at most 1 % of the time. It also reads at the end of
+/// the session if that is within 50 ms of the last step. Does not synchronise the device.
 ///
 /// Add it after a `cuda_step_timer`; otherwise the event at the end of a step waits for the reading.
 /// Source: NVML API Reference.
@@ -108,10 +108,10 @@ class gpu_clocks final : public collector {
   std::int32_t device_ = 0;
   unsigned max_sm_mhz_ = 0;
   bool has_measured_ = false;
-  std::optional<ended_step> last_step_;  ///< none if a reading followed it
+  std::optional<ended_step> last_step_;  ///< n/a if a reading followed the step
   std::chrono::steady_clock::time_point next_reading_{};
   detail::own_mutex mutex_;
-  std::vector<device_clock_record> records_;  ///< under `mutex_`
+  std::vector<device_clock_record> records_;  ///< guarded by `mutex_`
 };
 
 }  // namespace profkit

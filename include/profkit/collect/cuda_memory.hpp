@@ -15,7 +15,7 @@
 namespace profkit {
 
 /// @brief Memory in use on the current device, by all processes, read after each step. The report shows the maximum of these readings,
-/// because the device keeps no peak. Source: `cudaMemGetInfo`, which covers the whole device. Does not synchronise the device.
+/// because the device does not record a peak. Source: `cudaMemGetInfo`, which covers the whole device. Does not synchronise the device.
 class cuda_memory final : public memory_source {
  public:
   /// @brief "cuda device".

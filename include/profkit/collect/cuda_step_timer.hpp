@@ -43,7 +43,7 @@ class cuda_step_timer final : public collector {
 
   /// @brief Records the first event.
   void before_step(step_record const& step) override {
-    ++untimed_;  // until it is
+    ++untimed_;  // until its time is read
     if (detail::is_capturing(stream_)) return;
     poll();
     if (free_.empty()) free_.emplace_back();
@@ -88,12 +88,12 @@ class cuda_step_timer final : public collector {
     std::uint64_t step = 0;
   };
 
-  /// Enough that no events are created after the first step if the device is a few steps behind.
+  /// Sufficient to create no events after the first step if the device is a few steps behind.
   static constexpr std::size_t pairs_at_start = 16;
   static constexpr int max_reads = 16;
 
-  /// Reads up to `max_reads` complete events, because the next step waits for it. To be called on the step thread or at the end of the
-  /// session: on another thread the runtime would create a context on that thread's device.
+  /// Reads up to `max_reads` complete events, because the next step waits for this function. To be called on the step thread or at the end
+  /// of the session: on another thread, the runtime would create a context on that thread's device.
   void poll() {
     if (detail::has_unseen_cuda_error()) return;
     detail::relaxed_capture_mode const relaxed;
@@ -120,7 +120,7 @@ class cuda_step_timer final : public collector {
   std::vector<detail::cuda_event_pair> free_;
   std::deque<timed_step> pending_;
   detail::own_mutex mutex_;
-  std::vector<gpu_step_record> records_;  ///< under `mutex_`
+  std::vector<gpu_step_record> records_;  ///< guarded by `mutex_`
   std::optional<timed_step> open_;
   std::uint64_t untimed_ = 0;  ///< steps without a time so far
 };

@@ -103,7 +103,7 @@ inline gpu_timing_log* gpu_timing_log_of_this_thread() noexcept {
   return mine.log = log;
 }
 
-/// Returns a timing to the thread that created it.
+/// Returns a timing to the thread that created it, for reuse.
 inline void give_back_gpu_timing(gpu_timing& timing) noexcept { timing.owner->returned.push(timing); }
 
 inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) noexcept {
@@ -117,7 +117,7 @@ inline gpu_timing* take_free_gpu_timing(gpu_timing_log& log, CUcontext context) 
   return nullptr;
 }
 
-/// Creates several timings at once, so that enough exist after warm-up if the device is behind the host.
+/// Creates several timings at once, so that enough of them exist after warm-up even if the device is behind the host.
 inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
   constexpr int batch = 64;
   int device = 0;
@@ -137,7 +137,7 @@ inline void make_gpu_timings(gpu_timing_log& log, CUcontext context) noexcept {
   }
 }
 
-/// @return null, counted as untimed, if work on this stream cannot be timed now.
+/// @return null if work on this stream cannot be timed now; the scope then counts as untimed.
 inline gpu_timing* take_gpu_timing(cudaStream_t stream) noexcept {
   gpu_timing_log* const log = gpu_timing_log_of_this_thread();
   CUcontext const context = log == nullptr ? nullptr : current_cuda_context();
@@ -163,9 +163,9 @@ inline void finish_gpu_timing(gpu_timing& timing, cudaStream_t stream) noexcept 
   timing.owner->finished.push(timing);
 }
 
-/// Reads a finished timing if its events are complete. @return whether the session is done with it.
+/// Reads a finished timing if its events are complete. @return whether the timing can be reused.
 inline bool read_gpu_timing(gpu_timing& timing, profile_builder& into) {
-  if (timing.session != recorder.session) return true;  // of a session that has ended
+  if (timing.session != recorder.session) return true;  // the timing belongs to an earlier session
   if (!timing.resolved) return false;                   // its scope is still in the log of its thread
   if (timing.path == path_record::no_parent) return true;
   std::chrono::nanoseconds duration{};
@@ -197,7 +197,7 @@ inline gpu_timing& take_oldest_pending_gpu_timing() noexcept {
 inline void take_finished_gpu_timings() noexcept {
   for (gpu_timing_log* log = __atomic_load_n(&gpu_timings.logs, __ATOMIC_ACQUIRE); log != nullptr; log = log->next) {
     gpu_timing* oldest = nullptr;
-    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr;) {  // the newest comes first
+    for (gpu_timing* timing = log->finished.take_all(); timing != nullptr;) {  // in the order from newest to oldest
       gpu_timing& each = *std::exchange(timing, timing->next);
       each.next = std::exchange(oldest, &each);
     }
@@ -217,7 +217,7 @@ std::uint64_t count_pending_gpu_timings(Condition&& condition) {
 inline constexpr std::uint64_t max_pending_gpu_timings = 4096;
 
 /// Reads pending timings, oldest first, each at most once.
-/// @param goes_on called before every eighth; stops if it returns false.
+/// @param goes_on called before every eighth reading; reading stops if it returns false.
 template <class Condition>
 void read_gpu_timings(profile_builder& into, Condition&& goes_on) {
   take_finished_gpu_timings();
@@ -239,16 +239,16 @@ void read_gpu_timings(profile_builder& into, Condition&& goes_on) {
 inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
   auto const deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds{max_ns};
   if (max_ns != side_log::until_the_end) {
-    std::uint64_t reads_beyond = 128;  // counted in groups of eight
+    std::uint64_t reads_beyond = 128;  // groups of eight
     read_gpu_timings(into, [&] {
       return std::chrono::steady_clock::now() < deadline || (gpu_timings.pending_count > max_pending_gpu_timings && reads_beyond-- > 0);
     });
     return;
   }
-  take_finished_gpu_timings();  // counted even if they cannot be read
+  take_finished_gpu_timings();  // so that they are counted even if they cannot be read
   poll_at_end([&into] {
     read_gpu_timings(into, [] { return true; });
-    // Unresolved ones were finished after the logs were drained: too late.
+    // Unresolved timings finished after the logs were drained, so waiting does not help them.
     return count_pending_gpu_timings([](gpu_timing const& timing) { return timing.resolved; }) > 0;
   });
   into.count(&quality_record::unread_gpu_times,
@@ -256,7 +256,8 @@ inline void drain_gpu_timings(profile_builder& into, std::int64_t max_ns) {
   into.count(&quality_record::untimed_gpu_scopes, __atomic_exchange_n(&gpu_timings.untimed, std::uint64_t{0}, __ATOMIC_RELAXED));
 }
 
-/// Ignores timings whose scopes are still in the logs: they began after everything that was read from there.
+/// The beginning of the oldest pending timing. Ignores timings whose scopes are still in the logs, because they began after all events that
+/// were read from the logs.
 inline std::int64_t oldest_gpu_timing() {
   take_finished_gpu_timings();
   std::int64_t result = std::numeric_limits<std::int64_t>::max();

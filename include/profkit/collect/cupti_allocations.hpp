@@ -14,8 +14,8 @@
 namespace profkit::detail {
 
 /// Records allocations and releases of driver memory, by CUPTI callbacks around the driver calls. `cudaMalloc`, `cudaMallocAsync`,
-/// `cudaFree` and others end in these calls, and so do the segments of caching allocators. Callbacks cost time only in these calls, which
-/// take microseconds or more.
+/// `cudaFree` and others use these calls, and caching allocators use them for their segments. Callbacks cost time only in these calls,
+/// which take microseconds or more.
 class cupti_allocations {
  public:
   static constexpr char const* name = "cuda driver";
@@ -23,7 +23,7 @@ class cupti_allocations {
   /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
   static void on_call(CUpti_CallbackId call, void const* data) noexcept {
     auto const& at = *static_cast<CUpti_CallbackData const*>(data);
-    // Released memory may be allocated by another thread at once, so releases are recorded before the call and allocations after it.
+    // Another thread may allocate released memory at once. So releases are recorded before the call, and allocations after it.
     switch (call) {
       case CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2:
         return got<cuMemAlloc_v2_params>(at, [](auto const& with) { return with.bytesize; });
@@ -37,7 +37,7 @@ class cupti_allocations {
       case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync:
       case CUPTI_DRIVER_TRACE_CBID_cuMemAllocFromPoolAsync_ptsz:
         return got<cuMemAllocFromPoolAsync_params>(at, [](auto const& with) { return with.bytesize; });
-      case CUPTI_DRIVER_TRACE_CBID_cuMemCreate:  // known by its handle
+      case CUPTI_DRIVER_TRACE_CBID_cuMemCreate:  // identified by its handle
         if (has_succeeded(at)) {
           auto const& with = *static_cast<cuMemCreate_params const*>(at.functionParams);
           record_allocation(driver(), reinterpret_cast<void const*>(*with.handle), with.size);

@@ -18,8 +18,8 @@ struct cupti_buffer {
   std::size_t used_bytes = 0;
 };
 
-/// The pool of buffers, which are free, in use by CUPTI, or full. CUPTI requests buffers on launching threads and returns them on any
-/// thread. One pool per process, never destroyed, because CUPTI may return buffers while the process exits.
+/// The pool of buffers. A buffer is free, in use by CUPTI, or full. CUPTI requests buffers on launching threads and returns them on any
+/// thread. There is one pool per process. It is never destroyed, because CUPTI may return buffers while the process exits.
 class cupti_buffers {
  public:
   static constexpr std::size_t buffer_bytes = std::size_t{4} << 20U;  ///< CUPTI's manual recommends 1 to 10 MB
@@ -30,7 +30,7 @@ class cupti_buffers {
     return *buffers;
   }
 
-  /// A zeroed buffer; null if there is no memory: CUPTI then drops and counts records.
+  /// A zeroed buffer. Null without memory: CUPTI then drops and counts records.
   std::uint8_t* take_free() noexcept {
     {
       std::lock_guard<std::mutex> const lock{mutex_};
@@ -51,7 +51,7 @@ class cupti_buffers {
     changed_.notify_all();
   }
 
-  /// Waits for a full buffer. @return nothing after `close`, once all full buffers are taken.
+  /// Waits for a full buffer. @return nothing after `close`, when all full buffers were taken.
   std::optional<cupti_buffer> take_full() {
     std::unique_lock<std::mutex> lock{mutex_};
     changed_.wait(lock, [this] { return !full_.empty() || is_closed_; });
@@ -73,7 +73,7 @@ class cupti_buffers {
     changed_.notify_all();
   }
 
-  /// Allocates buffers until `count` are free. Touches their memory, so that launching threads do not have to.
+  /// Allocates buffers until `count` are free, and touches their memory. So launching threads do not cause page faults.
   void keep_free(std::size_t count) {
     std::unique_lock<std::mutex> lock{mutex_};
     while (free_.size() < count) {
@@ -124,7 +124,7 @@ class cupti_buffers {
   std::condition_variable changed_;
   std::vector<std::uint8_t*> free_;
   std::vector<cupti_buffer> full_;  ///< oldest first
-  std::size_t in_hand_ = 0;         ///< taken by the reader
+  std::size_t in_hand_ = 0;         ///< number of buffers taken by the reader
   std::size_t made_ = 0;
   bool is_closed_ = false;
 };

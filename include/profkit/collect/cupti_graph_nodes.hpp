@@ -18,7 +18,7 @@
 namespace profkit::detail {
 
 /// The scopes in which nodes of CUDA graphs were captured, from CUPTI callbacks for the creation and copying of nodes. Instantiating a
-/// graph copies its nodes, and operations carry the number of the copy. Copies of nodes whose capture was not seen are not stored.
+/// graph copies its nodes, and operations have the number of the copy. Copies of nodes whose capture was not recorded are not stored.
 ///
 /// One object per process, never destroyed, because another thread may be in a callback when a session ends.
 class cupti_graph_nodes {
@@ -31,8 +31,8 @@ class cupti_graph_nodes {
     return *nodes;
   }
 
-  /// Clears the table and enables the two necessary callbacks. Enabling the whole domain and reading its data crashed a program with CUPTI
-  /// 13.0.
+  /// Clears the table and enables the two necessary callbacks. Does not enable the whole domain: reading its data crashed a program with
+  /// CUPTI 13.0.
   /// @throws profkit::error with the failed call.
   void start(cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     forget();
@@ -42,8 +42,8 @@ class cupti_graph_nodes {
     }
   }
 
-  /// For callbacks of CUPTI_CB_DOMAIN_RESOURCE, on the thread that captures, instantiates or copies. If memory runs out, a node counts as
-  /// not seen.
+  /// For callbacks of CUPTI_CB_DOMAIN_RESOURCE, on the thread that captures, instantiates or copies. If memory runs out, the capture of a
+  /// node counts as not recorded.
   void on_resource(CUpti_CallbackId id, void const* data) noexcept {
     auto const* const graph = static_cast<CUpti_GraphData const*>(static_cast<CUpti_ResourceData const*>(data)->resourceDescriptor);
     if (graph == nullptr) return;
@@ -54,8 +54,8 @@ class cupti_graph_nodes {
     }
   }
 
-  /// All nodes, if they changed since `seen`, which is updated; else nothing. A node that is being copied may temporarily belong to the
-  /// scope that copies.
+  /// All nodes, if they changed since `seen`, which is updated; otherwise nothing. While a node is being copied, it may temporarily belong
+  /// to the scope that copies.
   [[nodiscard]] std::optional<captured_nodes> get_if_changed(std::uint64_t& seen) {
     std::lock_guard<std::mutex> const lock{mutex_};
     if (std::exchange(seen, changes_) == changes_) return std::nullopt;
@@ -80,7 +80,7 @@ class cupti_graph_nodes {
     ++changes_;
   }
 
-  /// CUPTI's number of the graph that a node is in. Source: cuptiGetGraphId in cupti_callbacks.h, and the records' graphId.
+  /// CUPTI's number of the graph that contains a node. Source: cuptiGetGraphId in cupti_callbacks.h, and the records' graphId.
   static std::uint32_t graph_of(std::uint64_t node) noexcept { return static_cast<std::uint32_t>(node >> 32U); }
 
   /// CUPTI reports a copy as created first, in the scope that copies, and then as copied. Later creations in a copied graph come from the

@@ -21,8 +21,8 @@ namespace profkit {
 
 /// @brief Options of `cupti_kernels`.
 struct kernel_options {
-  /// @brief Records every call of the CUDA runtime and driver instead of launching and waiting calls only: needed for `cuda_api_sum.csv`. A
-  /// training step makes about 12 calls per kernel, so this takes much more time and memory.
+  /// @brief Records every call of the CUDA runtime and driver, instead of only launching and waiting calls: needed for `cuda_api_sum.csv`.
+  /// A training step makes about 12 calls per kernel, so this takes much more time and memory.
   bool all_api_calls = false;
 };
 
@@ -31,10 +31,10 @@ struct kernel_options {
 /// It also collects the driver calls that launch operations or wait for a device, the scopes in which nodes of CUDA graphs were captured,
 /// and driver memory.
 ///
-/// * libcupti is opened when the session takes the collector: the copy that the process has loaded, else the system's copy, else the file
-///   named by `PROFKIT_CUPTI_PATH`.
-/// * CUPTI supports one tool at a time. Under Nsight Systems or beside the PyTorch profiler, the collector reports that in its status. It
-///   initialises CUDA before CUPTI, so the other tool's result stays complete.
+/// * libcupti is opened when the session takes the collector. The first of these is used: the copy that the process has loaded, the
+///   system's copy, the file named by `PROFKIT_CUPTI_PATH`.
+/// * CUPTI supports one tool at a time. Under Nsight Systems or while the PyTorch profiler runs, the collector reports that in its
+///   status. It initialises CUDA before CUPTI, so the other tool's result stays complete.
 /// * Cost: about 1 us per launch on the launching thread; with `kernels=every:N` only in one step of N.
 /// * Synchronisation: none while the session records. At the end of the session it synchronises the devices. With `kernels=every:N` it
 ///   synchronises them before and after each collected step, outside the steps.
@@ -99,7 +99,7 @@ class cupti_kernels final : public collector {
     for (std::string const& name : batch_.new_api_names) api_names_.push_back(into.position_of_api_name(name));
     clock_->look();
     std::uint64_t invalid = batch_.invalid;
-    for (api_call_record& call : batch_.calls) {  // before the operations, whose times depend on their launches
+    for (api_call_record& call : batch_.calls) {  // before the operations, because their times depend on their launches
       call.correlation = into.extended_correlation(static_cast<std::uint32_t>(call.correlation));
       call.name = api_names_[call.name];
       call.thread = thread_of(call.thread, into);
@@ -133,13 +133,13 @@ class cupti_kernels final : public collector {
     into.set(&profile::graph_nodes, std::move(records));
   }
 
-  /// Adds the thread if it has no scopes.
+  /// The position of a thread; adds the thread if it has no scopes.
   static std::uint32_t thread_of(std::uint32_t system_id, profile_builder& into) {
     auto const known = into.find_thread(system_id);
     return known ? *known : into.add(thread_record{system_id, name_of_thread(system_id)});
   }
 
-  /// Empty if the thread has ended.
+  /// The name of a thread; empty if it has ended.
   static std::string name_of_thread(std::uint32_t system_id) {
     std::ifstream file{"/proc/self/task/" + std::to_string(system_id) + "/comm"};
     std::string name;
@@ -151,9 +151,9 @@ class cupti_kernels final : public collector {
   detail::calendar_clock* clock_ = nullptr;
   std::optional<detail::cupti_placement> placement_;
   std::unique_ptr<detail::cupti_tracing> tracing_;
-  detail::cupti_batch batch_;  ///< a member to reuse its memory
+  detail::cupti_batch batch_;  ///< a member, so that its memory is reused
   detail::scope_node_paths paths_;
-  std::uint64_t seen_graph_nodes_ = 0;    ///< number of changes that were read
+  std::uint64_t seen_graph_nodes_ = 0;    ///< number of changes of the graph nodes that were read
   std::vector<std::uint32_t> gpu_names_;  ///< positions in `profile::gpu_names`, by the reader's numbers
   std::vector<std::uint32_t> api_names_;
 };

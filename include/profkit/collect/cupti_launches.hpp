@@ -27,12 +27,12 @@ inline bool launches_or_waits(std::string_view name) noexcept {
   return false;
 }
 
-/// Records driver calls that launch operations or wait for a device, by CUPTI callbacks around them. Runtime calls end in driver calls and
-/// share their correlation.
+/// Records driver calls that launch operations or wait for a device, by CUPTI callbacks around them. Runtime calls use driver calls and
+/// share their correlation number.
 ///
 /// Driver callbacks are used because they are cheapest: on an H200 with CUPTI 13.0 they add 1 to 5 % to the cost of kernel records; API
 /// records or runtime callbacks add 13 to 45 %. API records of selected calls (`cuptiActivityEnableRuntimeApi`) do not arrive for contexts
-/// created before.
+/// that already exist.
 class cupti_launches {
  public:
   /// For callbacks of CUPTI_CB_DOMAIN_DRIVER_API, on the thread that makes the call.
@@ -66,11 +66,12 @@ class cupti_launches {
     record(true);
   }
 
-  /// Starts or stops recording. Calls that have begun are recorded to their end.
+  /// Starts or stops recording. Calls that have already begun are recorded to their end.
   static void record(bool wanted) noexcept { is_recording().store(wanted, std::memory_order_relaxed); }
 
   /// Enables or disables the callbacks of launching calls, which cost some nanoseconds even if nothing is recorded. Disable them only when
-  /// no recorded call can still be running, because its end would be missed. Waiting calls, which can take any time, keep their callbacks.
+  /// no recorded call can still be running, because its end would be missed. The callbacks of waiting calls stay enabled, because these
+  /// calls can take any time.
   /// @throws profkit::error with the failed call.
   void listen(bool wanted, cupti_library const& cupti, CUpti_SubscriberHandle subscriber) {
     if (std::exchange(is_listening_, wanted) == wanted) return;
@@ -83,9 +84,9 @@ class cupti_launches {
   [[nodiscard]] bool is_listening() const noexcept { return is_listening_; }
 
  private:
-  static constexpr CUpti_CallbackId calls = 4096;  ///< more than the driver has
+  static constexpr CUpti_CallbackId calls = 4096;  ///< larger than the number of driver calls
 
-  /// The sites of the calls, by callback id. Logs point to them, so they are never destroyed.
+  /// The sites of the calls, by callback id. Never destroyed, because logs point to them.
   static std::array<site, calls>& sites() {
     static std::array<site, calls> all{};
     return all;

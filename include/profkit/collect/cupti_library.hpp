@@ -16,10 +16,10 @@
 namespace profkit::detail {
 
 /// libcupti, opened at run time, so that programs start on machines without CUPTI. profkit reads only record fields that exist since CUDA
-/// 12.0, whatever the version of the headers and of the library.
+/// 12.0, independently of the version of the headers and of the library.
 class cupti_library {
  public:
-  static constexpr std::uint32_t oldest_version = 19;  ///< of CUDA 12.0. Source: cupti_version.h
+  static constexpr std::uint32_t oldest_version = 19;  ///< the version in CUDA 12.0. Source: cupti_version.h
 
   // The functions, named as in CUPTI's headers.
   decltype(&::cuptiGetVersion) get_version = nullptr;
@@ -41,8 +41,8 @@ class cupti_library {
   decltype(&::cuptiActivityGetNextRecord) get_next_record = nullptr;
   decltype(&::cuptiActivityGetNumDroppedRecords) get_dropped_records = nullptr;
 
-  /// Opens the copy that the process has loaded, else the system's copy, else the file `PROFKIT_CUPTI_PATH`; never a file in the current
-  /// directory.
+  /// Opens the first of these: the copy that the process has loaded, the system's copy, the file `PROFKIT_CUPTI_PATH`. Never opens a file
+  /// in the current directory.
   /// @throws profkit::error if there is none, or it is too old.
   cupti_library() {
     load("cuptiGetVersion", get_version);
@@ -103,8 +103,8 @@ class cupti_library {
     return library;
   }
 
-  /// If LD_LIBRARY_PATH contains an empty or relative folder, the system would search the current directory, whose files anyone may have
-  /// written. Then only its absolute folders are searched. Source: ld.so(8).
+  /// If LD_LIBRARY_PATH contains an empty or relative folder, the system would search the current directory, where anyone may have written
+  /// files. Then only the absolute folders are searched. Source: ld.so(8).
   static void* open_system_copy() {
     char const* const text = ::secure_getenv("LD_LIBRARY_PATH");
     std::string_view rest = text == nullptr ? "" : text;
@@ -134,7 +134,7 @@ class cupti_library {
     if (into == nullptr) throw error{std::string{"libcupti is too old: it has no "} + name};
   }
 
-  void* library_ = open();  ///< never closed: it has threads of its own
+  void* library_ = open();  ///< never closed, because it has its own threads
 };
 
 }  // namespace profkit::detail

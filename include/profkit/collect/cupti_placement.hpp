@@ -14,8 +14,8 @@
 namespace profkit::detail {
 
 /// Converts times of CUPTI records (CLOCK_REALTIME) to the clock of the session. If CLOCK_REALTIME was set back, one value can mean several
-/// moments: an operation begins at the earliest one that is not before its launch, and a call ends at the earliest one that is not before
-/// the end of the previous call of its thread.
+/// moments, and the earliest possible one is chosen. An operation cannot begin before its launch, and a call cannot end before the previous
+/// call of its thread.
 class cupti_placement {
  public:
   explicit cupti_placement(calendar_clock const& clock) noexcept : clock_{clock} {}

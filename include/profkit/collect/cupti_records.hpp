@@ -29,16 +29,16 @@ inline std::string demangle(char const* mangled) {
   return status == 0 && text ? text.get() : mangled;
 }
 
-/// The content of some buffers. `name` of a record is a number of `cupti_record_reader`, not a position in the profile; correlations have
+/// The content of some buffers. `name` of a record is a number of `cupti_record_reader`, not a position in the profile. Correlations have
 /// 32 bits.
 struct cupti_batch {
   std::vector<gpu_name_record> new_gpu_names;  ///< in the order of their numbers
   std::vector<std::string> new_api_names;
-  std::vector<gpu_operation_record> operations;  ///< times are of CLOCK_REALTIME, here and in `calls`
+  std::vector<gpu_operation_record> operations;  ///< times are from CLOCK_REALTIME, here and in `calls`
   std::vector<api_call_record> calls;            ///< `thread` is the system thread number
   std::uint64_t invalid = 0;                     ///< number of records without times
 
-  /// Clears all. Keeps the memory for the records of some buffers, because page faults would cost more than reading the records.
+  /// Clears all members. Keeps the memory for the records of some buffers, because page faults would cost more than reading the records.
   void clear() {
     auto const clear_list = [](auto& list) {
       constexpr std::size_t max_kept_bytes = std::size_t{8} << 20U;
@@ -66,7 +66,7 @@ class cupti_record_reader {
     CUpti_Activity* record = nullptr;
     CUptiResult status = CUPTI_SUCCESS;
     while ((status = cupti_.get_next_record(bytes, used_bytes, &record)) == CUPTI_SUCCESS) read(*record, into);
-    return status == CUPTI_ERROR_MAX_LIMIT_REACHED || status == CUPTI_ERROR_INVALID_KIND;  // the end, or unwritten memory
+    return status == CUPTI_ERROR_MAX_LIMIT_REACHED || status == CUPTI_ERROR_INVALID_KIND;  // the end of the buffer, or unwritten memory
   }
 
  private:
@@ -156,8 +156,8 @@ class cupti_record_reader {
         {{time_of(call.start), time_of(call.end)}, call.correlationId, number_of_call(domain, call.cbid, into), call.threadId});
   }
 
-  /// The number of a text. Tries the entry with the same address first, and compares the text, because CUPTI may free it together with its
-  /// module.
+  /// The number of a text. Tries the entry with the same address first and compares the text, because CUPTI may free a text together with
+  /// its module.
   /// @param describe creates the entry of a new text.
   template <class Describe>
   std::uint32_t number_of(char const* text, Describe&& describe, cupti_batch& into) {
@@ -213,7 +213,7 @@ class cupti_record_reader {
   static constexpr unsigned recent_bits = 10;
 
   cupti_library const& cupti_;
-  std::unordered_map<std::string, std::uint32_t> numbers_;    ///< by the text: mangled names of kernels, names of copies and sets
+  std::unordered_map<std::string, std::uint32_t> numbers_;    ///< by text: mangled names of kernels, names of copies and memsets
   std::vector<std::string const*> texts_;                     ///< keys of `numbers_`, by number
   std::uint32_t recent_[std::size_t{1} << recent_bits] = {};  ///< by address of the text
   std::unordered_map<std::uint64_t, std::uint32_t> calls_;

@@ -62,9 +62,9 @@ class cupti_tracing {
     std::swap(batch_, into);
   }
 
-  /// Starts or stops recording of operations and launches; to be called between steps. On a change it synchronises the devices, so that
-  /// recorded operations were launched while recording, and a recorded step begins with idle devices. Graph captures and driver memory are
-  /// always recorded.
+  /// Starts or stops recording of operations and launches; to be called between steps. If the state changes, it synchronises the devices:
+  /// so recorded operations were launched while recording, and a recorded step begins with idle devices. Graph captures and driver memory
+  /// are always recorded.
   /// @throws profkit::error with the failed call.
   void record(bool wanted) {
     bool const switches_callbacks = !wanted && !has_all_api_calls_ && launches_.is_listening();
@@ -119,7 +119,7 @@ class cupti_tracing {
                                     CUPTI_ACTIVITY_KIND_MEMSET};
   static constexpr std::array api_kinds{CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER};
 
-  /// Free buffers kept for launching threads, each of which fills its own.
+  /// Free buffers kept for launching threads, because each launching thread fills its own buffer.
   static constexpr std::size_t spare_buffers = 8;
 
   static std::atomic<bool>& is_running() {
@@ -150,7 +150,7 @@ class cupti_tracing {
     cupti_.check(status, "cuptiSubscribe");
   }
 
-  /// @param name as reported by CUPTI: empty, or "CUPTI for <not provided>", if the tool gave none.
+  /// @param name as reported by CUPTI. It is empty or "CUPTI for <not provided>" if the tool gave no name.
   static std::string other_tool(std::string name) {
     if (::secure_getenv("NSYS_PROFILING_SESSION_ID") != nullptr) return "Nsight Systems";
     if (!name.empty() && name.find("<not provided>") == std::string::npos) return name;
@@ -198,7 +198,7 @@ class cupti_tracing {
     while (auto const full = buffers_.take_full()) {
       try {
         batch.clear();
-        if (!reader_.read(full->bytes, full->used_bytes, batch)) dropped_ += 1;  // at least
+        if (!reader_.read(full->bytes, full->used_bytes, batch)) dropped_ += 1;  // at least one record
         add(batch);
       } catch (std::exception const&) {  // no memory: the number of records is unknown
         dropped_ += 1;
@@ -221,7 +221,7 @@ class cupti_tracing {
   }
 
   void shut_down() noexcept {
-    if (::getpid() != process_) {  // the child of a fork: CUPTI and the thread belong to the parent
+    if (::getpid() != process_) {  // in the child of a fork, CUPTI and the thread belong to the parent
       static_cast<void>(reader_thread_.release());
       return;
     }
@@ -247,7 +247,7 @@ class cupti_tracing {
   static void CUPTIAPI request_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) {
     *buffer = cupti_buffers::instance().take_free();
     *size = *buffer == nullptr ? 0 : cupti_buffers::buffer_bytes;
-    *max_records = 0;  // as many as fit
+    *max_records = 0;  // no limit
   }
 
   static void CUPTIAPI complete_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t used_bytes) {
@@ -265,7 +265,7 @@ class cupti_tracing {
   std::unique_ptr<own_thread> reader_thread_;
   std::mutex switch_mutex_;  ///< `record` and `flush` exclude each other
   std::mutex mutex_;
-  cupti_batch batch_;  ///< under `mutex_`
+  cupti_batch batch_;  ///< guarded by `mutex_`
   std::atomic<std::uint64_t> dropped_{0};
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool is_subscribed_ = false;

@@ -19,7 +19,7 @@
 
 namespace profkit::detail {
 
-/// Measures how one device is used, window after window.
+/// Measures the utilization of one device in consecutive windows.
 class device_windows {
  public:
   using values = decltype(device_utilization_record::values);

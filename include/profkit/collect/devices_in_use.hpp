@@ -9,11 +9,11 @@
 
 namespace profkit::detail {
 
-/// Finds the CUDA devices that this process uses. Neither opens nor initialises the driver, so that looking changes nothing. The functions
-/// are declared here, because this header is for programs without the CUDA toolkit too. Source: CUDA Driver API.
+/// Finds the CUDA devices that this process uses. Neither opens nor initialises the driver, so the search does not change the process. The
+/// functions are declared here, because programs without the CUDA toolkit also include this header. Source: CUDA Driver API.
 class devices_in_use {
  public:
-  /// @return PCI bus ids by device number: the devices whose primary context is active, which are those that the CUDA runtime uses.
+  /// @return PCI bus ids by device number, for the devices with an active primary context. The CUDA runtime uses these devices.
   [[nodiscard]] std::map<std::int32_t, std::string> find() {
     std::map<std::int32_t, std::string> result;
     int count = 0;

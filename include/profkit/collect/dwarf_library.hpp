@@ -10,8 +10,9 @@
 
 namespace profkit::detail {
 
-/// The necessary functions of libdw (elfutils), which reads DWARF debug information. Opened at run time, so that no program needs it, and
-/// declared here, because its headers are seldom installed. Source: `elfutils/libdw.h`, whose names have versions and stay compatible.
+/// The functions of libdw (elfutils) that profkit needs to read DWARF debug information. Opened at run time, so that programs do not depend
+/// on it. Declared here, because its headers are seldom installed. Source: `elfutils/libdw.h`, whose symbols are versioned and stay
+/// compatible.
 class dwarf_library {
  public:
   using dwarf = void;  ///< Dwarf
@@ -39,7 +40,7 @@ class dwarf_library {
   int (*lineno)(line*, int* number) = nullptr;
   char const* (*linesrc)(line*, std::uint64_t* modified, std::uint64_t* bytes) = nullptr;
 
-  /// @param library what `dlopen` returned; never closed.
+  /// @param library the result of `dlopen`; never closed.
   explicit dwarf_library(void* library = ::dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL)) {
     if (library == nullptr) {
       why_not_ = "libdw.so.1 (elfutils) cannot be opened";
@@ -62,7 +63,7 @@ class dwarf_library {
     load("dwarf_linesrc", linesrc);
   }
 
-  /// Why it cannot be used; empty if it can.
+  /// Why the library cannot be used; empty if it can.
   [[nodiscard]] std::string const& why_not() const noexcept { return why_not_; }
 
  private:

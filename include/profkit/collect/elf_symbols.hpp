@@ -15,18 +15,18 @@
 
 namespace profkit::detail {
 
-/// Finds functions in the symbol table of an ELF file of 64 bits.
+/// Finds functions in the symbol table of a 64-bit ELF file.
 ///
-/// Reads the table in pieces and keeps nothing of it, because the tables of large libraries have 100 MB. So a search takes time
-/// proportional to the table, about 5 ns per symbol: search for many addresses at once. Trusts no number in the file.
+/// Reads the table in pieces and stores none of it, because the tables of large libraries have 100 MB. So a search takes time proportional
+/// to the table, about 5 ns per symbol: search for many addresses at once. Validates all numbers in the file.
 class elf_symbols {
  public:
   struct function {
     std::string name;           ///< mangled; empty if unknown
-    std::uint64_t address = 0;  ///< where it begins, relative to the load address of the module
+    std::uint64_t address = 0;  ///< its beginning, relative to the load address of the module
   };
 
-  /// @param path with a slash; another one is no file, such as that of the vDSO.
+  /// @param path must contain a slash; otherwise it does not name a file, as for the vDSO.
   explicit elf_symbols(std::string const& path)
       : file_{path.find('/') == std::string::npos ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
     if (file_ < 0) return;
@@ -39,10 +39,10 @@ class elf_symbols {
   elf_symbols(elf_symbols const&) = delete;
   elf_symbols& operator=(elf_symbols const&) = delete;
 
-  /// The open file; below 0 if there is none.
+  /// The descriptor of the open file; negative if it could not be opened.
   [[nodiscard]] int file() const noexcept { return file_; }
 
-  /// Whether the file has these program headers: a file that was replaced since it was loaded has others.
+  /// Whether the file has these program headers. They differ if the file was replaced since it was loaded.
   [[nodiscard]] bool has_headers(std::vector<Elf64_Phdr> const& loaded) const {
     if (!is_elf_ || header_.e_phnum != loaded.size() || header_.e_phentsize != sizeof(Elf64_Phdr)) return false;
     std::vector<Elf64_Phdr> own(loaded.size());
@@ -50,7 +50,7 @@ class elf_symbols {
            std::memcmp(own.data(), loaded.data(), own.size() * sizeof(Elf64_Phdr)) == 0;
   }
 
-  /// Finds the functions that contain addresses, in `.symtab`, or if it was stripped in `.dynsym`.
+  /// Finds the functions that contain addresses, in `.symtab`, or in `.dynsym` if `.symtab` was stripped.
   /// @param addresses relative to the load address of the module, in ascending order.
   /// @return by address.
   [[nodiscard]] std::vector<function> find(std::vector<std::uint64_t> const& addresses) const {
@@ -79,7 +79,7 @@ class elf_symbols {
     std::vector<found> best(addresses.size());
     std::vector<Elf64_Sym> piece;
     std::uint64_t const count = table.sh_size / sizeof(Elf64_Sym);
-    constexpr std::uint64_t max_symbols = 4096;  // at a time
+    constexpr std::uint64_t max_symbols = 4096;  // read at a time
     for (std::uint64_t i = 0; i < count; i += max_symbols) {
       piece.resize(static_cast<std::size_t>(std::min(max_symbols, count - i)));
       if (!read(table.sh_offset + i * sizeof(Elf64_Sym), piece.data(), piece.size() * sizeof(Elf64_Sym))) return;
@@ -102,8 +102,8 @@ class elf_symbols {
     return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
   }
 
-  /// Chooses among the symbols of an address, whatever their order: the innermost one, then the one that other files see, then the name
-  /// with the fewest letters, which has no decoration.
+  /// Chooses among the symbols at an address, independently of their order: the innermost one, then an exported one, then the shortest
+  /// name, which has no decoration.
   static bool is_better(Elf64_Sym const& symbol, std::string const& name, found const& known) {
     if (known.name.empty()) return true;
     if (symbol.st_value != known.symbol.st_value) return symbol.st_value > known.symbol.st_value;
@@ -126,7 +126,7 @@ class elf_symbols {
     return end == std::string::npos ? std::string{} : text.substr(0, end);
   }
 
-  /// @return false if the file ends before.
+  /// @return false if the file is too short.
   bool read(std::uint64_t offset, void* to, std::size_t bytes) const {
     if (offset > static_cast<std::uint64_t>(INT64_MAX) - bytes) return false;
     auto* at = static_cast<char*>(to);

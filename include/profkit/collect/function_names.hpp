@@ -20,22 +20,22 @@
 
 namespace profkit::detail {
 
-/// Names the functions of code addresses. Reads the symbol tables of the modules while the program runs, so that the names of code that
-/// is unloaded later are known, and a journal has them.
+/// Names the functions of code addresses. Reads the symbol tables of the modules while the program runs. So the names of code that is
+/// unloaded later are known, and a journal contains them.
 class function_names {
  public:
   function_names() = default;
   function_names(function_names const&) = delete;
   function_names& operator=(function_names const&) = delete;
 
-  /// Why source lines are not found; empty if they are, in modules with debug information.
+  /// Why source lines cannot be found; empty if they can be found in modules with debug information.
   [[nodiscard]] std::string const& why_no_lines() const noexcept { return debug_.why_not(); }
 
   /// To be called before the samples of a round are read.
   void begin_round() { modules_.begin_round(); }
 
   /// To be called after the samples of a round were read, before their addresses are looked up.
-  /// @param addresses all of them, in any order.
+  /// @param addresses all addresses of the samples, in any order.
   void learn(std::vector<std::uint64_t> addresses) {
     bool const have_changed = modules_.end_round();
     if (have_changed || are_of_change_ || names_.size() > max_known) names_.clear();
@@ -54,7 +54,7 @@ class function_names {
 
   /// The function of a sample.
   /// @param leaf the address that the thread executed.
-  /// @param callers addresses in its callers, nearest first; addresses that are no code are passed over.
+  /// @param callers addresses in its callers, nearest first; addresses that are not code are skipped.
   std::uint32_t function_of(std::uint64_t leaf, std::vector<std::uint64_t> const& callers, profile_builder& into) {
     known_function* const known = known_at(leaf);
     if (known == nullptr) return into.position_of(function_record{{}, {}, named_caller(callers)});
@@ -70,13 +70,13 @@ class function_names {
   struct known_function {
     std::string name;
     std::string module;
-    source_lines::place place;              ///< where the function begins
-    std::optional<std::uint32_t> position;  ///< in `profile::functions`
+    source_lines::place place;              ///< source position of its beginning
+    std::optional<std::uint32_t> position;  ///< position in `profile::functions`
   };
 
-  /// Stands for the name of a module.
+  /// Shown in place of the name of a module.
   static constexpr char const* replaced_module = "a library that was unloaded or replaced";
-  static constexpr std::size_t max_known = 65'536;  ///< addresses; then they are learnt again
+  static constexpr std::size_t max_known = 65'536;  ///< maximum number of addresses; beyond it, the table is cleared
 
   void learn(code_module const& module, std::vector<std::uint64_t> const& wanted) {
     std::vector<std::uint64_t> relative;
@@ -110,7 +110,7 @@ class function_names {
   source_lines lines_{debug_};
   code_modules modules_;
   std::unordered_map<std::uint64_t, known_function> names_;  ///< by address
-  bool are_of_change_ = false;                               ///< the names hold for samples taken while modules changed
+  bool are_of_change_ = false;                               ///< `names_` is for samples taken while modules changed
 };
 
 }  // namespace profkit::detail

@@ -7,20 +7,20 @@
 
 namespace profkit {
 
-/// @brief Measures how the GPUs of this process are used: SMs, tensor and other pipes, memory, NVLink, PCIe. Reads counters of the whole
-/// device (NVML's GPM, Hopper and later); on other devices NVML's utilization rates.
+/// @brief Measures the utilization of the GPUs of this process: SMs, tensor and other pipes, memory, NVLink, PCIe. Reads counters of the
+/// whole device (NVML's GPM, Hopper and later); on other devices NVML's utilization rates.
 ///
-/// Measures windows of one second or longer that lie in measured steps; a window may cover many steps, or a part of one. The figures are
-/// means over such windows: they say nothing about a single step, scope or kernel, and they include other programs on the same device.
+/// Measures windows of one second or longer inside measured steps. A window may cover many steps, or a part of one. The figures are means
+/// over windows: they do not describe a single step, scope or kernel, and they include other programs on the same device.
 ///
-/// Reads once a second on the session's thread (about 0.2 ms for each device). Opens NVML at run time, changes no setting of the device,
-/// does not synchronise it and needs no rights. `PROFKIT=utilization=on` adds this collector to any program.
-/// Source: NVML API Reference, "GPM" and `nvmlDeviceGetUtilizationRates`.
+/// Reads once a second on the session's thread (about 0.2 ms for each device). Opens NVML at run time, does not change device settings,
+/// does not synchronise the device and needs no privileges. `PROFKIT=utilization=on` adds this collector to any program. Source: NVML API
+/// Reference, "GPM" and `nvmlDeviceGetUtilizationRates`.
 class gpu_utilization final : public detail::made_collector {
  public:
   /// @brief Measures windows of a second or longer.
   gpu_utilization() : gpu_utilization{detail::utilization_times{}} {}
-  /// @brief For tests, which have no time to wait for windows of a second.
+  /// @brief For tests that cannot wait for windows of a second.
   /// @param times replaces the usual times.
   explicit gpu_utilization(detail::utilization_times const& times)
       : made_collector{detail::collector_code<void>::measure_utilization(times)} {}

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// The host name, the number of its boot, and the id and command line of this process (`/proc/self/cmdline`).
+/// The host name, the boot id, and the id and command line of this process (`/proc/self/cmdline`).
 inline environment_record describe_host() {
   environment_record result;
   result.process_id = static_cast<std::uint64_t>(::getpid());

@@ -19,8 +19,8 @@
 
 namespace profkit::detail {
 
-/// Computes in registers: four independent chains of floating-point and six of integer instructions, nearly the full width of a core. In
-/// assembly, so that programs built with `-O0` and `-O3` do the same work.
+/// Computes in registers: four independent chains of floating-point instructions and six of integer instructions, nearly the full width of
+/// a core. Written in assembly, so that programs built with `-O0` and `-O3` do the same work.
 inline void compute_for_probe(std::uint64_t rounds) noexcept {
   double s = 1.0;
   double t = 1.5;
@@ -103,11 +103,11 @@ inline void read_for_probe(void const* at, std::uint64_t lines) noexcept {
 #endif
 }
 
-/// The duration of a fixed computation on this core now: about three quarters computing in registers, one quarter reading 2.5 MiB, which
-/// exceeds the private caches of a core. Takes 2 ms, half of it for the allocation of memory, which the result excludes.
+/// The duration of a fixed computation on the current core: about three quarters computing in registers, one quarter reading 2.5 MiB, which
+/// exceeds the private caches of a core. Takes 2 ms. Half of it is the allocation of memory, which the result excludes.
 ///
-/// The median of 7 repetitions of 0.1 ms, so a rising clock rate of an idle core or one or two interruptions do not change it.
-/// @return 0 without memory, or on other processors than x86-64 and aarch64.
+/// It is the median of 7 repetitions of 0.1 ms. So a rising clock rate of an idle core, or one or two interruptions, do not change it.
+/// @return 0 without memory, or on processors other than x86-64 and aarch64.
 inline std::chrono::nanoseconds probe_host_speed() noexcept {
 #if defined(__x86_64__) || defined(__aarch64__)
   constexpr std::size_t line = 64;
@@ -132,7 +132,7 @@ inline std::chrono::nanoseconds probe_host_speed() noexcept {
 #endif
 }
 
-/// How long a thread of this process was runnable without a processor. Source: second number of `/proc/PID/task/TID/schedstat`
+/// How long a thread of this process was runnable but not running. Source: second number of `/proc/PID/task/TID/schedstat`
 /// (Documentation/scheduler/sched-stats of Linux).
 /// @return nothing if the kernel does not count it.
 inline std::optional<std::chrono::nanoseconds> processor_wait_of(::pid_t thread) noexcept {

@@ -12,15 +12,15 @@ namespace profkit {
 
 /// @brief Samples the functions that the threads of the program execute, and charges each sample to the innermost open scope of its thread.
 ///
-/// Samples each thread with a log, which is each thread with a scope or a launch, from at most 25 ms after its first scope on (a busy
-/// session's thread: 100 ms). Uses a ring of `perf_event_open` for each thread, and no signals. Time in system calls and waiting is not
-/// sampled; the report derives it.
+/// Samples each thread with a log, that is, each thread with a scope or a launch. Sampling of a thread starts at most 25 ms after its first
+/// scope (100 ms if the session's thread is busy). Uses a ring of `perf_event_open` for each thread, and no signals. Time in system calls
+/// and waiting time are not sampled; the report derives them.
 ///
-/// If the system refuses `perf_event_open`, uses timers of processor time, which send a real-time signal to the thread, at most 100 times
+/// If the system refuses `perf_event_open`, it uses timers of processor time. They send a real-time signal to the thread at most 100 times
 /// per second; the report says so. Each thread then gets an alternate signal stack, unless it has one.
 class host_samples final : public detail::made_collector, private detail::sample_source {
  public:
-  /// @brief Samples at a rate.
+  /// @brief Creates a collector with a sampling rate.
   /// @param wanted the rate.
   /// @throws profkit::error if the rate is not from 1 to 10,000.
   explicit host_samples(host_sample_options const& wanted = {}) : made_collector{detail::collector_code<void>::sample_host(wanted)} {}

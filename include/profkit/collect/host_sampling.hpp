@@ -33,7 +33,7 @@
 
 namespace profkit::detail {
 
-/// What `host_samples` does. A template, so that units that do not use it do not compile it.
+/// The implementation of `host_samples`. A template, so that translation units that do not use it do not compile it.
 template <class Unused>
 class host_sampling final : public collector, private sample_source {
  public:
@@ -119,7 +119,7 @@ class host_sampling final : public collector, private sample_source {
       if (state == log_owned && (thread.waits_for_stack || is_again)) open_timer(thread, log);
       return state == log_owned && thread.waits_for_stack;
     }
-    if (known != threads_.end()) close(*known->second);  // the log has another owner, which may have ended too
+    if (known != threads_.end()) close(*known->second);  // the log belongs to another thread, which may have ended too
     if (generation == 0 || state != log_owned) return false;
     if (known == threads_.end()) known = threads_.emplace(&log, std::make_unique<sampled_thread>()).first;
     begin(*known->second, log, generation);
@@ -153,9 +153,9 @@ class host_sampling final : public collector, private sample_source {
     count(thread, failure, "timer_create: " + std::generic_category().message(failure));
   }
 
-  /// Counts a thread as sampled or not; before, it may have been counted as the other.
+  /// Counts a thread as sampled or as not sampled, and corrects its previous count.
   void count(sampled_thread& thread, int failure, std::string const& why) {
-    if (failure == ESRCH) return;  // it has ended
+    if (failure == ESRCH) return;  // the thread has ended
     using kind = sampled_thread::kind;
     if (thread.counted == kind::sampled) --how_.threads;
     if (thread.counted == kind::refused) --how_.threads_without;
@@ -166,15 +166,15 @@ class host_sampling final : public collector, private sample_source {
     if (failure != 0 && !thread.blocks_signals) is_refused_ = true;
   }
 
-  /// Whether threads are to set their stacks at their next scope, which takes longer then. Threads without scopes, such as those of an idle
-  /// pool, may wait for ever, so after some rounds it is seldom.
+  /// Whether threads are asked in this round to set their signal stacks at their next scope, which makes that scope slower. Threads without
+  /// scopes, such as those of an idle pool, may wait forever. So after some rounds, threads are asked less often.
   bool is_round_to_ask(std::uint64_t waiting) {
     if (waiting > waited_before_) began_to_ask_ = round_;
     waited_before_ = waiting;
     return waiting > 0 && (round_ - began_to_ask_ < rounds_of_a_look || round_ % rounds_of_a_look == 0);
   }
 
-  /// The program has taken the signal: the next round opens timers with another one.
+  /// Closes all timers, because the program has taken the signal. The next round opens timers with another signal.
   void close_timers() {
     for (auto& [log, thread] : threads_) {
       if (!thread->timer.is_open()) continue;
@@ -235,7 +235,7 @@ class host_sampling final : public collector, private sample_source {
     thread.since_period += samples.size();
     std::uint64_t weight = thread.period_ns;
     if (thread.since_period >= samples_per_period) {
-      // The kernel forgets the time since the last sample, half a period on average: these samples stand for it.
+      // The kernel forgets the time since the last sample, half a period on average. These samples represent that time.
       weight += thread.period_ns / 2 / samples.size();
       thread.period_ns = next_period();
       ring.set_period(thread.period_ns);
@@ -247,15 +247,16 @@ class host_sampling final : public collector, private sample_source {
     }
   }
 
-  /// Random, so that no loop of the program stays in step with the samples. The rate is uniform from half to one and a half of the wanted
-  /// one: then shares of a loop as long as the mean period vary as much as with independent samples; with half this range, 1.4 times.
+  /// Random, so that no loop of the program stays in step with the samples. The rate is uniform from 0.5 to 1.5 times the wanted rate. Then
+  /// the shares in a loop as long as the mean period vary as much as with independent samples. With half this range, they vary 1.4 times as
+  /// much.
   [[nodiscard]] std::uint64_t next_period() {
-    random_ = random_ * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX
+    random_ = random_ * 6364136223846793005U + 1442695040888963407U;  // the constants of Knuth's MMIX
     double const rate = 0.5 + static_cast<double>(random_ >> 32U) / 4294967296.0;
     return static_cast<std::uint64_t>(static_cast<double>(how_.interval.count()) / rate);
   }
 
-  /// For 150 ms, because the session's thread reads at least every 100 ms.
+  /// Sufficient for 150 ms, because the session's thread reads at least every 100 ms.
   [[nodiscard]] std::size_t bytes_of_ring() const noexcept {
     constexpr std::size_t bytes_of_sample = 208;
     constexpr std::size_t smallest = std::size_t{32} << 10U;
@@ -266,19 +267,19 @@ class host_sampling final : public collector, private sample_source {
   }
 
   static constexpr std::uint64_t samples_per_period = 16;
-  static constexpr std::uint64_t rounds_of_a_look = 16;  ///< at threads that could not be sampled so far
+  static constexpr std::uint64_t rounds_of_a_look = 16;  ///< number of rounds between attempts to sample threads that are not sampled yet
   static constexpr char const* why_waiting =
       "a thread with scopes from before sampling is sampled from its next scope on, where it sets its signal stack";
 
   calendar_clock const* clock_ = nullptr;
   bool is_running_ = false;
-  bool uses_timers_ = false;  ///< otherwise rings of `perf_event_open`
-  bool is_refused_ = false;   ///< for a thread, by the system
+  bool uses_timers_ = false;  ///< false: rings of `perf_event_open`
+  bool is_refused_ = false;   ///< the system refused to sample a thread
   std::uint64_t round_ = 0;
-  std::uint64_t waited_before_ = 0;  ///< number of threads that waited for their stack in the round before
-  std::uint64_t began_to_ask_ = 0;   ///< round
+  std::uint64_t waited_before_ = 0;  ///< number of threads that waited for their stack in the previous round
+  std::uint64_t began_to_ask_ = 0;   ///< round in which threads were first asked to set their stacks
   sampling_record how_;
-  std::uint64_t random_ = static_cast<std::uint64_t>(monotonic_ns());  ///< for the periods, not for secrets
+  std::uint64_t random_ = static_cast<std::uint64_t>(monotonic_ns());  ///< random state for the periods; not for secrets
   function_names names_;
   std::unordered_map<thread_log const*, std::unique_ptr<sampled_thread>> threads_;
   /// Samples of a round, until their functions are known.

@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-/// A collector whose implementation another unit may compile: passes all calls on to it.
+/// A collector whose implementation another translation unit may compile. Forwards all calls to the implementation.
 class made_collector : public collector {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return made_->name(); }
@@ -32,7 +32,7 @@ class made_collector : public collector {
 
   [[nodiscard]] collector& made() const noexcept { return *made_; }
 
-  /// Fails if the implementation has failed.
+  /// Copies the failure of the implementation, if there is one.
   void take_status() {
     if (collector_status const now = made_->status(); !now.works) fail(now.reason);
   }

@@ -9,9 +9,9 @@
 
 namespace profkit {
 
-/// @brief Adds rates that the program measured on its device to the profile, for comparison beside the published peaks.
+/// @brief Adds rates that the program measured on its device to the profile. Reports show them beside the published peaks.
 ///
-/// It measures nothing itself: the program times, for example, a large matrix product and a large copy before the session.
+/// The collector does not measure: the program times, for example, a large matrix product and a large copy before the session.
 ///
 ///     session.collect(profkit::measured_roof{{{profkit::precision::bf16, 7.1e14, 4.2e12, "matrix product 8192 x 8192 x 8192"}}});
 class measured_roof final : public collector {

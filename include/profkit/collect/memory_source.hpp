@@ -17,9 +17,9 @@ namespace profkit {
 struct memory_reading {
   std::string quantity;                           ///< such as "allocated"
   std::uint64_t current_bytes = 0;                ///< bytes in use now
-  std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
+  std::optional<std::uint64_t> peak_bytes;        ///< peak that the source reports; n/a if it reports none
   std::string peak_note;                          ///< the period of the peak, such as "measured steps"
-  std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
+  std::optional<std::uint64_t> capacity_bytes{};  ///< total capacity, such as the memory of the device; n/a if unknown
 };
 
 /// @brief A collector of memory figures, read after each step. Derive from it to report the statistics of an allocator.
@@ -27,9 +27,9 @@ class memory_source : public collector {
  public:
   /// @brief Reads the figures. Called on the step thread after each step, outside the time of the step. May throw.
   [[nodiscard]] virtual std::vector<memory_reading> read() = 0;
-  /// @brief Called before the first measured step: resets the peaks if the source can.
+  /// @brief Called before the first measured step. Resets the peaks if the source can.
   virtual void reset_peak() {}
-  /// @brief For the option `memory=scopes`: the function that returns the bytes in use, polled at both ends of every scope. By default
+  /// @brief For the option `memory=scopes`: the function that returns the bytes in use, polled at both ends of every scope. The default is
   /// none, for sources that are too slow or that report their allocations (`record_allocation`).
   [[nodiscard]] virtual polled_allocator at_scopes() const noexcept { return {}; }
 
@@ -69,7 +69,7 @@ class memory_source : public collector {
 
  private:
   detail::own_mutex mutex_;
-  std::vector<memory_record> records_;  ///< under `mutex_`
+  std::vector<memory_record> records_;  ///< guarded by `mutex_`
   bool was_reset_ = false;
 };
 

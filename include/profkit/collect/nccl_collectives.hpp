@@ -20,17 +20,17 @@ namespace profkit {
 /// algorithm, protocol, the scope that issued them, and with `cupti_kernels` the launch of their kernel (`profile::collectives`).
 ///
 /// * Create it before the first communicator of NCCL, and while no other thread reads the environment: it sets `NCCL_PROFILER_PLUGIN`,
-///   which makes NCCL look for its profiler plugin in the executable. A plugin that the user has named there stays, and the status of the
-///   collector says so.
-/// * Needs NCCL 2.27 or later, in the process of the session. NCCL is neither linked nor needed to build.
-/// * Cost: below 1 us for each collective. It asks NCCL for no events on the device. It does not synchronise the device.
+/// which makes NCCL look for its profiler plugin in the executable. If the user has set this variable, it stays unchanged, and the status
+/// of the collector says so.
+/// * Needs NCCL 2.27 or later, in the process of the session. Building does not need NCCL, and programs are not linked with it.
+/// * Cost: below 1 us for each collective. It does not request device events from NCCL and does not synchronise the device.
 /// * Collectives in CUDA graphs are recorded once, when the graph is captured (`collective_record::is_captured`), because NCCL does not
 ///   report their replays. With NCCL 2.27 they are not recorded. Collectives on copy engines (NCCL 2.29) are not recorded.
 ///
 /// Source: events Coll, P2p, CollApi and P2pApi of NCCL's profiler interface, versions 4 to 6.
 class nccl_collectives final : public collector {
  public:
-  /// @brief Sets `NCCL_PROFILER_PLUGIN`, unless it is set. Not thread-safe: no other thread may use the environment meanwhile.
+  /// @brief Sets `NCCL_PROFILER_PLUGIN`, unless it is set. Not thread-safe: no other thread may use the environment at the same time.
   nccl_collectives() {
     char const* const plugin = ::secure_getenv("NCCL_PROFILER_PLUGIN");
     if (plugin == nullptr) {
@@ -63,7 +63,7 @@ class nccl_collectives final : public collector {
     __atomic_store_n(&state_->is_wanted, 1U, __ATOMIC_RELEASE);
   }
 
-  /// @brief Checks at the end whether NCCL has used the plugin. The collectives come from the logs of threads.
+  /// @brief In the last call, checks whether NCCL has used the plugin. The collectives themselves arrive through the logs of threads.
   void drain(profile_builder&, bool last) override {
     if (!last || state_ == nullptr || __atomic_load_n(&state_->communicators, __ATOMIC_RELAXED) > 0) return;
     fail(
@@ -80,7 +80,7 @@ class nccl_collectives final : public collector {
   static constexpr char const* static_plugin = "STATIC_PLUGIN";
 
   std::string other_plugin_;
-  detail::nccl_plugin_state* state_ = nullptr;  ///< of the plugin that the executable exports
+  detail::nccl_plugin_state* state_ = nullptr;  ///< state of the plugin that the executable exports
 };
 
 }  // namespace profkit

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// Words of NCCL, which are literals of its library.
+/// Strings of NCCL that describe a collective. They are string literals of its library.
 struct nccl_words {
   char const* function;
   char const* datatype;
@@ -25,7 +25,7 @@ class nccl_communicator {
   nccl_communicator(char const* name, std::uint64_t id, int ranks, int rank) noexcept
       : group_{copy_of(name), id, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(ranks), 0} {}
 
-  /// The kind of collective with these words. Any thread may call it; allocates for the first one of a kind.
+  /// The kind of collective with these words. Thread-safe. Allocates for the first collective of a kind.
   /// @return null without memory.
   [[nodiscard]] reported_collective const* kind_of(nccl_words const& words, bool is_captured) noexcept {
     kind* first = __atomic_load_n(&kinds_, __ATOMIC_ACQUIRE);
@@ -65,19 +65,19 @@ class nccl_communicator {
     return copy == nullptr ? "" : copy;
   }
 
-  /// Keeps the library of a literal loaded after `dlclose`, because logs point to it.
+  /// Keeps the library of a string literal loaded after `dlclose`, because logs point to the literal.
   static void keep_library_of(char const* literal) noexcept {
     ::Dl_info found{};
     bool const is_found = ::dladdr(literal, &found) != 0;
-    // `dlopen` would search folders for a name without a slash.
+    // For a name without a slash, `dlopen` would search folders.
     if (is_found && __builtin_strchr(found.dli_fname, '/') != nullptr) {
       static_cast<void>(::dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
     }
   }
 
   communicator group_;
-  kind* kinds_ = nullptr;              ///< grows at its head
-  nccl_communicator* next_ = nullptr;  ///< in the list of all
+  kind* kinds_ = nullptr;              ///< list; new elements are added at its head
+  nccl_communicator* next_ = nullptr;  ///< next element in the list of all communicators
 };
 
 }  // namespace profkit::detail

@@ -8,9 +8,9 @@
 namespace profkit::detail {
 
 // The parts of NCCL's profiler interface that profkit uses. Layouts as in `src/include/plugin/profiler/profiler_v4.h`, `profiler_v5.h` and
-// `profiler_v6.h` of NCCL (read at commits 276b2fe, 0e3a403 and 07cbae8). NCCL 2.27 uses version 4, 2.28 version 5, and later ones version
-// 6 if a plugin has no newer one. In these versions the members below have the same places, but `type` has 8 bits in version 4 and 64
-// later.
+// `profiler_v6.h` of NCCL (commits 276b2fe, 0e3a403 and 07cbae8). NCCL 2.27 uses version 4, and NCCL 2.28 version 5. Later versions use
+// version 6 if a plugin has no newer one. In these versions the members below have the same positions, but `type` has 8 bits in version 4
+// and 64 bits later.
 
 /// Bits of the event mask, which are also the types of events.
 enum nccl_event_type : std::uint64_t {
@@ -20,7 +20,7 @@ enum nccl_event_type : std::uint64_t {
   nccl_p2p_api = 1U << 10U,  ///< `ncclSend` or `ncclRecv` was called
 };
 
-/// `coll` of an event.
+/// Member `coll` of an event.
 struct nccl_coll_event {
   std::uint64_t sequence;
   char const* function;
@@ -35,7 +35,7 @@ struct nccl_coll_event {
   char const* protocol;
 };
 
-/// `p2p` of an event.
+/// Member `p2p` of an event.
 struct nccl_p2p_event {
   char const* function;
   void* buffer;
@@ -43,7 +43,7 @@ struct nccl_p2p_event {
   std::size_t count;
 };
 
-/// `collApi` of an event.
+/// Member `collApi` of an event.
 struct nccl_coll_api_event {
   char const* function;
   std::size_t count;
@@ -53,7 +53,7 @@ struct nccl_coll_api_event {
   bool is_captured;
 };
 
-/// `p2pApi` of an event.
+/// Member `p2pApi` of an event.
 struct nccl_p2p_api_event {
   char const* function;
   std::size_t count;
@@ -77,7 +77,7 @@ struct nccl_event {
 };
 
 using nccl_event_v4 = nccl_event<std::uint8_t>;
-using nccl_event_v5 = nccl_event<std::uint64_t>;  ///< also of version 6
+using nccl_event_v5 = nccl_event<std::uint64_t>;  ///< version 6 has the same layout
 static_assert(offsetof(nccl_event_v4, coll) == 24 && offsetof(nccl_event_v5, coll) == 24, "NCCL's layout");
 static_assert(offsetof(nccl_coll_event, datatype) == 48 && offsetof(nccl_coll_event, algorithm) == 64, "NCCL's layout");
 static_assert(offsetof(nccl_coll_api_event, is_captured) == 40 && offsetof(nccl_p2p_api_event, is_captured) == 32, "NCCL's layout");

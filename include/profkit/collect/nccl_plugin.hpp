@@ -10,14 +10,14 @@
 
 namespace profkit::detail {
 
-/// What the plugin and the collector share.
+/// The state that the plugin and the collector share.
 struct nccl_plugin_state {
-  std::uint32_t is_wanted = 0;          ///< a collector runs
+  std::uint32_t is_wanted = 0;          ///< a collector is running
   std::uint64_t communicators = 0;      ///< number of communicators that NCCL created with the plugin
-  nccl_communicator* latest = nullptr;  ///< the head of the list of all communicators, so that tools which look for leaks find them
+  nccl_communicator* latest = nullptr;  ///< head of the list of all communicators, so that leak checkers find them
 };
 
-/// A plugin of NCCL with its state. NCCL knows the first part only.
+/// A plugin of NCCL with its state. NCCL knows only the first part.
 template <class Init, class Event>
 struct nccl_plugin {
   nccl_profiler<Init, Event> profiler;
@@ -45,8 +45,8 @@ class nccl_callbacks {
     return 0;
   }
 
-  /// A call during the capture of a graph gets a handle, which NCCL passes on to its collectives. Those are enqueued in each replay, on a
-  /// thread of CUDA, and only if the graph needs the host, for a network. So the call is recorded instead.
+  /// A call during the capture of a graph gets a handle, which NCCL passes on to its collectives. NCCL enqueues these in each replay, on a
+  /// thread of CUDA, and only if the graph needs the host for a network. So the call is recorded instead.
   static int start_v5(void* context, void** handle, nccl_event_v5* event) {
     *handle = nullptr;
     if (event->type == nccl_coll_api && event->coll_api.is_captured) {
@@ -66,7 +66,7 @@ class nccl_callbacks {
   static int finalize(void*) { return 0; }  // logs point to the communicator
 
  private:
-  static inline char captured_call = 0;  ///< its address is the handle
+  static inline char captured_call = 0;  ///< only its address is used, as the handle
 
   static int begin(void** context, nccl_communicator* created, int* mask, std::uint64_t wanted) noexcept {
     *context = created;
@@ -76,7 +76,7 @@ class nccl_callbacks {
     return 0;
   }
 
-  /// An operation that was enqueued.
+  /// Records an operation that was enqueued.
   template <class Event>
   static void take_task(void* context, Event const& event) noexcept {
     if (event.type == nccl_coll) {

@@ -17,8 +17,8 @@ struct gpm_metric {
   char const* unit = nullptr;
 };
 
-/// nvmlGpmMetricsGet_t of version 1. The length of its list differs between versions of the header (98 to 333), and NVML uses only the
-/// first `count` entries.
+/// nvmlGpmMetricsGet_t of version 1. The length of its list differs between versions of the header (98 to 333). NVML uses only the first
+/// `count` entries.
 struct gpm_metrics_get {
   static constexpr unsigned current_version = 1;   ///< NVML_GPM_METRICS_GET_VERSION
   static constexpr std::size_t max_metrics = 333;  ///< NVML_GPM_METRIC_MAX of CUDA 13

@@ -35,7 +35,7 @@ class nvml_library {
     load("nvmlDeviceGetHandleByPciBusId_v2", device_by_pci_bus_id);
     load("nvmlDeviceGetClockInfo", clock_info);
     load("nvmlDeviceGetMaxClockInfo", max_clock_info);
-    // Older drivers have the older name only.
+    // Older drivers have only the older name.
     if (!find("nvmlDeviceGetCurrentClocksEventReasons", clocks_event_reasons)) {
       load("nvmlDeviceGetCurrentClocksThrottleReasons", clocks_event_reasons);
     }
@@ -48,7 +48,7 @@ class nvml_library {
   nvml_library(nvml_library const&) = delete;
   nvml_library& operator=(nvml_library const&) = delete;
 
-  /// @throws profkit::error with NVML's words for the status and the call, unless it succeeded.
+  /// @throws profkit::error with NVML's description of the status and the call, unless the call succeeded.
   void check(int status, char const* call) const {
     if (status == success) return;
     char const* const words = error_string_(status);
@@ -69,7 +69,7 @@ class nvml_library {
   }
 
  private:
-  void* library_ = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);  ///< never closed, like the driver that it belongs to
+  void* library_ = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);  ///< never closed, like the driver to which it belongs
   int (*init_)() = nullptr;
   int (*shutdown_)() = nullptr;
   char const* (*error_string_)(int) = nullptr;

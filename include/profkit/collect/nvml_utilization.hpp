@@ -6,7 +6,7 @@
 
 namespace profkit::detail {
 
-/// The functions of NVML that say how a device is used. GPM is missing in drivers before Hopper.
+/// The functions of NVML that report the utilization of a device. Older drivers do not have GPM.
 class nvml_utilization {
  public:
   /// @throws profkit::error if NVML is missing or too old.

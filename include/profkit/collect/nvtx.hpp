@@ -12,9 +12,9 @@
 #include "../record/scope_node.hpp"
 #include "../record/slow_path.hpp"
 
-// Without a CUDA toolkit there are no NVTX headers, and no tool listens.
+// Without a CUDA toolkit there are no NVTX headers, and no tool can receive ranges.
 #if __has_include(<nvtx3/nvToolsExt.h>)
-// NVTX defines all its functions in each translation unit. g++ needs a second to optimise them, although each only calls the tool.
+// NVTX defines all its functions in each translation unit. Optimising them takes g++ a second, although they only call the tool.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
 #pragma GCC push_options
 #pragma GCC optimize("Og")
@@ -30,8 +30,9 @@
 
 namespace profkit::detail {
 
-/// False if the environment variable has `PROFKIT=...,nvtx=off,...`, which is read here because scopes may open before a session reads the
-/// options. Also false in a program with more privileges than its user, because NVTX opens the library in NVTX_INJECTION64_PATH.
+/// Returns false if the environment variable contains `nvtx=off`, such as `PROFKIT=...,nvtx=off,...`. It is read here, because scopes may
+/// open before a session reads the options. Also returns false in a program with more privileges than its user, because NVTX opens the
+/// library in NVTX_INJECTION64_PATH.
 inline bool nvtx_is_wanted() noexcept {
   if (::getauxval(AT_SECURE) != 0) return false;
   char const* const text = ::secure_getenv("PROFKIT");
@@ -94,7 +95,7 @@ inline nvtxStringHandle_t registered_name(site& where) noexcept {
   return static_cast<nvtxStringHandle_t>(known);
 }
 
-/// Null if another thread is registering the same name, or if the table is full; the caller then passes the text.
+/// Returns null if another thread is registering the same name, or if the table is full. The caller then passes the text.
 inline nvtxStringHandle_t registered_name(site const& where, std::int64_t index, char const* text) noexcept {
   std::uint64_t hash = reinterpret_cast<std::uint64_t>(&where) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(index);
   hash = (hash ^ (hash >> 29U)) * 0xbf58476d1ce4e5b9U;
@@ -187,8 +188,8 @@ inline open_scope_word enter_nvtx(std::uint32_t flags, site& where, event_kind k
   return record_enter(flags, tagged(where, kind), payload) | (flags & flags_for_end);
 }
 
-/// `recorder_state::leave` if a tool listens. Scopes that began before the tool attached have no range. A scope that is not open on this
-/// thread ends no range; a scope left without its destructor ends with the next outer one.
+/// `recorder_state::leave` if a tool listens. Scopes that began before the tool attached have no range. Leaving a scope that is not open on
+/// this thread ends no range. The range of a scope left without its destructor ends with the next outer one.
 inline void leave_nvtx(open_scope_word open, std::uint64_t now) noexcept {
   std::uint64_t ended = 1;
   if (open != nvtx_attached || __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED) != nvtx_attached) ended = leave_with_listeners(open, now);
@@ -219,7 +220,7 @@ inline bool install_nvtx() noexcept {
   return true;
 }
 
-/// Initialised before `main`, once per program, in whatever translation unit includes this header.
+/// Initialised before `main`, once per program.
 __attribute__((visibility("default"))) inline bool const nvtx_is_installed = install_nvtx();
 
 #endif

@@ -5,7 +5,7 @@
 
 namespace profkit::detail {
 
-/// A mutex as a member of a class that can be moved: the new object has a mutex of its own, which is free.
+/// A mutex as a member of a movable class. A move does not transfer it: the new object has its own, unlocked mutex.
 class own_mutex : public std::mutex {
  public:
   own_mutex() noexcept = default;

@@ -22,9 +22,9 @@
 namespace profkit::detail {
 
 /// Samples of one thread from the kernel: `perf_event_open` with the software task clock, which needs no hardware counters. The kernel
-/// writes them to a ring of memory; no signal interrupts the program.
+/// writes the samples to a ring buffer; no signal interrupts the program.
 ///
-/// The clock counts the processor time of the thread. `exclude_kernel` drops samples inside the kernel, which need a privilege.
+/// The clock counts the processor time of the thread. `exclude_kernel` drops samples inside the kernel, because these need a privilege.
 class perf_ring {
  public:
   perf_ring() = default;
@@ -49,7 +49,7 @@ class perf_ring {
   /// Starts to sample a thread.
   /// @param thread `gettid` of a thread of this process.
   /// @param period_ns processor time between two samples.
-  /// @param bytes size of the ring: a power of two, at least a page. If the system refuses it, half of it, and so on.
+  /// @param bytes size of the ring: a power of two, at least a page. If the system refuses it, smaller powers of two are tried.
   /// @return 0, or the error number of the failed call.
   int open(std::uint64_t thread, std::uint64_t period_ns, std::size_t bytes) noexcept {
     perf_event_attr wanted;
@@ -92,7 +92,7 @@ class perf_ring {
 
   [[nodiscard]] bool is_open() const noexcept { return memory_ != nullptr; }
 
-  /// Sets the time between the next samples. The time since the last sample is forgotten.
+  /// Sets the time between the next samples. The kernel forgets the time since the last sample.
   void set_period(std::uint64_t period_ns) const noexcept { ::ioctl(file_, PERF_EVENT_IOC_PERIOD, &period_ns); }
 
   /// Reads and removes the samples so far.
@@ -114,10 +114,10 @@ class perf_ring {
     __atomic_store_n(&head.data_tail, end, __ATOMIC_RELEASE);
   }
 
-  /// Number of samples that did not fit into the ring, as far as read.
+  /// Number of samples that did not fit into the ring, up to the last `read`.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
 
-  /// Why a thread is not sampled. @param failure what `open` returned.
+  /// Why a thread is not sampled. @param failure the result of `open`.
   static std::string reason_of(int failure) {
     std::string what = "perf_event_open: " + std::generic_category().message(failure);
     switch (failure) {
@@ -138,7 +138,7 @@ class perf_ring {
 
   /// Stops sampling.
   void close() noexcept {
-    bool const is_own = process_ == ::getpid();  // the child of a fork has no copy of the ring, and leaves the parent's alone
+    bool const is_own = process_ == ::getpid();  // the child of a fork does not inherit the mapping, and must not change the parent's ring
     if (memory_ != nullptr && is_own) ::munmap(memory_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + bytes_);
     memory_ = nullptr;
     if (file_ < 0) return;
@@ -155,7 +155,7 @@ class perf_ring {
     return static_cast<int>(::syscall(SYS_perf_event_open, &wanted, static_cast<::pid_t>(thread), -1, -1, PERF_FLAG_FD_CLOEXEC));
   }
 
-  /// Copies bytes of the ring, which may continue at its beginning.
+  /// Copies bytes of the ring. They may wrap around to its beginning.
   void copy(std::uint64_t from, void* to, std::size_t count) const noexcept {
     unsigned char const* const data = memory_ + ::sysconf(_SC_PAGESIZE);
     std::size_t const begin = from & (bytes_ - 1);
@@ -177,7 +177,7 @@ class perf_ring {
     code_sample next;
     next.leaf = number_at(at);
     auto const process = static_cast<std::uint32_t>(number_at(at + word));
-    if (process != static_cast<std::uint32_t>(::getpid())) return;  // the number of the thread has a new owner
+    if (process != static_cast<std::uint32_t>(::getpid())) return;  // the thread number was reused by another process
     next.monotonic_ns = static_cast<std::int64_t>(number_at(at + 2 * word));
     std::uint64_t const frames = number_at(at + 3 * word);
     at += 4 * word;
@@ -187,16 +187,16 @@ class perf_ring {
       bool const is_mark = address >= static_cast<std::uint64_t>(-4095);  // such as PERF_CONTEXT_USER
       if (!is_mark && address != 0 && (address != next.leaf || !next.callers.empty())) next.callers.push_back(address - 1);
     }
-    // The word at the stack pointer is the return address of a function without a frame, whose caller the chain misses.
+    // The word at the stack pointer is the return address of a function without a frame. The chain lacks its caller.
     if (has_stack_ && end - at >= 2 * word && number_at(at) == word) next.callers.insert(next.callers.begin(), number_at(at + word) - 1);
     into.push_back(std::move(next));
   }
 
   int file_ = -1;
-  ::pid_t process_ = 0;              ///< that has opened it
-  unsigned char* memory_ = nullptr;  ///< a page with the positions, and the ring
-  std::size_t bytes_ = 0;            ///< of the ring
-  bool has_stack_ = false;           ///< samples have the word at the stack pointer
+  ::pid_t process_ = 0;              ///< process that opened the ring
+  unsigned char* memory_ = nullptr;  ///< a page with the positions, followed by the ring
+  std::size_t bytes_ = 0;            ///< size of the ring
+  bool has_stack_ = false;           ///< samples contain the word at the stack pointer
   std::uint64_t lost_ = 0;
 };
 

@@ -9,16 +9,16 @@
 
 namespace profkit::detail {
 
-/// Bounds how far the host runs ahead of the device with `steps=auto`. Without it the host could finish hundreds of steps before the first
-/// GPU step time is known. Does not synchronise the device, which stays busy with queued work.
+/// Limits how far the host runs ahead of the device with `steps=auto`. Without a limit, the host could finish hundreds of steps before the
+/// first GPU step time is known. Does not synchronise the device, which stays busy with queued work.
 class run_ahead_limiter {
  public:
-  static constexpr std::uint64_t max_steps = 32;  ///< by which the host may be ahead
+  static constexpr std::uint64_t max_steps = 32;  ///< maximum number of steps by which the host may be ahead
 
   explicit run_ahead_limiter(std::chrono::nanoseconds max_wait = std::chrono::seconds{5}) noexcept : max_wait_{max_wait} {}
 
-  /// Waits until the GPU time of a step at most `max_steps` before this one is known. Gives up for good if no time arrives for `max_wait`,
-  /// as under stream capture.
+  /// Waits until the GPU time of a step at most `max_steps` before this one is known. If no time arrives for `max_wait`, as under stream
+  /// capture, the limiter stops limiting.
   /// @param drain adds new GPU times to `so_far`.
   template <class Drain>
   void limit(std::uint64_t step, profile const& so_far, Drain&& drain) {

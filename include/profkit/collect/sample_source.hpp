@@ -16,7 +16,7 @@ namespace profkit::detail {
 struct raw_sample {
   timestamp time;
   std::uint32_t function = 0;  ///< position in `profile::functions`
-  std::uint32_t weight = 0;    ///< nanoseconds
+  std::uint32_t weight = 0;    ///< in nanoseconds
 };
 
 /// The samples of a thread, in time order, until the reader of its log takes them.
@@ -41,7 +41,7 @@ class waiting_samples {
 
  private:
   std::vector<raw_sample> list_;
-  std::size_t next_ = 0;  ///< position of the oldest sample that was not taken
+  std::size_t next_ = 0;  ///< position of the oldest sample that is still in the list
 };
 
 /// A collector of samples of threads. The drain of the logs charges each sample to the scope that was open on its thread at that time.
@@ -53,10 +53,10 @@ class sample_source {
   sample_source& operator=(sample_source&&) = default;
   virtual ~sample_source() = default;
 
-  /// Starts to sample the threads with logs that are not sampled yet, and reads what was sampled so far.
+  /// Starts to sample threads with logs that are not sampled yet, and reads the samples so far.
   virtual void read(profile_builder& into) = 0;
 
-  /// The samples of the thread that owns a log, or owned it if nobody has taken it since; null if there are none.
+  /// The samples of the thread that owns a log, or of its last owner if the log is free; null if there are none.
   [[nodiscard]] virtual waiting_samples* samples_of(thread_log const& log) = 0;
 };
 

@@ -12,14 +12,14 @@
 
 namespace profkit::detail {
 
-/// The path of a step. A scope that the program itself names `step` has another.
+/// The path of a step. It differs from the path of a scope that the program names `step`.
 [[nodiscard]] inline path_record path_of_step(site const& where) {
   path_record path{path_record::no_parent, where.name, std::nullopt, where.file, where.line};
   path.is_step = true;
   return path;
 }
 
-/// Finds the paths of scope nodes, which scope tokens and adopting scopes refer to. There are at most `scope_node_table::size` nodes, so
+/// Finds the paths of scope nodes, to which scope tokens and adopting scopes refer. There are at most `scope_node_table::size` nodes, so
 /// they always have a path.
 class scope_node_paths {
  public:
@@ -49,7 +49,7 @@ class scope_node_paths {
     }
   }
 
-  /// "forward/layer_3" of the path "step/forward/layer_3".
+  /// "forward/layer_3" for the path "step/forward/layer_3".
   static std::string path_in_step(std::uint32_t path, scope_node const& node, profile const& in) {
     path_record const& record = in.paths[path];
     std::string name = record.index ? record.name + "_" + std::to_string(*record.index) : record.name;

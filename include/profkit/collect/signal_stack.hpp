@@ -16,20 +16,20 @@
 
 namespace profkit::detail {
 
-/// The alternate signal stack of a thread. For each signal the kernel writes some KiB to the stack. A coroutine may have a smaller stack;
-/// without an alternate stack, a signal would then end the program.
+/// The alternate signal stack of a thread. For each signal the kernel writes some KiB to the stack. A coroutine may have a smaller stack,
+/// and then a signal would end the program without an alternate stack.
 ///
 /// Only the thread itself can set its alternate stack. If the program has set one, profkit keeps it.
 class signal_stack {
  public:
-  /// Creates the thread-local key and watches forks. Call this once before `use`.
+  /// Creates the thread-local key and registers a fork handler. To be called once, before `use`.
   static void prepare() noexcept {
     watch_forks();
     static_cast<void>(key());
   }
 
   /// Gives the calling thread an alternate signal stack if it has none. The thread keeps it until it ends. Async-signal-safe. Makes no
-  /// system call if the thread was given one, or was found to have one.
+  /// system call if an earlier call gave or found a stack.
   static void use() noexcept {
     errno_keeper const keeper;
     auto* own = static_cast<signal_stack*>(::pthread_getspecific(key()));
@@ -37,7 +37,7 @@ class signal_stack {
     ::stack_t now{};
     if (::sigaltstack(nullptr, &now) != 0) return;
     bool const is_missing = (now.ss_flags & SS_DISABLE) != 0;
-    if (!is_missing && now.ss_size < min_bytes()) return;  // the program has set one that is too small
+    if (!is_missing && now.ss_size < min_bytes()) return;  // the stack that the program has set is too small
     if (own == nullptr) own = take();
     if (own == nullptr) return;
     if (::pthread_setspecific(key(), own) != 0) return own->give_back();
@@ -61,18 +61,18 @@ class signal_stack {
   }
 
  private:
-  static constexpr std::size_t stack_bytes = std::size_t{64} << 10U;  ///< also enough for handlers of the program, which may run on it
-  static constexpr std::uint64_t taken = ~std::uint64_t{0};  ///< for a thread that is not known yet, or was lost to one that has ended
+  static constexpr std::size_t stack_bytes = std::size_t{64} << 10U;  ///< also sufficient for handlers of the program
+  static constexpr std::uint64_t taken = ~std::uint64_t{0};           ///< owner is not known yet, or has ended
 
   /// All stacks. They are reused by later threads and never freed, so `has` needs no lock.
   static inline signal_stack* all = nullptr;
 
   signal_stack(unsigned char* memory, std::size_t bytes) noexcept : memory_{memory}, bytes_{bytes} {}
 
-  /// Number of forks and thread number: the child of a fork may have threads with the same numbers.
+  /// Combines the number of forks and the thread number, because the child of a fork may have threads with the same numbers.
   static std::uint64_t name_of(std::uint64_t thread) noexcept { return std::uint64_t{forks} << 32U | thread; }
 
-  /// Minimum stack size: what the kernel writes for a signal on this processor, plus the handler.
+  /// Minimum stack size: the bytes that the kernel writes for a signal on this processor, plus the handler.
   static std::size_t min_bytes() noexcept {
     constexpr unsigned long at_minsigstksz = 51;
     constexpr std::size_t of_handler = 2048;
@@ -95,7 +95,7 @@ class signal_stack {
     if (::sigaltstack(nullptr, &now) == 0 && now.ss_sp == own->memory_) {
       ::stack_t none{};
       none.ss_flags = SS_DISABLE;
-      if (::sigaltstack(&none, nullptr) != 0) {  // the thread ends on this stack: nobody can use it again
+      if (::sigaltstack(&none, nullptr) != 0) {  // the thread ends on this stack, so it cannot be reused
         __atomic_store_n(&own->owner_, taken, __ATOMIC_RELEASE);
         return;
       }

@@ -17,14 +17,14 @@
 
 namespace profkit::detail {
 
-/// Finds the source lines in which functions begin, in the debug information of a program or library (`-g` or `-g1`). Files that are apart
-/// from it are not searched.
+/// Finds the source lines in which functions begin, in the debug information of a program or library (`-g` or `-g1`). Separate debug files
+/// are not searched.
 ///
-/// Keeps files with debug information open, because reading their lists of units takes some microseconds for each. Not for several threads.
+/// Keeps files with debug information open, because reading a list of compilation units takes some microseconds per unit. Not thread-safe.
 class source_lines {
  public:
   struct place {
-    std::string file;        ///< as the compiler was given it; empty if unknown
+    std::string file;        ///< as it was passed to the compiler; empty if unknown
     std::uint32_t line = 0;  ///< from 1; 0 if unknown
   };
 
@@ -34,7 +34,7 @@ class source_lines {
   source_lines& operator=(source_lines const&) = delete;
 
   /// @param file an open ELF file.
-  /// @param address where the function begins, relative to the load address of the module.
+  /// @param address beginning of the function, relative to the load address of the module.
   [[nodiscard]] place find(int file, std::uint64_t address) {
     if (!library_.why_not().empty()) return {};
     module const* const found = module_of(file);
@@ -44,7 +44,7 @@ class source_lines {
  private:
   class module {
    public:
-    /// @param file stays the caller's.
+    /// @param file remains owned by the caller.
     module(dwarf_library const& library, int file, struct stat const& identity) :library_{library}, identity_{identity},
         file_{::fcntl(file, F_DUPFD_CLOEXEC, 0)}, debug_{file_ < 0 ? nullptr : library.begin(file_, 0)} {
       if (debug_ != nullptr) list_units();
@@ -73,13 +73,13 @@ class source_lines {
     }
 
    private:
-    /// An address may have several lines. The first is that of the function, the others are of functions inlined at its beginning.
+    /// An address may have several lines. The first line belongs to the function, the others to functions inlined at its beginning.
     [[nodiscard]] dwarf_library::line* first_line_at(dwarf_library::die& unit, std::uint64_t address) const {
       dwarf_library::lines* all = nullptr;
       std::size_t count = 0;
       if (library_.getsrclines(&unit, &all, &count) != 0) return nullptr;
       std::uint64_t found = 0;
-      std::size_t begin = 0;  // of the lines that may be at this address or behind it: they are sorted
+      std::size_t begin = 0;  // first line at this address or after it; lines are sorted
       for (std::size_t end = count; begin < end;) {
         std::size_t const middle = begin + (end - begin) / 2;
         if (library_.lineaddr(library_.onesrcline(all, middle), &found) != 0) return nullptr;
@@ -88,18 +88,18 @@ class source_lines {
       }
       for (; begin < count; ++begin) {
         dwarf_library::line* const line = library_.onesrcline(all, begin);
-        bool is_end = false;  // of other code, which ends where this begins
+        bool is_end = false;  // end of the preceding code
         if (library_.lineaddr(line, &found) != 0 || found != address) return nullptr;
         if (library_.lineendsequence(line, &is_end) == 0 && !is_end) return line;
       }
       return nullptr;
     }
 
-    /// Code of a unit.
+    /// A code range of a compilation unit.
     struct range {
       std::uint64_t begin;
       std::uint64_t end;
-      std::uint64_t unit;  ///< offset of its description
+      std::uint64_t unit;  ///< offset of the unit's description
     };
 
     void close() noexcept {

@@ -28,7 +28,7 @@
 
 namespace profkit::detail {
 
-/// What `gpu_utilization` does. A template, so that units that do not use it do not compile it.
+/// The implementation of `gpu_utilization`. A template, so that translation units that do not use it do not compile it.
 template <class Unused>
 class utilization_measurement final : public collector {
  public:
@@ -78,7 +78,7 @@ class utilization_measurement final : public collector {
     if (run.had_step && ::pthread_equal(run.thread, ::pthread_self()) != 0) {
       throw error{"the session has no background thread, and counters are not read on the step thread"};
     }
-    // The step of a window must not have ended: its figures may be complete already.
+    // The step of a window must still be open, because the figures of ended steps may be complete already.
     if (!run.is_step_open) return;
     auto const now = std::chrono::steady_clock::now();
     if (devices_.empty()) {
@@ -102,16 +102,16 @@ class utilization_measurement final : public collector {
  private:
   using time_point = std::chrono::steady_clock::time_point;
 
-  /// Measured steps without a longer pause between them.
+  /// Consecutive measured steps without a long pause between them.
   struct measured_run {
     std::uint64_t number = 0;
-    std::uint64_t step = 0;  ///< the last one that began
+    std::uint64_t step = 0;  ///< the last step that began
     bool is_measured = false;
     bool is_step_open = false;
-    bool had_step = false;  ///< any measured step, also of earlier runs
+    bool had_step = false;  ///< there was a measured step, in this run or an earlier one
     time_point begin{};
     time_point last_end{};  ///< end of its last step
-    ::pthread_t thread{};   ///< the thread of the steps
+    ::pthread_t thread{};   ///< the step thread
   };
 
   [[nodiscard]] measured_run current_run() const {
@@ -146,7 +146,7 @@ class utilization_measurement final : public collector {
     next_reading_ = begin_ + times_.between_readings;
   }
 
-  /// Ends all windows; the next ones begin at the same time.
+  /// Ends all windows. The next windows begin at the same time.
   void end_windows(profile_builder& into, std::uint64_t step) {
     std::vector<device_utilization_record> ended;
     for (auto& [number, device] : devices_) ended.push_back({{begin_time_, {}}, step, number, device->end()});
@@ -159,7 +159,7 @@ class utilization_measurement final : public collector {
     find_devices();
   }
 
-  /// @throws profkit::error that says why nothing was measured.
+  /// @throws profkit::error with the reason if nothing was measured.
   void check_result() const {
     if (windows_ > 0) return;
     if (!unusable_.empty()) throw error{unusable_};
@@ -181,16 +181,16 @@ class utilization_measurement final : public collector {
   utilization_times times_;
   calendar_clock const* clock_ = nullptr;
   own_mutex mutable mutex_;
-  measured_run run_;  ///< under `mutex_`
+  measured_run run_;  ///< guarded by `mutex_`
 
-  // Of the session's thread.
+  // The members below are used only on the session's thread.
 
   std::unique_ptr<nvml_utilization> nvml_;
   devices_in_use in_use_;
-  std::map<std::int32_t, std::unique_ptr<device_windows>> devices_;  ///< with open windows
+  std::map<std::int32_t, std::unique_ptr<device_windows>> devices_;  ///< devices with open windows
   std::uint64_t window_run_ = 0;                                     ///< `measured_run::number` of the open windows
-  time_point begin_{};                                               ///< of the open windows
-  timestamp begin_time_{};                                           ///< the same in the session's time
+  time_point begin_{};                                               ///< beginning of the open windows
+  timestamp begin_time_{};                                           ///< beginning of the open windows, on the session's clock
   time_point next_reading_{};
   time_point next_search_{};
   std::uint64_t windows_ = 0;

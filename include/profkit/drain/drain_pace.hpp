@@ -12,8 +12,8 @@ namespace profkit::detail {
 /// Decides when the session's thread drains next: soon if much is recorded, and late enough that draining uses at most a given share of one
 /// core.
 ///
-/// Waiting saves no work; it only spreads a burst over time. So the share applies only while the logs are short. The next round begins
-/// before they reach `backlog_slots` at the recent rate of writing, and immediately after a round that read as much.
+/// Waiting does not save work; it only spreads a burst over time. So the share applies only while the logs are short. The next round begins
+/// before they reach `backlog_slots` at the recent rate of writing. It begins immediately after a round that read as many slots.
 class drain_pace {
  public:
   /// The results of one round of draining.
@@ -21,7 +21,7 @@ class drain_pace {
     std::chrono::nanoseconds taken{};                                  ///< elapsed time
     std::chrono::nanoseconds busy{};                                   ///< processor time
     std::uint64_t slots = 0;                                           ///< slots read from all logs
-    std::chrono::nanoseconds period{std::chrono::nanoseconds::max()};  ///< from the beginning of the previous round to that of this one
+    std::chrono::nanoseconds period{std::chrono::nanoseconds::max()};  ///< time between the beginnings of the previous and this round
   };
 
   /// The period if little is recorded.
@@ -32,7 +32,7 @@ class drain_pace {
   static constexpr std::uint64_t backlog_slots = std::uint64_t{1} << 20U;
 
   /// @param max_share share of one core, above 0 and at most 1.
-  /// @param has_journal records must reach a file soon.
+  /// @param has_journal true: records must reach a file soon.
   explicit drain_pace(double max_share = 1.0, bool has_journal = false) noexcept : max_share_{max_share}, has_journal_{has_journal} {}
 
   /// @return the pause if another thread waits for the next round.

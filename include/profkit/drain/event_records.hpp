@@ -23,7 +23,7 @@ namespace profkit::detail {
 
 /// The state of reading one thread.
 struct thread_reading {
-  std::uint32_t generation = 0;         ///< of the log: number of threads that have owned it
+  std::uint32_t generation = 0;         ///< generation of the log: number of threads that have owned it
   std::optional<std::uint32_t> thread;  ///< position in `profile::threads`, from the first event on
   timestamp earliest{};                 ///< the earliest possible time of the next event
   last_call call;
@@ -56,7 +56,7 @@ class event_records {
     return slots_of(what);
   }
 
-  /// As `step_scopes::take`.
+  /// See `step_scopes::take`.
   [[nodiscard]] std::optional<interval> take_step(std::uint64_t begin_ticks) { return steps_.take(begin_ticks); }
 
   /// Ends the innermost scope or call, which was left without its destructor, at the time of the previous event.
@@ -71,7 +71,7 @@ class event_records {
     return at.earliest = std::max(clock.convert(ticks), at.earliest);
   }
 
-  /// The time of a memory event. Made unique within the thread, because its order relative to scopes decides the scope.
+  /// The time of a memory event. It is made unique within the thread, because its order relative to scopes determines its scope.
   static timestamp time_of_memory(std::uint64_t ticks, thread_reading& at, clock_line const& clock) noexcept {
     constexpr std::chrono::nanoseconds apart{1};
     timestamp const time = std::max(clock.convert(ticks), at.earliest + apart);

@@ -8,10 +8,10 @@
 
 namespace profkit::detail {
 
-/// The API call of a thread that returned last, to find the launch of a collective.
+/// The last API call of a thread that returned. It is used to find the launch of a collective.
 ///
-/// A library that launches the kernel of a collective reports the collective immediately after, so the report is the next event of the log.
-/// Compares positions in the log, because clocks can be coarse.
+/// A library that launches the kernel of a collective reports the collective immediately afterwards, so the report is the next event of the
+/// log. Compares positions in the log, because clocks can be coarse.
 struct last_call {
   site const* where = nullptr;
   std::uint64_t correlation = 0;
@@ -23,7 +23,7 @@ struct last_call {
     return next == event && std::strncmp(where->name, launch, std::strlen(launch)) == 0 ? correlation : 0;
   }
 
-  /// To be called where the log continues in another chunk. Positions in chunks before may be written again.
+  /// To be called where the log continues in another chunk, because the writer may reuse positions in earlier chunks.
   void continue_at(std::uint64_t const* before, std::uint64_t const* after) noexcept { next = next == before ? after : nullptr; }
 };
 

@@ -20,13 +20,13 @@
 
 namespace profkit::detail {
 
-/// Converts the logs of all threads and the steps to records with times of one clock, which it calibrates. Records from before its
-/// construction are skipped.
+/// Converts the logs of all threads, and the steps, to records with times on one clock, which it calibrates. Skips records from before its
+/// construction.
 ///
 /// Thread safety: `begin_step`, `end_step` and `duration` on the step thread; all other functions on one thread at a time.
 class log_drain {
  public:
-  /// Minimum time between clock anchors. A shorter line would carry their jitter into durations.
+  /// Minimum time between clock anchors. The jitter of closer anchors would affect durations.
   static constexpr std::chrono::nanoseconds min_interval = std::chrono::milliseconds{10};
 
   /// @param into borrowed.
@@ -37,13 +37,13 @@ class log_drain {
   /// Charges the samples of a source to scopes, from now on. @param from borrowed.
   void use_samples(sample_source& from) { reader_.use_samples(from); }
 
-  /// A step is about to begin.
+  /// To be called before a step begins.
   void begin_step() {
     has_steps_.store(true, std::memory_order_relaxed);
     steps_.begin();
   }
 
-  /// A step has ended. The next drain adds it to the profile, unless it was abandoned.
+  /// To be called after a step ended. The next drain adds it to the profile, unless it was abandoned.
   void end_step(raw_step const& done) { steps_.end(done); }
 
   /// The duration of a number of ticks.
@@ -57,11 +57,11 @@ class log_drain {
   /// Whether enough time has passed for the next clock anchor.
   [[nodiscard]] bool is_due() const noexcept { return monotonic_ns() + calendar_.offset_ns() - clock_.newest().ns >= min_interval.count(); }
 
-  /// Moves everything recorded so far to the profile, in slices of time if there is much.
+  /// Moves everything recorded so far to the profile, in slices of time if the logs are long.
   ///
-  /// A drain that was stopped leaves events from before the newest clock anchor. The next one reads them first, before it advances the
-  /// clock, so each tick has one time: that on the line between the two anchors around it.
-  /// @param last the session ends: drain all, whatever `goes_on` returns.
+  /// A stopped drain leaves events from before the newest clock anchor. The next drain reads them first, before it advances the clock. So
+  /// each tick has exactly one time, which is on the line between the anchors before and after it.
+  /// @param last true: the session ends, so drain everything and ignore the result of `goes_on`.
   /// @param goes_on called every 4,096 events, about 200 us. It may let other threads use the profile. If it returns false, the drain stops
   /// and the next one continues.
   /// @param after_slice called after each slice; `arrived` then describes the profile.
@@ -90,13 +90,13 @@ class log_drain {
     return slots;
   }
 
-  /// The number of open scopes, as far as drained.
+  /// The number of open scopes in the drained part of the logs.
   [[nodiscard]] std::uint64_t open_scopes() const { return reader_.open_scopes(); }
 
   /// Whether a step has begun.
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_.load(std::memory_order_relaxed); }
 
-  /// What has arrived; nothing if the drain stopped before it had read all logs.
+  /// The state of the arrived data; nothing if the drain stopped before it had read all logs.
   [[nodiscard]] std::optional<arrival> arrived() const {
     if (!is_whole_) return std::nullopt;
     arrival result;
@@ -106,7 +106,7 @@ class log_drain {
     return result;
   }
 
-  /// Whether a step has begun that is not in the profile yet.
+  /// Whether a step has begun that the profile does not contain yet.
   [[nodiscard]] bool has_unfinished_step() const { return !steps_to_add_.empty() || steps_.has_unfinished(); }
 
   /// The interval from the beginning to the latest drain.
@@ -140,12 +140,12 @@ class log_drain {
     steps_to_add_.clear();
   }
 
-  /// The time of a step whose scopes are drained: that of its own scope, if it was recorded.
+  /// The time of a step whose scopes are drained: the time of its own scope, if that was recorded.
   [[nodiscard]] interval time_of(raw_step const& step) {
     timestamp const end = clock_.convert(step.end_ticks);
     std::optional<interval> const scope = reader_.take_step(step.begin_ticks);
     if (!scope) return {clock_.convert(step.begin_ticks), end};
-    return {scope->begin, std::max(scope->end, end)};  // a scope that was ended by an outer one is shorter than the step
+    return {scope->begin, std::max(scope->end, end)};  // if an outer scope ended the step's scope, the scope is shorter than the step
   }
 
   void take_steps(std::uint64_t until_ticks) {
@@ -164,11 +164,11 @@ class log_drain {
   calendar_clock calendar_;
   clock_anchor start_;
   clock_line clock_;
-  std::uint64_t read_until_;  ///< of the logs, in ticks
+  std::uint64_t read_until_;  ///< end of the part of the logs that was read, in ticks
   step_queue steps_;
   std::atomic<bool> has_steps_{false};
   bool is_whole_ = false;
-  std::vector<raw_step> steps_to_add_;  ///< added once their scopes are drained
+  std::vector<raw_step> steps_to_add_;  ///< steps whose scopes are not drained yet
 };
 
 }  // namespace profkit::detail

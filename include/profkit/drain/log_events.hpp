@@ -22,7 +22,7 @@ namespace profkit::detail {
 
 [[nodiscard]] inline bool is_continued(std::uint64_t what) noexcept { return !is_leave(what) && kind_of(what) == event_kind::continued; }
 
-/// Whether it is a memory event.
+/// Whether the event is a memory event.
 [[nodiscard]] inline bool is_memory(std::uint64_t what) noexcept {
   if (is_leave(what)) return false;
   event_kind const kind = kind_of(what);
@@ -36,7 +36,7 @@ namespace profkit::detail {
 
 [[nodiscard]] inline site const& site_of(std::uint64_t what) noexcept { return *reinterpret_cast<site const*>(what & ~event_kind_bits); }
 
-/// What the first slot of a collective points to.
+/// The object to which the first slot of a collective points.
 template <class T>
 [[nodiscard]] T const* pointer_in(std::uint64_t what) noexcept {
   return reinterpret_cast<T const*>(what & ~event_kind_bits);

@@ -45,14 +45,14 @@ class log_reader {
   /// @param from borrowed.
   void use_samples(sample_source& from) noexcept { samples_ = &from; }
 
-  /// Reads the samples of all threads. To be called after the clock anchor and before `drain`, which then finds all samples before the
-  /// anchor.
+  /// Reads the samples of all threads. To be called after the clock anchor was set and before `drain`, which then finds all samples before
+  /// the anchor.
   void read_samples() {
     if (samples_ != nullptr) samples_->read(into_);
   }
 
   /// Reads the events up to a moment, at most the newest clock anchor; with `last`, all events.
-  /// @param until_ticks set to an earlier moment if there is more to read than `slots_of_slice`.
+  /// @param until_ticks set to an earlier moment if the logs contain more than `slots_of_slice`.
   /// @param slots increased by the number of slots read.
   /// @param goes_on called every `events_between_pauses` events; other threads may use the profile during the call. If it returns false and
   ///   `last` is not set, the reader stops.
@@ -72,17 +72,17 @@ class log_reader {
     return true;
   }
 
-  /// As `step_scopes::take`, as far as read.
+  /// See `step_scopes::take`, for the part of the logs that was read.
   [[nodiscard]] std::optional<interval> take_step(std::uint64_t begin_ticks) { return records_.take_step(begin_ticks); }
 
-  /// The number of open scopes, as far as read.
+  /// The number of open scopes in the part of the logs that was read.
   [[nodiscard]] std::uint64_t open_scopes() const {
     std::uint64_t result = 0;
     for (auto const& [log, at] : readings_) result += at.open.scopes();
     return result;
   }
 
-  /// Adds the open scopes and the beginning of the oldest open API call, as far as read.
+  /// Adds the open scopes and the beginning of the oldest open API call, for the part of the logs that was read.
   void describe_open(arrival& to) const {
     for (auto const& [log, at] : readings_) {
       thread_reading const& thread = at;
@@ -112,7 +112,7 @@ class log_reader {
     into_.set(&quality_record::wrong_ends, known_wrong_ends());
   }
 
-  /// Stores the read position of a log, also if an exception is thrown.
+  /// Stores the read position of a log, even if an exception is thrown.
   struct saved_position {
     thread_log& log;
     std::uint64_t const*& position;
@@ -133,14 +133,15 @@ class log_reader {
 
   template <class Pause>
   bool drain(thread_log& log, clock_line const& clock, std::uint64_t& until_ticks, bool last, std::uint64_t& slots, Pause&& pause) {
-    std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);  // before `next_slot`: nothing follows a `log_left`
+    // Read before `next_slot`, because a log in the state `log_left` gets no further events.
+    std::uint32_t const state = __atomic_load_n(&log.state, __ATOMIC_ACQUIRE);
     std::uint64_t const* const end = __atomic_load_n(&log.next_slot, __ATOMIC_ACQUIRE);
     thread_reading& at = reading_of(log);
     std::uint64_t const newest = last ? ~leave_mark : until_ticks;
     waiting_samples* samples = samples_ == nullptr ? nullptr : samples_->samples_of(log);
     if (samples != nullptr && samples->empty()) samples = nullptr;
     std::uint64_t const* position = log.read;
-    saved_position const save{log, position};  // also without memory for a record: the next round tries again
+    saved_position const save{log, position};  // also if there is no memory for a record; the next round tries again
     while (position != end) {
       if (++events_ % events_between_pauses == 0 && !pause()) return false;
       std::uint64_t const what = *position;
@@ -184,7 +185,7 @@ class log_reader {
   std::unordered_map<thread_log const*, thread_reading> readings_;
   lost_events lost_before_ = all_lost_events();
   std::uint64_t events_ = 0;
-  std::uint64_t slice_end_ = 0;  ///< the slice ends after this number of slots
+  std::uint64_t slice_end_ = 0;  ///< total number of slots at which the slice ends
 };
 
 }  // namespace profkit::detail

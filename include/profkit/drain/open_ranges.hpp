@@ -11,9 +11,9 @@
 
 namespace profkit::detail {
 
-/// What an ended scope is.
+/// Kinds of scopes.
 enum class scope_kind : std::uint8_t {
-  collapsed,  ///< without a path of its own: not kept
+  collapsed,  ///< without its own path; not in the profile
   ordinary,
   step
 };
@@ -22,17 +22,17 @@ enum class scope_kind : std::uint8_t {
 struct open_range {
   timestamp begin;
   site const* call = nullptr;     ///< null for a scope
-  std::uint32_t path = 0;         ///< of the scope, or of the innermost scope around the call
-  std::uint32_t correlation = 0;  ///< of a call
+  std::uint32_t path = 0;         ///< path of the scope, or of the innermost scope around the call
+  std::uint32_t correlation = 0;  ///< correlation of a call
   scope_kind kind = scope_kind::ordinary;
 
-  /// Whether the scope is kept. If not, `path` is that of the parent.
+  /// Whether the scope has its own path. If not, `path` is the path of the parent.
   [[nodiscard]] bool has_path() const noexcept { return kind != scope_kind::collapsed; }
 };
 
 /// The open scopes and calls of a thread, outermost first.
 ///
-/// Does not use `std::vector::push_back`, which builds the element elsewhere and copies it with wider loads. These wait for the narrow
+/// Does not use `std::vector::push_back`, which builds an element elsewhere and copies it with wider loads. These loads wait for the narrow
 /// stores (store forwarding fails), which took a quarter of the draining time.
 class open_ranges {
  public:

@@ -15,10 +15,10 @@ class scope_collectives {
   [[nodiscard]] bool empty() const noexcept { return open_.empty(); }
 
   /// @param depth number of open scopes and calls, including the scope.
-  /// @param record of the collective, without its end.
+  /// @param record record of the collective, without its end.
   void begin(std::size_t depth, collective_record const& record) { open_.push_back({depth, record}); }
 
-  /// Adds the collectives of the scope at a depth, which ends.
+  /// Adds the collectives of the ending scope at a depth.
   void end(std::size_t depth, timestamp time, profile_builder& into) {
     for (; !open_.empty() && open_.back().depth >= depth; open_.pop_back()) {
       collective_record& record = open_.back().record;

@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-/// Finds the paths of scopes by their sites. Compares no names for scopes that were seen before.
+/// Finds the paths of scopes by their sites. Does not compare names for scopes that it has seen before.
 class scope_paths {
  public:
   /// @param parent position of the parent path, or `path_record::no_parent`.

@@ -17,26 +17,26 @@ namespace profkit::detail {
 /// Passes finished steps from the step thread to the draining thread. Its lock is held for a few instructions.
 class step_queue {
  public:
-  /// A step is about to begin.
+  /// To be called before a step begins.
   void begin() {
     std::lock_guard<std::mutex> const lock{mutex_};
     is_open_ = true;
   }
 
-  /// A step has ended. An abandoned step is dropped.
+  /// To be called after a step ended. Drops an abandoned step.
   void end(raw_step const& done) {
     std::lock_guard<std::mutex> const lock{mutex_};
     is_open_ = false;
     if (!done.is_abandoned) finished_.push_back(done);
   }
 
-  /// The clock has a new line.
+  /// Sets the newest line of the clock.
   void advance(clock_line const& line) {
     std::lock_guard<std::mutex> const lock{mutex_};
     newest_ = line;
   }
 
-  /// Takes the steps that ended until a moment. Later ones stay: the logs of their scopes are read at a later anchor of the clock.
+  /// Takes the steps that ended until a moment. Later steps stay, because the logs of their scopes are read at a later anchor of the clock.
   [[nodiscard]] std::vector<raw_step> take_until(std::uint64_t ticks) {
     std::lock_guard<std::mutex> const lock{mutex_};
     auto const later = std::find_if(finished_.begin(), finished_.end(), [&](raw_step const& each) { return each.end_ticks > ticks; });
@@ -45,13 +45,13 @@ class step_queue {
     return std::exchange(finished_, std::move(rest));
   }
 
-  /// Whether a step is open, or has ended and was not taken.
+  /// Whether there is an open step, or an ended step that was not taken.
   [[nodiscard]] bool has_unfinished() const {
     std::lock_guard<std::mutex> const lock{mutex_};
     return is_open_ || !finished_.empty();
   }
 
-  /// The duration of a number of ticks, by the newest line; nothing before the first line.
+  /// The duration of a number of ticks, from the newest line; nothing before the first line.
   [[nodiscard]] std::optional<std::chrono::nanoseconds> duration(std::uint64_t ticks) const {
     std::lock_guard<std::mutex> const lock{mutex_};
     return newest_ ? std::optional{newest_->duration(ticks)} : std::nullopt;

@@ -12,8 +12,8 @@
 
 namespace profkit::detail {
 
-/// The times of the steps' own scopes, as read from the logs, until the steps take them. A step has the times of its scope, so the two
-/// agree whatever the clocks do.
+/// The times of the steps' own scopes, as read from the logs, until `take`. A step has the times of its scope, so the two agree
+/// independently of the clocks.
 class step_scopes {
  public:
   /// A step's scope begins. @param ticks identifies the step: `raw_step::begin_ticks`.
@@ -22,14 +22,14 @@ class step_scopes {
     times_.push_back({ticks, {time, time}});
   }
 
-  /// A step's scope ends. @param time of the scope.
+  /// A step's scope ends. @param time time of the scope.
   void end(interval const& time) {
     auto const found = std::find_if(times_.rbegin(), times_.rend(), [&](entry const& each) { return each.time.begin == time.begin; });
     if (found != times_.rend()) found->time.end = time.end;
   }
 
-  /// The time of a step's scope, up to its beginning if its end is unknown; nothing if the scope was not recorded. Steps take their times
-  /// in the order in which they ran, which forgets those of abandoned steps.
+  /// Takes the time of a step's scope. The interval is empty if the end of the scope is unknown. Returns nothing if the scope was not
+  /// recorded. Steps must be taken in the order in which they ran. Taking a step also removes the times of abandoned steps before it.
   [[nodiscard]] std::optional<interval> take(std::uint64_t ticks) {
     auto const found = std::find_if(times_.begin(), times_.end(), [&](entry const& each) { return each.ticks == ticks; });
     if (found == times_.end()) return std::nullopt;
@@ -39,7 +39,7 @@ class step_scopes {
   }
 
  private:
-  /// Nobody takes the times of steps of a session that no longer records, while another one does.
+  /// Limits the list if steps are never taken, such as steps of a session that no longer records while another session does.
   static constexpr std::size_t max_times = 65'536;
 
   struct entry {

@@ -29,7 +29,7 @@
 
 namespace profkit::detail {
 
-/// Reads what `archive_writer` wrote.
+/// Reads the output of `archive_writer`.
 /// @throws profkit::error if the bytes end too early.
 class archive_reader {
  public:
@@ -91,7 +91,7 @@ class archive_reader {
         while (values.size() < until) fields(archive, values.emplace_back());
       }
     } else {
-      constexpr std::size_t most = 64;  // a damaged length must not request the memory for many small elements
+      constexpr std::size_t most = 64;  // a damaged length must not cause a large allocation of small elements
       values.reserve(std::min(count, most));
       while (values.size() < count) (*this)(values.emplace_back());
     }
@@ -125,15 +125,15 @@ class archive_reader {
     }
   }
 
-  /// Reads a value that is added to others afterwards.
-  /// @throws profkit::error if the values since `begin_amounts` add up to so much that it could overflow.
+  /// Reads a value that is later added to others.
+  /// @throws profkit::error if the sum of the values since `begin_amounts` could overflow.
   template <class T>
   void amount(T& value) {
     (*this)(value);
     check(amounts_.add(value), "its figures add up to more than 146 years");
   }
 
-  /// What is read from here on is not added to what was read before.
+  /// Starts a new sum: values that are read from now on are not added to earlier values.
   void begin_amounts() noexcept { amounts_ = {}; }
 
   /// @throws profkit::error that says what is wrong.
@@ -146,7 +146,7 @@ class archive_reader {
   void set_format(std::uint32_t format) noexcept { format_ = format; }
 
  private:
-  /// @return the next bytes; valid until the next call.
+  /// @return the next bytes, which are valid until the next call.
   std::string_view take(std::uint64_t size) {
     if (size > rest_.size()) fetch(size);
     std::string_view const result = rest_.substr(0, size);
@@ -169,7 +169,7 @@ class archive_reader {
 
   [[nodiscard]] std::uint64_t left() const noexcept { return rest_.size() + unread_; }
 
-  /// Reads a length. A damaged length must not request more memory than the file could fill.
+  /// Reads a length. Rejects a length that exceeds the rest of the file, so that a damaged length does not cause a large allocation.
   std::size_t length(std::size_t min_bytes_each) {
     std::uint64_t count = 0;
     (*this)(count);

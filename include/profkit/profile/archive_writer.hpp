@@ -25,8 +25,8 @@
 
 namespace profkit::detail {
 
-/// Writes values as bytes: numbers in memory order (little endian, as on every platform with CUDA), texts and lists with a length before
-/// them.
+/// Writes values as bytes. Numbers are in memory order (little endian, as on every platform with CUDA); texts and lists have a length
+/// before them.
 class archive_writer {
  public:
   static constexpr bool is_reader = false;
@@ -82,7 +82,7 @@ class archive_writer {
     collection(values);
   }
 
-  /// Values that are added to others after reading: `archive_reader::amount`.
+  /// Writes values that are added to others after reading: see `archive_reader::amount`.
   template <class T>
   void amount(T const& value) {
     (*this)(value);
@@ -96,7 +96,7 @@ class archive_writer {
     elements(values, count);
   }
 
-  /// As the next elements of a list whose length has been written.
+  /// Writes the values as the next elements of a list whose length has already been written.
   template <class T>
   void elements(T const* values, std::size_t count) {
     if constexpr (is_flat<T>) {
@@ -135,7 +135,7 @@ class archive_writer {
   }
 
   byte_output& to_;
-  std::string bytes_;  ///< not written yet
+  std::string bytes_;  ///< bytes that are not written yet
 };
 
 }  // namespace profkit::detail

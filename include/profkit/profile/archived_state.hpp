@@ -98,7 +98,7 @@ class layout_archive {
 /// another version is incompatible.
 template <class State>
 std::uint32_t state_layout() {
-  // To be increased if the meaning of a member changes while its type stays the same.
+  // Must be increased if the meaning of a member changes while its type stays the same.
   constexpr char const* meaning = "1";
   layout_archive layout;
   layout(State{});
@@ -115,7 +115,7 @@ void write_state(archive_writer& to, State const& state) {
   to(state);
 }
 
-/// Reads what `write_state` wrote. Validates every number.
+/// Reads the output of `write_state`. Validates every number.
 /// @throws profkit::error if another version of profkit wrote the state, or if it is damaged.
 template <class State>
 void read_state(archive_reader& from, State& state) {

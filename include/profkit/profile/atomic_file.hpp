@@ -74,7 +74,7 @@ class atomic_file final : public byte_output {
   }
 
  private:
-  /// A unique name. Short, because the name of the file itself may have the maximum length.
+  /// A unique name. It is short, because the name of the file itself may have the maximum length.
   static std::string temporary_name() {
     static std::atomic<unsigned> made{0};
     auto const now = std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds{1};
@@ -100,7 +100,7 @@ class atomic_file final : public byte_output {
   std::filesystem::path path_;                                            ///< as passed by the caller
   std::filesystem::path place_;                                           ///< the final path, with links resolved
   std::filesystem::path temporary_;                                       ///< empty if the file is written directly
-  std::filesystem::perms permissions_ = std::filesystem::perms::unknown;  ///< of the previous file
+  std::filesystem::perms permissions_ = std::filesystem::perms::unknown;  ///< permissions of the previous file
   std::FILE* file_ = nullptr;
   int failure_ = 0;  ///< `errno` of the first failure
 };

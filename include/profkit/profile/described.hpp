@@ -13,8 +13,8 @@ template <class Struct, class Member>
 struct field {
   char const* name;
   Member Struct::*member;
-  /// For a member whose own members appear in the same object: which of them, in this order. "count=measured,mean_ms" selects the members
-  /// described as "count", under the name "measured", and "mean_ms". Empty: all.
+  /// Used if the members of this member appear in the same object: selects and orders them. "count=measured,mean_ms" selects the members
+  /// described as "count", under the name "measured", and "mean_ms". Empty: all members.
   char const* shown = "";
 };
 template <class Struct, class Member>
@@ -67,7 +67,8 @@ constexpr void for_each_element(Tuple&& elements, Visit const& visit) {
   for_each_element(elements, visit, std::make_index_sequence<std::tuple_size_v<std::decay_t<Tuple>>>{});
 }
 
-/// Any field; the worse match of `is_same_member`, so that the compiler makes no function for each pair of fields of different types.
+/// Matches any field, but worse than `is_same_member`. So the compiler does not create a function for each pair of fields with different
+/// types.
 struct any_field {
   template <class Field>
   constexpr any_field(Field const&) {}  // NOLINT(google-explicit-constructor): a conversion is its purpose

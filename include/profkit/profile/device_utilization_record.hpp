@@ -10,12 +10,12 @@
 
 namespace profkit {
 
-/// @brief Parts of a device whose use is measured. Shares of time or of a maximum rate; the last four are rates.
+/// @brief Units of a device whose utilization is measured. Values are shares of time or of a maximum rate; the last four are rates.
 enum class device_unit : std::uint8_t {
   busy = 0,             ///< share of the time in which a kernel ran
   sm_active = 1,        ///< share of the SMs that had work, averaged over the time
-  sm_occupancy = 2,     ///< active warps, as a share of the most that fit
-  tensor = 3,           ///< share of the time in which the tensor pipes worked, averaged over the SMs, like the next ones
+  sm_occupancy = 2,     ///< active warps, as a share of the maximum
+  tensor = 3,           ///< share of the time in which the tensor pipes were active, averaged over the SMs, like the next values
   tensor_fp64 = 4,      ///< DFMA: fp64 on tensor pipes
   tensor_float = 5,     ///< HMMA: fp16, bf16, tf32 and fp8 on tensor pipes
   tensor_integer = 6,   ///< IMMA: integers on tensor pipes
@@ -37,7 +37,7 @@ inline constexpr std::size_t device_units = 17;
 /// @brief Whether the values of a unit are rates and not shares.
 [[nodiscard]] constexpr bool is_rate(device_unit unit) noexcept { return unit >= device_unit::nvlink_receive; }
 
-/// @brief Means of the use of a device's parts over a stretch of time, a window. Source: NVML.
+/// @brief The mean utilization of the units of a device over a stretch of time, a window. Source: NVML.
 struct device_utilization_record {
   interval time;            ///< the window
   std::uint64_t step = 0;   ///< `step_record::index` of the step in which the window ended

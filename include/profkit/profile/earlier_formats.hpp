@@ -20,7 +20,7 @@ inline void check_format(std::uint32_t format) {
               std::to_string(profile_format)};
 }
 
-/// Fills members that earlier formats express by names only: the path of the steps, the kinds of collectors, the directions of copies.
+/// Fills members that earlier formats express only by names: the path of the steps, the kinds of collectors, the directions of copies.
 inline void complete(profile& read, std::uint32_t format) {
   if (format >= 8) return;
   auto const step = std::find_if(read.paths.begin(), read.paths.end(), [](path_record const& each) {

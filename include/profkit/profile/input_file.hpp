@@ -19,7 +19,7 @@ inline std::uint64_t size_of(std::istream& file) {
   return end < 0 ? 0 : static_cast<std::uint64_t>(end);
 }
 
-/// Reads the next bytes, as many as `magic` has.
+/// Reads as many bytes as `magic` has.
 /// @param magic at most 16 bytes.
 /// @return whether they are equal to `magic`.
 inline bool reads_magic(std::istream& file, std::string_view magic) {

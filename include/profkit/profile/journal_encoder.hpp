@@ -35,12 +35,13 @@ class journal_encoder {
     return result;
   }
 
-  /// Appends a frame with everything new since the last call. Appends nothing if nothing is new, unless `last` is set; nothing after that.
+  /// Appends a frame with all changes since the last call. Without changes it appends nothing, unless `last` is set. It appends nothing
+  /// after the last frame.
   /// @param rest records that follow those of `so_far` in its lists.
   void append(profile const& so_far, bool last, std::string& to, profile const& rest = {}) {
     if (has_ended_) return;
     has_ended_ = last;
-    member_addresses const rest_lists{const_cast<profile&>(rest)};  // they are read only
+    member_addresses const rest_lists{const_cast<profile&>(rest)};  // the lists are only read
     bool is_done = false;
     while (!is_done) {
       bool has_news = false;
@@ -61,7 +62,7 @@ class journal_encoder {
   /// To be called when the rest was moved elsewhere: it starts again with empty lists.
   void forget_rest() noexcept { std::fill(written_of_rest_.begin(), written_of_rest_.end(), std::size_t{0}); }
 
-  /// Appends the first frame of a next file. The frame after it contains all values again.
+  /// Appends the first frame of the next file. The frame after it contains all values again.
   void append(journal_head const& head, std::string& to) {
     latest_.clear();
     std::size_t const begin = put_content(to, [&](archive_writer& archive) { archive(head); });
@@ -69,7 +70,7 @@ class journal_encoder {
   }
 
  private:
-  /// Bounds what is lost if a kill cuts off a frame.
+  /// Limits the loss if a kill cuts off a frame.
   static constexpr std::size_t max_records_per_list = std::size_t{1} << 16U;
 
   struct delta {
@@ -95,7 +96,7 @@ class journal_encoder {
       }
     }
 
-    /// Positions in records refer to lists without a limit per frame, so their targets are in the same frame or an earlier one.
+    /// Positions in records refer to lists that have no limit per frame. So their targets are in the same frame or an earlier one.
     template <class Record>
     void put_new_records(std::vector<Record> const& list, std::vector<Record> const& rest_of_list) {
       if (lists == encoder.written_.size()) {

@@ -37,7 +37,7 @@ class journal_file {
     file.clear();
     file.seekg(0);
     bool const is_journal = reads_magic(file, journal_magic);
-    if (!file) return false;  // cut off meanwhile
+    if (!file) return false;  // the file was truncated in the meantime
     if (!is_journal) throw error{"it is not a profkit journal"};
     format_ = number_at<std::uint32_t>(file, journal_magic.size());
     check_format(format_);
@@ -45,7 +45,7 @@ class journal_file {
     return true;
   }
 
-  /// Reads the next frame. A `journal_head` replaces the profile by its `waiting`.
+  /// Reads the next frame. A `journal_head` replaces the profile by its member `waiting`.
   /// @return false, with `into` unchanged, if there is no complete frame.
   /// @throws profkit::error if a complete frame has invalid positions.
   bool read_frame(std::ifstream& file, std::uint64_t size, profile& into) {
@@ -75,7 +75,7 @@ class journal_file {
   /// Continues with the validation state of the previous file.
   void follow(journal_file const& before) { check_ = before.check_; }
 
-  /// Whether the file is the one that was read so far: compares its first frame, which has time and process id, and the last frame read.
+  /// Whether a file is the one that was read so far. Compares its first frame, which contains time and process id, and the last frame read.
   [[nodiscard]] bool is_same_file(std::ifstream& file, std::uint64_t size) const {
     auto const is_there = [&](known_frame const& frame) {
       auto const found = number_at<frame_header>(file, frame.position);
@@ -105,7 +105,7 @@ class journal_file {
 
   static constexpr std::uint64_t beginning = journal_magic.size() + sizeof(std::uint32_t);
 
-  /// Reads what `journal_encoder::delta` wrote, and keeps the destinations.
+  /// Reads the output of `journal_encoder::delta`, and stores the destinations.
   struct reading {
     archive_reader& from;
     std::vector<void*>& members;  ///< members of the profile in order; null: unchanged
@@ -139,7 +139,7 @@ class journal_file {
     [[nodiscard]] std::uint32_t format() const noexcept { return file_format; }
   };
 
-  /// @return false if the bytes of a frame are too short, too long or invalid.
+  /// @return false if the bytes of a frame are too few, too many or invalid.
   template <class Read>
   bool read_content(std::ifstream& file, std::uint64_t size, Read const& read) const {
     try {

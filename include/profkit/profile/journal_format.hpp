@@ -14,13 +14,13 @@
 
 namespace profkit::detail {
 
-// A journal is an append-only file: `journal_magic` and `profile_format`, then frames. A frame contains what was added to the profile since
-// the previous frame, in the order of `fields(archive, profile)` and the encoding of `archive_writer`: the new records of growing lists;
-// for every other member a flag whether it changed and, if so, its whole value.
+// A journal is an append-only file: `journal_magic` and `profile_format`, then frames. A frame contains the changes of the profile since
+// the previous frame, in the order of `fields(archive, profile)` and the encoding of `archive_writer`. For a growing list, these are its
+// new records. For every other member, it is a flag whether the member changed and, if so, its whole value.
 //
-// When FILE has its share of `options::journal_bytes`, it becomes FILE.1, and a new FILE begins with a `journal_head`.
+// When FILE reaches its share of `options::journal_bytes`, it is renamed to FILE.1, and a new FILE begins with a `journal_head`.
 
-inline constexpr std::string_view profile_magic = "profkit\n";  // what a saved profile begins with
+inline constexpr std::string_view profile_magic = "profkit\n";  // the first bytes of a saved profile
 inline constexpr std::string_view journal_magic = "profkit journal\n";
 
 enum class frame_kind : std::uint32_t {

@@ -22,7 +22,7 @@ struct journal_progress {
   bool has_news = false;             ///< data was appended to the profile
   bool is_other_file = false;        ///< the file was replaced since the previous call, so the profile was cleared first
   bool is_complete = false;          ///< the session ended, and everything was read
-  std::uint64_t bytes_left_out = 0;  ///< bytes after the last complete frame: not complete yet, or damaged
+  std::uint64_t bytes_left_out = 0;  ///< bytes after the last complete frame, which are not complete yet or are damaged
 };
 
 /// @brief Reads a journal while a session writes it. Each call continues where the previous call stopped, and takes time proportional to
@@ -36,7 +36,7 @@ class journal_reader {
   /// @param path the journal.
   explicit journal_reader(std::filesystem::path path) : path_{std::move(path)} {}
 
-  /// @brief Appends everything new since the last call: new records of lists, and changed values of all other members.
+  /// @brief Appends all changes since the last call: new records of lists, and changed values of all other members.
   /// @param into empty at first, then the result of the previous call. Records may have been removed from it, but not entries of the tables
   ///   that records refer to: paths, threads, allocators, names.
   /// @return the progress of this call.

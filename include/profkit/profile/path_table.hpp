@@ -20,9 +20,9 @@ namespace profkit::detail {
 /// paths and the length of their texts. The bounds apply only to `find_or_add_if_room`.
 class path_table {
  public:
-  static constexpr std::size_t max_paths = 65'536;  ///< beyond it, no path with an index is added; beyond twice as many, no path at all
+  static constexpr std::size_t max_paths = 65'536;  ///< beyond it, no path with an index is added; beyond twice this number, no path at all
   static constexpr std::uint64_t long_path_bytes = 1024;
-  static constexpr std::uint64_t max_long_bytes = std::uint64_t{16} << 20U;  ///< of all paths longer than `long_path_bytes`
+  static constexpr std::uint64_t max_long_bytes = std::uint64_t{16} << 20U;  ///< maximum sum over the paths longer than `long_path_bytes`
 
   /// @return the position of the path in the list.
   std::uint32_t find_or_add(path_record wanted, std::vector<path_record>& paths) {
@@ -63,7 +63,7 @@ class path_table {
     return position;
   }
 
-  /// The length as text, including the parents.
+  /// The length of a path as text, including its parents.
   [[nodiscard]] std::uint64_t length_of(path_record const& path) const {
     std::uint64_t const around = path.parent == path_record::no_parent ? 0 : lengths_[path.parent] + 1;
     return around + path.name.size() + (path.index ? 1 + std::to_string(*path.index).size() : 0);
@@ -83,7 +83,7 @@ class path_table {
   }
 
   std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
-  std::vector<std::uint64_t> lengths_;  ///< of each path, as text
+  std::vector<std::uint64_t> lengths_;  ///< by path: its length as text
   std::uint64_t long_bytes_ = 0;        ///< sum of the lengths above `long_path_bytes`
 };
 

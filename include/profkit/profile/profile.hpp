@@ -21,8 +21,8 @@ namespace profkit {
 /// @brief The speed of the host during a session. Source: `detail::host_probe`.
 struct host_speed_record {
   std::chrono::nanoseconds before{};  ///< duration of the probe before the first measured step
-  std::chrono::nanoseconds after{};   ///< duration of the probe after the last one; 0: not measured
-  std::optional<double> waiting{};    ///< share of the time between the probes in which the step thread was runnable without a processor
+  std::chrono::nanoseconds after{};   ///< duration of the probe after the last measured step; 0: not measured
+  std::optional<double> waiting{};    ///< share of the time between the probes in which the step thread was runnable but not running
 };
 
 /// @brief The machine and the program. Unknown texts are empty.
@@ -36,10 +36,10 @@ struct environment_record {
   std::optional<host_speed_record> host_speed{};  ///< n/a without measured steps
   std::optional<rank_record> rank{};              ///< n/a without a launcher, see `process_rank`
 
-  /// @brief Random number of the boot of the machine: processes with the same number share CLOCK_MONOTONIC, also in different containers.
+  /// @brief Random number of the boot of the machine. Processes with the same number share CLOCK_MONOTONIC, even in different containers.
   std::string boot_id{};
-  /// @brief Nanoseconds by which times of this profile exceed CLOCK_MONOTONIC. Times of the profile are CLOCK_REALTIME as it was when the
-  /// session began; the difference to CLOCK_MONOTONIC compares processes of one machine, whatever sets CLOCK_REALTIME between them.
+  /// @brief Nanoseconds by which times of this profile exceed CLOCK_MONOTONIC. Times of the profile are based on CLOCK_REALTIME at the
+  /// beginning of the session. This offset makes processes of one machine comparable, even if CLOCK_REALTIME was set between them.
   std::optional<std::int64_t> clock_offset_ns{};
 };
 
@@ -48,7 +48,7 @@ struct path_record {
   static constexpr std::uint32_t no_parent = 0xffffffffU;  ///< marks roots and missing paths
 
   std::uint32_t parent = no_parent;   ///< position in `profile::paths`, smaller than the node's own
-  std::string name;                   ///< as written in the program
+  std::string name;                   ///< name given by the program
   std::optional<std::int64_t> index;  ///< index of `PROF_SCOPE_INDEXED`; shown as `name_index`
   std::string file;                   ///< file of the first site that opened it
   std::uint32_t line = 0;             ///< line of that site
@@ -85,7 +85,7 @@ struct step_record {
   bool warmup = false;       ///< excluded from all figures
   std::uint64_t items = 0;   ///< tokens, images, ...
   double model_flops = 0.0;  ///< floating-point operations of the model, declared by the program; 0: unknown
-  bool has_kernels = true;   ///< kernels were collected in it, if a kernel collector was used (`kernels=every:N`)
+  bool has_kernels = true;   ///< kernels were collected in this step, if a kernel collector was used (`kernels=every:N`)
   bool is_excluded = false;  ///< excluded by the program (`step::exclude`); never a warm-up step
 
   /// @brief Whether the step counts in the figures.
@@ -117,7 +117,7 @@ struct gpu_step_record {
 /// @brief Kinds of GPU operations; `set` is a memset.
 enum class gpu_operation_kind : std::uint8_t { kernel = 0, copy = 1, set = 2 };
 
-/// @brief The name of GPU operations.
+/// @brief The name of a kind of GPU operation, such as one kernel.
 struct gpu_name_record {
   std::string name;     ///< demangled; for copies and memsets as in Nsight Systems, such as "[CUDA memcpy Host-to-Device]"
   std::string mangled;  ///< mangled name; empty if equal to `name`
@@ -126,14 +126,14 @@ struct gpu_name_record {
 
 /// @brief One kernel, copy or memset. Source: CUPTI activity records.
 struct gpu_operation_record {
-  interval time;                         ///< execution on the device, converted to the host clock
-  std::uint64_t correlation = 0;         ///< equal to that of the launching `api_call_record`; operations of one graph launch share it
-  std::uint64_t bytes = 0;               ///< size of copies and memsets
-  std::uint32_t name = 0;                ///< position in `profile::gpu_names`
-  std::int32_t device = 0;               ///< CUDA device number
-  std::uint32_t stream = 0;              ///< CUPTI's number of the stream
-  std::array<std::uint32_t, 3> grid{};   ///< blocks of a kernel
-  std::array<std::uint32_t, 3> block{};  ///< threads per block of a kernel
+  interval time;                  ///< execution on the device, converted to the host clock
+  std::uint64_t correlation = 0;  ///< equal to the correlation of the launching `api_call_record`; operations of one graph launch share it
+  std::uint64_t bytes = 0;        ///< size of copies and memsets
+  std::uint32_t name = 0;         ///< position in `profile::gpu_names`
+  std::int32_t device = 0;        ///< CUDA device number
+  std::uint32_t stream = 0;       ///< CUPTI's number of the stream
+  std::array<std::uint32_t, 3> grid{};                   ///< blocks of a kernel
+  std::array<std::uint32_t, 3> block{};                  ///< threads per block of a kernel
   gpu_operation_kind kind = gpu_operation_kind::kernel;  ///< kernel, copy or memset
   std::uint64_t graph_node = 0;                          ///< `graph_node_record::node` for operations of CUDA graphs; 0 otherwise
 };
@@ -148,7 +148,7 @@ struct graph_node_record {
 /// timed by profkit, or with `kernel_options::all_api_calls` CUPTI activity records.
 struct api_call_record {
   interval time;                  ///< from the beginning to the end of the call, host clock
-  std::uint64_t correlation = 0;  ///< CUPTI's number of the call; equal to that of the operations that it launched
+  std::uint64_t correlation = 0;  ///< CUPTI's number of the call; the operations that it launched have the same number
   std::uint32_t name = 0;         ///< position in `profile::api_names`
   std::uint32_t thread = 0;       ///< position in `profile::threads`, where a system thread may have several entries
 };
@@ -167,9 +167,9 @@ struct memory_record {
   std::string quantity;                           ///< such as "resident", "used", "allocated"
   std::uint64_t step = 0;                         ///< `step_record::index`
   std::uint64_t current_bytes = 0;                ///< bytes in use at the end of the step
-  std::optional<std::uint64_t> peak_bytes;        ///< as kept by the source; n/a if it keeps none
+  std::optional<std::uint64_t> peak_bytes;        ///< peak that the source reports; n/a if it reports none
   std::string peak_note;                          ///< the period of the peak, such as "measured steps"
-  std::optional<std::uint64_t> capacity_bytes{};  ///< all that there is, such as the memory of the device; n/a if unknown
+  std::optional<std::uint64_t> capacity_bytes{};  ///< total capacity, such as the memory of the device; n/a if unknown
 };
 
 /// @brief An allocator that reports its allocations (`record_allocation`) or is polled at scopes (`memory_source::at_scopes`).
@@ -186,7 +186,7 @@ enum class allocation_kind : std::uint8_t {
   usage = 2,  ///< the bytes in use, read where a scope is about to begin or to end
 };
 
-/// @brief An allocation, a release or a reading of usage. Within a thread its time differs from all beginnings and ends of scopes.
+/// @brief An allocation, a release or a reading of usage. Its time differs from the beginnings and ends of all scopes of its thread.
 struct allocation_record {
   timestamp time;                                     ///< when the block was allocated or released, or the usage was read
   std::uint64_t address = 0;                          ///< address of the block; unused for readings
@@ -199,18 +199,18 @@ struct allocation_record {
 /// @brief A reading of the clocks, power and temperature of a device. Source: NVML.
 struct device_clock_record {
   timestamp time;                          ///< when the values were read
-  std::uint64_t step = 0;                  ///< `step_record::index` of the step before the reading
+  std::uint64_t step = 0;                  ///< `step_record::index` of the step that precedes the reading
   std::int32_t device = 0;                 ///< CUDA device number
   std::uint32_t sm_mhz = 0;                ///< SM clock in MHz
   std::uint32_t max_sm_mhz = 0;            ///< maximum SM clock of the device
-  std::uint64_t reasons = 0;               ///< why the clock is not higher: bits of NVML's `nvmlClocksEventReason`
+  std::uint64_t reasons = 0;               ///< reasons why the clock is not higher: bits of NVML's `nvmlClocksEventReason`
   std::optional<std::uint32_t> milliwatt;  ///< power draw in mW; n/a if the device does not report it
   std::optional<std::uint32_t> celsius;    ///< temperature in degrees Celsius; n/a if the device does not report it
 };
 
 /// @brief Rates that the program measured on a device.
 struct measured_roof_record {
-  profkit::precision precision = profkit::precision::unknown;  ///< arithmetic of `flops_per_second`
+  profkit::precision precision = profkit::precision::unknown;  ///< precision of `flops_per_second`
   double flops_per_second = 0.0;                               ///< 0: not measured
   double bytes_per_second = 0.0;                               ///< read and written; 0: not measured
   std::string how;                                             ///< how it was measured, such as "matrix product 8192 x 8192 x 8192"
@@ -229,7 +229,7 @@ enum class collector_kind : std::uint8_t {
 struct collector_record {
   std::string name;                             ///< name of the collector, such as "kernels"
   std::string status;                           ///< "collected" or "not collected"; for the journal "written", "not written" or "recovered"
-  std::string reason;                           ///< why not; empty if collected
+  std::string reason;                           ///< why nothing was collected; empty if collected
   collector_kind kind = collector_kind::other;  ///< how sessions and reports treat the collector
 };
 
@@ -237,7 +237,7 @@ struct collector_record {
 struct stop_record {
   double wanted = 0.0;            ///< requested half-width of the 95 % interval, relative to the mean
   std::optional<double> reached;  ///< half-width at the last check; n/a without a check
-  bool is_of_gpu = false;         ///< the GPU step time decided, because it was longer
+  bool is_of_gpu = false;         ///< the decision is based on the GPU step time, because it was longer
   std::uint64_t max_steps = 0;    ///< maximum number of measured steps
 };
 
@@ -246,7 +246,7 @@ struct stop_record {
 /// Save it with `save`, load it with `load`, analyse it with `analyze`. Positions in records refer to the tables of the same profile.
 struct profile {
   environment_record environment;                              ///< machine, process, versions and devices
-  std::string item_name = "items";                             ///< what `step_record::items` counts, such as "tokens"
+  std::string item_name = "items";                             ///< name of the items that `step_record::items` counts, such as "tokens"
   interval time;                                               ///< from the beginning to the end of the session
   std::vector<path_record> paths;                              ///< table: the tree of scopes
   std::vector<thread_record> threads;                          ///< table: threads with scopes or launches
@@ -259,7 +259,7 @@ struct profile {
   std::vector<graph_node_record> graph_nodes;                  ///< captured nodes of CUDA graphs
   std::vector<std::string> api_names;                          ///< such as "cudaLaunchKernel_v7000"
   std::vector<api_call_record> api_calls;                      ///< calls of the CUDA runtime or driver
-  bool has_all_api_calls = false;                              ///< not only those that launch operations or wait
+  bool has_all_api_calls = false;                              ///< false: only calls that launch operations or wait for a device
   std::vector<std::string> counter_names;                      ///< table: names of `PROF_COUNTER`
   std::vector<counter_record> counters;                        ///< samples of `PROF_COUNTER`
   std::vector<memory_record> memory;                           ///< readings of memory sources at the ends of steps
@@ -272,12 +272,12 @@ struct profile {
   std::vector<function_record> functions;                      ///< table: functions of host samples
   std::vector<sample_record> samples;                          ///< host samples
   std::optional<sampling_record> sampling;                     ///< n/a without host samples
-  profkit::precision precision = profkit::precision::unknown;  ///< for `work` without a precision
+  profkit::precision precision = profkit::precision::unknown;  ///< default precision of `work` without a precision
   std::vector<device_clock_record> device_clocks;              ///< readings of clocks, power and temperature
   std::vector<device_utilization_record> device_utilization;   ///< windows of GPU utilization
   std::vector<measured_roof_record> measured_roofs;            ///< rates that the program measured
   std::vector<collector_record> collectors;                    ///< outcome of each collector
-  quality_record quality;                                      ///< what was lost, and what recording cost
+  quality_record quality;                                      ///< dropped and lost data, and the cost of recording
   std::optional<stop_record> stop;                             ///< n/a for a fixed number of steps
 };
 

@@ -22,7 +22,7 @@ namespace profkit {
 
 namespace detail {
 
-/// Whether a member of a profile may be replaced as a whole: all except lists that only grow.
+/// Whether a member of a profile may be replaced as a whole: every member except lists that only grow.
 template <class Member>
 inline constexpr bool is_replaceable = true;
 template <class Record>
@@ -136,7 +136,7 @@ class profile_builder {
     return position;
   }
 
-  /// @brief Position in `profile::functions`. Entries are equal if name, module and caller are; the first entry stays unchanged.
+  /// @brief Position in `profile::functions`. Entries are equal if name, module and caller are equal; the first entry stays unchanged.
   std::uint32_t position_of(function_record function) {
     std::string const key = function.name + '\n' + function.module + '\n' + function.caller;
     auto const [position, is_new] = functions_.find_or_add(key, made_.functions.size());
@@ -180,13 +180,13 @@ class profile_builder {
   void add(gpu_step_record const& step) { add_of_step(step, &profile::gpu_steps); }                ///< GPU time of a step
   void add(memory_record reading) { add_of_step(std::move(reading), &profile::memory); }           ///< a reading of a memory source
   void add(device_clock_record const& reading) { add_of_step(reading, &profile::device_clocks); }  ///< a reading of a device's clocks
-  void add(device_utilization_record const& window) { add_of_step(window, &profile::device_utilization); }  ///< how a device was used
+  void add(device_utilization_record const& window) { add_of_step(window, &profile::device_utilization); }  ///< the utilization of a device
 
   void add(measured_roof_record roof) { made_.measured_roofs.push_back(std::move(roof)); }  ///< measured rates of a device
 
   // Single values.
 
-  /// @brief The machine and the program. A collector fills in members that are still empty.
+  /// @brief The machine and the program. A collector fills members that are still empty.
   [[nodiscard]] environment_record& environment() noexcept { return made_.environment; }
 
   /// @brief Adds to a counter of `profile::quality`, such as `&quality_record::dropped_operations`.
@@ -239,8 +239,8 @@ class profile_builder {
     ++made_.quality.untraced_records;
   }
 
-  /// Long lists grow fourfold: unwritten memory takes address space but no pages, while copying a list needs the pages of both. Without
-  /// that much address space, a list grows like any vector.
+  /// Long lists grow fourfold. Unwritten memory takes address space but no pages, while copying a list needs the pages of both lists. If
+  /// there is not enough address space, a list grows like any vector.
   template <class Record>
   __attribute__((noinline)) static void make_room(std::vector<Record>& list) {
     constexpr std::size_t many = (std::size_t{1} << 20U) / sizeof(Record);

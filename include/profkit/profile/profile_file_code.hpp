@@ -9,7 +9,7 @@
 
 namespace profkit::detail {
 
-/// Declares the implementation of `save`, `load` and `load_journal`; `make_profile.hpp` defines it. A template for the reasons of
+/// Declares the implementation of `save`, `load` and `load_journal`; `make_profile.hpp` defines it. A template for the same reasons as
 /// `report_code`.
 template <class>
 struct profile_file_code {

@@ -28,7 +28,7 @@ inline void save(profile const& profile, std::filesystem::path const& path) { de
   return detail::begins_with(path, detail::journal_magic.substr(0, detail::profile_magic.size()));
 }
 
-/// @brief Reads a journal, whether its session ended or was killed. `load` reads journals too.
+/// @brief Reads a journal of a session that ended or was killed. `load` reads journals too.
 /// @param path the journal.
 /// @return the profile, and whether it is complete.
 /// @throws profkit::error that names the file and states whether it cannot be read, is not a journal, has another format or is damaged.

@@ -19,7 +19,7 @@ namespace profkit::detail {
 /// Not thread-safe: call the constructor and `copy_slice` with the lock that guards the profile.
 class sliced_copy {
  public:
-  /// Copies all members but the growing lists, and stores the lengths of these.
+  /// Copies all members except the growing lists, and stores the lengths of these lists.
   explicit sliced_copy(profile const& from) : to_{copy_} {
     beginning first{*this};
     fields(first, const_cast<profile&>(from));  // `fields` lists the members for reading and writing
@@ -44,7 +44,7 @@ class sliced_copy {
   [[nodiscard]] profile take() { return std::move(copy_); }
 
  private:
-  /// About 20 us, mostly page faults.
+  /// A slice of this size takes about 20 us, mostly page faults.
   static constexpr std::size_t max_slice_bytes = std::size_t{32} << 10U;
 
   struct beginning {
@@ -87,7 +87,7 @@ class sliced_copy {
   };
 
   profile copy_;
-  member_addresses to_;             ///< of `copy_`
+  member_addresses to_;             ///< addresses of the members of `copy_`
   std::vector<std::size_t> sizes_;  ///< final lengths of the growing lists
 };
 

@@ -13,8 +13,8 @@
 
 namespace profkit::detail {
 
-/// Adds times, up to 146 years, half of what 64-bit nanoseconds can represent. Sums of analyses and reports are parts of this sum, so they
-/// cannot overflow, not even the sum of two files.
+/// Adds times up to 146 years, which is half of the range of 64-bit nanoseconds. Sums in analyses and reports are parts of this sum. So
+/// they cannot overflow, not even the sum of two files.
 class time_sum {
  public:
   static constexpr std::uint64_t max = std::numeric_limits<std::int64_t>::max() / 2;  ///< nanoseconds
@@ -37,7 +37,7 @@ inline void check_profile(bool is_right, char const* what) {
   if (!is_right) throw error{std::string{"the profile is damaged: "} + what};
 }
 
-/// Bounds the length of all paths as text, which could grow with the square of the size of the file. Recorded profiles stay below it.
+/// Limits the length of all paths as text, which could grow with the square of the file size. Recorded profiles stay below the limit.
 inline void check_path_lengths(std::vector<path_record> const& paths) {
   constexpr std::uint64_t max_bytes = std::uint64_t{256} << 20U;
   std::vector<std::uint64_t> lengths;
@@ -59,8 +59,8 @@ inline void check_step_path(std::vector<path_record> const& paths) {
   }
 }
 
-/// Validates the records of a file, at once or in parts: every position lies in its list, a path follows its parent, nothing ends before it
-/// begins, and differences and sums of times do not overflow.
+/// Validates the records of a file, at once or in parts: every position is inside its list, a path follows its parent, no record ends
+/// before it begins, and differences and sums of times do not overflow.
 class record_check {
  public:
   /// Validates the tables and the single values of a profile.
@@ -102,7 +102,7 @@ class record_check {
   void records(profile const& records, profile const& in) {
     for (auto const& each : records.steps) {
       check_profile(is_in_order(each.time), "a step ends before it begins");
-      check_profile(is_amount(each.model_flops), "the work of a step is less than nothing, or no number");
+      check_profile(is_amount(each.model_flops), "the work of a step is negative or not a number");
     }
     for (auto const& each : records.scopes) {
       check_profile(is_in_order(each.time), "a scope ends before it begins");
@@ -120,7 +120,7 @@ class record_check {
     for (auto const& each : records.work) {
       check_profile(each.path < in.paths.size(), "work without path");
       check_profile(is_amount(each.work.flops) && is_amount(each.work.bytes) && is_amount(static_cast<double>(each.work.backward)),
-                    "work is less than nothing, or no number");
+                    "work is negative or not a number");
     }
     for (auto const& each : records.allocations) {
       check_profile(each.allocator < in.allocators.size() && each.thread < in.threads.size(), "an allocation without allocator or thread");

@@ -5,7 +5,7 @@
 
 namespace profkit::detail {
 
-/// Wide enough for the sum of the squares of durations with a total of 292 years.
+/// An integer that is wide enough for the sum of the squares of durations with a total of 292 years.
 __extension__ using wide_integer = __int128;
 
 /// Whether T is an arithmetic type or `wide_integer`, which is an arithmetic type only with GNU extensions.

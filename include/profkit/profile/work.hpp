@@ -5,8 +5,8 @@
 
 namespace profkit {
 
-/// @brief Types of arithmetic with different peak rates. Rates include tensor cores if the device has them for the type; `fp32` means
-/// without tensor cores, `tf32` means fp32 data on tensor cores.
+/// @brief Types of arithmetic with different peak rates. Rates include tensor cores if the device has them for the type. `fp32` means
+/// without tensor cores; `tf32` means fp32 data on tensor cores.
 enum class precision : std::uint8_t { unknown = 0, fp64 = 1, fp32 = 2, tf32 = 3, fp16 = 4, bf16 = 5, fp8 = 6 };
 
 /// @brief Names of the values of `precision`, in their order.

@@ -10,7 +10,7 @@
 namespace profkit::detail {
 
 /// Makes writes on this thread fail with `errno` instead of ending the program by a signal: SIGPIPE (the reader of a pipe is gone) and
-/// SIGXFSZ (the file would exceed `ulimit -f`). Blocks both signals during its lifetime and discards those that writes raised.
+/// SIGXFSZ (the file would exceed `ulimit -f`). Blocks both signals during its lifetime and discards the ones that writes raised.
 class write_signals_blocked {
  public:
   write_signals_blocked() noexcept {

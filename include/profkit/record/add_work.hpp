@@ -10,7 +10,7 @@ namespace profkit {
 
 namespace detail {
 
-/// Packs the precision and the backward factor, without its sign, into the bits that hold the site in other events.
+/// Packs the precision and the backward factor, without its sign, into the bits that contain the site in other events.
 [[nodiscard]] inline std::uint64_t packed(work const& done) noexcept {
   std::uint32_t backward = 0;
   __builtin_memcpy(&backward, &done.backward, sizeof backward);

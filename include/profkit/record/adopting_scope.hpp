@@ -10,15 +10,15 @@ namespace profkit {
 
 /// @brief A scope that links work, usually on another thread, to the scope that requested it. Use it through `PROF_ADOPT_SCOPE`.
 ///
-/// If the site is named `backward` and the token belongs to `forward/layer_3/attention`, the scope is shown as
-/// `forward/layer_3/attention (backward)`, in reports and as NVTX range. In the tree of scopes it is a child of the scope that is open on
-/// its own thread. Reports show the time of the work beside the scope that it is linked to.
+/// If the site is named `backward` and the token belongs to `forward/layer_3/attention`, the scope is shown as `forward/layer_3/attention
+/// (backward)`, in reports and as NVTX range. In the tree of scopes it is a child of the scope that is open on its own thread. Reports show
+/// the time of the work beside the linked scope.
 ///
 /// If the table of scope nodes is full (see `scope_token::current`), or the path would exceed `max_path_length`, it is a plain scope named
-/// after the role. Threads, errors and cost: as `scope`.
+/// after the role. Threads, errors and cost: see `scope`.
 class adopting_scope : private scope {
  public:
-  /// @brief Maximum number of names in a path, including those of adopted scopes. It bounds the paths of tasks that hand on tokens forever.
+  /// @brief Maximum number of names in a path, including those of adopted scopes. It bounds the paths of tasks that pass tokens on forever.
   static constexpr std::uint32_t max_path_length = 256;
 
   /// @brief Begins the scope.

@@ -9,8 +9,8 @@
 
 namespace profkit::detail {
 
-/// Records that this thread enters an API call that launches GPU operations or waits for a device. The event lies in the log between the
-/// events of scopes, so the order of events, not clocks, decides which scopes are open.
+/// Records that this thread enters an API call that launches GPU operations or waits for a device. The event is in the log between the
+/// events of scopes. So the order of events, and not clocks, determines which scopes are open.
 /// @return the argument of `end_api_call`; 0 if the call was not recorded.
 inline open_scope_word begin_api_call(site& where, std::uint64_t correlation) noexcept {
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);

@@ -19,7 +19,7 @@ struct calendar_reading {
   std::int64_t offset_ns = 0;
 };
 
-/// Reads both clocks several times and returns the reading with the shortest duration, which was interrupted least.
+/// Reads both clocks several times and returns the reading with the shortest duration, because it is the least disturbed one.
 inline calendar_reading read_calendar() noexcept {
   calendar_reading best;
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
@@ -43,7 +43,7 @@ inline calendar_reading read_calendar() noexcept {
 /// Thread safety: `now` on any thread; all other functions on one thread at a time.
 class calendar_clock {
  public:
-  /// Smaller changes count as reading errors: readings of an idle machine differ by a few nanoseconds, and nothing sets a clock by less
+  /// Smaller changes count as reading errors: readings of an idle machine differ by a few nanoseconds, and a clock is never set by less
   /// than this.
   static constexpr std::int64_t min_change_ns = 100'000;
 
@@ -78,8 +78,8 @@ class calendar_clock {
   /// Converts a time of CLOCK_REALTIME, if that clock was never set.
   [[nodiscard]] timestamp at_calendar(timestamp calendar) const noexcept { return moved(calendar, offsets_.front().ns); }
 
-  /// All moments at which CLOCK_REALTIME may have had this value, in order: several if the clock was set back. Returns at least one moment
-  /// and none in the future.
+  /// All moments at which CLOCK_REALTIME may have had this value, in time order: several if the clock was set back. Returns at least one
+  /// moment and none in the future.
   [[nodiscard]] std::vector<timestamp> may_be(timestamp calendar) const {
     std::int64_t const now = clock_ns(CLOCK_MONOTONIC);
     std::vector<timestamp> result;
@@ -87,7 +87,7 @@ class calendar_clock {
     auto shortest_distance = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
       std::int64_t const monotonic = calendar.time_since_epoch().count() - offsets_[i].ns;
-      // The change lies somewhere between the last reading before and the first one after it.
+      // The change happened between the last reading before it and the first reading after it.
       std::int64_t const from = i == 0 ? std::numeric_limits<std::int64_t>::min() : offsets_[i - 1].last_seen;
       std::int64_t const to = i + 1 == offsets_.size() ? now : offsets_[i + 1].first_seen;
       timestamp const moment = moved(calendar, offsets_[i].ns);
@@ -104,7 +104,7 @@ class calendar_clock {
 
  private:
   struct offset {
-    std::int64_t first_seen;  ///< CLOCK_MONOTONIC
+    std::int64_t first_seen;  ///< value of CLOCK_MONOTONIC
     std::int64_t last_seen;
     std::int64_t ns;
   };

@@ -17,7 +17,8 @@
 
 namespace profkit::detail {
 
-/// Whether the kernel uses the time-stamp counter of this processor as its clock source. True if the kernel does not tell.
+/// Whether the kernel uses the time-stamp counter of this processor as its clock source. True if the kernel does not provide this
+/// information.
 inline bool kernel_trusts_counter() noexcept {
   std::FILE* const file = std::fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
   if (file == nullptr) return true;
@@ -51,9 +52,9 @@ struct clock_anchor {
   std::int64_t ns = 0;
 };
 
-/// Reads both clocks several times and returns the reading with the shortest duration, which was interrupted least.
+/// Reads both clocks several times and returns the reading with the shortest duration, because it is the least disturbed one.
 /// @param flags 0 or `use_monotonic_clock`.
-/// @return `ns` is of CLOCK_MONOTONIC.
+/// @return `ns` is a value of CLOCK_MONOTONIC.
 inline clock_anchor read_anchor(std::uint32_t flags) noexcept {
   if ((flags & use_monotonic_clock) != 0) {
     std::int64_t const now = monotonic_ns();
@@ -72,16 +73,16 @@ inline clock_anchor read_anchor(std::uint32_t flags) noexcept {
   return best;
 }
 
-/// Converts ticks to nanoseconds: by linear interpolation between the two newest anchors, and outside of them at the mean rate since the
-/// first anchor.
+/// Converts ticks to nanoseconds: by linear interpolation between the two newest anchors, and outside them at the mean rate since the first
+/// anchor.
 ///
-/// Between anchors the error is at most the error of an anchor, which is the duration of one reading of CLOCK_MONOTONIC (tens of
-/// nanoseconds), plus uneven slewing of that clock in between. Times never decrease.
+/// Between anchors, the error is at most the error of an anchor plus uneven slewing of CLOCK_MONOTONIC in between. The error of an anchor
+/// is the duration of one reading of that clock (tens of nanoseconds). Times never decrease.
 class clock_line {
  public:
   explicit clock_line(clock_anchor start) noexcept : start_{start}, from_{start}, to_{start} {}
 
-  /// Continues with the line from the last anchor to `next`, unless no time has passed.
+  /// Extends the line from the last anchor to `next`, unless no time has passed.
   void advance(clock_anchor next) noexcept {
     if (next.ticks <= to_.ticks || next.ns <= to_.ns) return;
     from_ = to_;
@@ -93,7 +94,7 @@ class clock_line {
   [[nodiscard]] timestamp convert(std::uint64_t ticks) const noexcept {
     std::uint64_t const since = ticks - from_.ticks;
     if (__builtin_expect(since <= to_.ticks - from_.ticks, 1)) {
-      // NOLINTNEXTLINE(bugprone-incorrect-roundings): it is not negative, and `std::llround` is a call
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings): the value is not negative, and `std::llround` would be a function call
       auto const elapsed = static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(since)) * rate_ + 0.5);
       return timestamp{std::chrono::nanoseconds{from_.ns + elapsed}};
     }

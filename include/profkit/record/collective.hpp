@@ -9,8 +9,8 @@ namespace profkit {
 
 /// @brief A group of ranks that communicate, for `collective`. Lives as long as the program.
 struct alignas(detail::event_kind_bits + 1) communicator {
-  char const* name = "";        ///< the same on all its ranks, as `id` is; lives as long as the program
-  std::uint64_t id = 0;         ///< tells groups with equal names apart
+  char const* name = "";        ///< equal on all its ranks, like `id`; must live as long as the program
+  std::uint64_t id = 0;         ///< distinguishes groups with equal names
   std::uint32_t rank = 0;       ///< rank of this process in the group
   std::uint32_t size = 0;       ///< number of ranks; 0: unknown
   std::uint64_t collectives{};  ///< number of `collective` objects so far
@@ -19,13 +19,14 @@ struct alignas(detail::event_kind_bits + 1) communicator {
 /// @brief Declares that a scope is one collective operation of an engine other than NCCL, such as MPI or Gloo:
 /// `PROF_SCOPE("sum", profkit::collective{"all_reduce", group, bytes})`. For NCCL, use `nccl_collectives`.
 ///
-/// The ranks of a group create these objects in the same order, whether a session runs or not: function and number identify the collective
-/// in the merged report. Operations of one group on several threads need an order anyway, for the engine.
+/// The ranks of a group must create these objects in the same order, whether a session runs or not: the merged report identifies a
+/// collective by function and number. The engine requires an order too if several threads use one group.
 struct collective {
   /// @brief Counts the collective. Costs one atomic addition. Thread-safe.
   /// @param of_function such as "all_reduce"; a string literal.
-  /// @param of_group lives as long as the program.
-  /// @param of_bytes size of this rank's data; for an all-gather what it sends, for a reduce-scatter what it receives. 0: unknown.
+  /// @param of_group must live as long as the program.
+  /// @param of_bytes size of this rank's data: for an all-gather the data that it sends, for a reduce-scatter the data that it receives. 0:
+  /// unknown.
   collective(char const* of_function, communicator& of_group, std::uint64_t of_bytes = 0) noexcept
       : function{of_function},
         group{&of_group},
@@ -33,14 +34,14 @@ struct collective {
         sequence{__atomic_fetch_add(&of_group.collectives, std::uint64_t{1}, __ATOMIC_RELAXED)} {}
 
   char const* function;    ///< such as "all_reduce"
-  communicator* group;     ///< the ranks that take part
+  communicator* group;     ///< the participating ranks
   std::uint64_t bytes;     ///< size of this rank's data; 0: unknown
   std::uint64_t sequence;  ///< number of the collective in its group, from 0
 };
 
 namespace detail {
 
-/// A kind of collective that a library reports with its words. Never destroyed: logs point to it.
+/// A kind of collective that a library reports, with the names that it uses. Never destroyed, because logs point to it.
 struct alignas(event_kind_bits + 1) reported_collective {
   communicator const* group;
   char const* function;
@@ -58,8 +59,8 @@ inline void put_collective(thread_log& log, std::uint32_t flags, collective cons
           reinterpret_cast<std::uint64_t>(done.function), done.bytes, done.sequence);
 }
 
-/// Records a collective that a library has enqueued on this thread. If the call that launched its kernel returned immediately before, it is
-/// the launch of the collective, also for further collectives after this one.
+/// Records a collective that a library has enqueued on this thread. If a call that launched a kernel returned immediately before, it is the
+/// launch of this collective, and of further collectives that follow immediately.
 inline void put_reported_collective(reported_collective const& what, std::uint64_t sequence, std::uint64_t bytes) noexcept {
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
   if ((flags & recording) == 0) return;

@@ -9,7 +9,7 @@
 
 namespace profkit {
 
-/// @brief Sets the default scope of this thread: from now on, GPU operations that it launches outside any scope are charged there.
+/// @brief Sets the default scope of this thread. From now on, it is charged with GPU operations that the thread launches outside any scope.
 ///
 /// For threads of a library that runs work of the program, such as an autograd engine. Does nothing without a session. Does not lock,
 /// allocate or throw.

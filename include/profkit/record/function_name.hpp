@@ -38,7 +38,7 @@ constexpr bool ends_with(char const* begin, char const* end, char const* with) {
 constexpr bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
 constexpr bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
 
-/// @param text begins with a bracket.
+/// @param text must begin with a bracket.
 /// @return the position after the matching bracket.
 constexpr char const* after_brackets(char const* text) {
   int depth = 0;
@@ -79,7 +79,7 @@ constexpr char const* find_part(char const* text, char const* first, char const*
   return nullptr;
 }
 
-/// The end of the name before parameters and qualifiers: of "run" in "engine<int>::run() const".
+/// The end of the name, before parameters and qualifiers: the end of "run" in "engine<int>::run() const".
 constexpr char const* end_of_name(char const* text, char const* end) {
   char const* const qualifiers[] = {" &&", " &", " volatile", " const"};
   for (char const* qualifier : qualifiers) {
@@ -99,8 +99,8 @@ constexpr char const* end_of_name(char const* text, char const* end) {
   return end;
 }
 
-/// The name that PROF_FUNCTION gives a scope: "run", "engine::run" in a class or a namespace, "engine::run lambda" in a lambda of that
-/// function; without template arguments, parameters and outer scopes.
+/// The name that PROF_FUNCTION gives a scope, without template arguments, parameters and outer scopes: "run"; "engine::run" in a class or
+/// namespace; "engine::run lambda" in a lambda of that function.
 /// @param pretty `__PRETTY_FUNCTION__` of g++ or clang++.
 /// @param plain `__func__`
 constexpr function_name short_function_name(char const* pretty, char const* plain) {

@@ -12,8 +12,8 @@ namespace profkit::detail {
 
 __attribute__((visibility("hidden"))) inline other_recorder recorder_of_this_library{};
 
-/// If this library has its own recorder (for example because of a version script with `local: *`), registers it at the recorder of the
-/// process, so that the report names the library.
+/// Registers the library with the recorder of the process if the library has its own recorder, so that the report names it. A version
+/// script with `local: *` can cause this, for example.
 __attribute__((visibility("hidden"))) inline void announce_own_recorder(char const* library) noexcept {
   void* const found = ::dlsym(RTLD_DEFAULT, recorder_symbol);
   if (found == nullptr) static_cast<void>(::dlerror());  // the program must not see profkit's error
@@ -26,15 +26,15 @@ __attribute__((visibility("hidden"))) inline void announce_own_recorder(char con
   }
 }
 
-/// Keeps this shared library loaded after `dlclose`, because logs hold addresses of its sites, ending threads may call its functions, and
-/// tools may use its strings. Most libraries built by g++ stay loaded anyway, because inline variables get unique symbols. This covers the
-/// others: clang++, `-fno-gnu-unique`, symbols hidden by the linker.
+/// Keeps this shared library loaded after `dlclose`, because logs contain addresses of its sites, ending threads may call its functions,
+/// and tools may use its strings. Most libraries built by g++ stay loaded anyway, because inline variables get unique symbols. This
+/// function covers the other cases: clang++, `-fno-gnu-unique`, symbols hidden by the linker.
 ///
-/// Runs once per translation unit: a variable of the library instead would take twice as much space in each object file.
+/// Runs once per translation unit. A variable of the library would avoid that, but would take twice as much space in each object file.
 __attribute__((constructor, visibility("hidden"))) inline void pin_this_library() noexcept {
   ::Dl_info self{};
   bool const is_found = ::dladdr(reinterpret_cast<void*>(&pin_this_library), &self) != 0;
-  // `dlopen` would search folders for a name without a slash.
+  // For a name without a slash, `dlopen` would search folders.
   if (is_found && __builtin_strchr(self.dli_fname, '/') != nullptr) {
     static_cast<void>(::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
   }

@@ -7,9 +7,9 @@ namespace profkit::detail {
 
 /// A chunk of a log. Its slots follow it in memory.
 struct log_chunk {
-  log_chunk* below = nullptr;           ///< the next one on the stack of free chunks
-  std::uint32_t slots = 0;              ///< that follow
-  std::uint32_t gives_memory_back = 0;  ///< 1: its pages are returned to the system after reading
+  log_chunk* below = nullptr;           ///< next chunk on the stack of free chunks
+  std::uint32_t slots = 0;              ///< number of slots that follow
+  std::uint32_t gives_memory_back = 0;  ///< 1: the reader returns its pages to the system
 
   [[nodiscard]] std::uint64_t* begin() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
   /// The last slot, reserved for `event_kind::continued`.

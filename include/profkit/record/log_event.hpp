@@ -10,27 +10,27 @@ namespace profkit::detail {
 /// The kind of an event, in the low four bits of its first slot; the other bits are a pointer to the site. The second slot is the time in
 /// ticks. The end of a scope or call is a single slot: `leave_mark` and the time.
 enum class event_kind : std::uint64_t {
-  continued = 0,             ///< no event: the other bits are the address of the next `log_chunk`
-  enter = 1,                 ///< 2 slots
-  enter_indexed = 2,         ///< 3 slots: the index
-  enter_noted = 3,           ///< 3 slots: a `scope_note*`
-  enter_step = 4,            ///< 2 slots; starts a new root of the tree of scopes
-  counter = 5,               ///< 3 slots: the value
-  begin_call = 6,            ///< 3 slots: the correlation; an API call that launches GPU operations
-  enter_adopted = 7,         ///< 3 slots: a `scope_node const*`
-  default_scope = 8,         ///< 3 slots: a `scope_node const*`, the new default scope of the thread
-  allocated = 9,             ///< 4 slots: address and bytes
-  released = 10,             ///< 4 slots: address and bytes
-  usage = 11,                ///< 4 slots: 0 and the bytes in use of a polled allocator
-  work = 12,                 ///< 4 slots: floating-point operations and bytes; the first slot holds the other values instead of a site
-  scope_collective = 13,     ///< 5 slots: function, bytes and number; the first slot holds a `communicator*`. Of the innermost scope
-  reported_collective = 14,  ///< 4 slots: number and bytes; the first slot holds a `reported_collective const*`
+  continued = 0,          ///< no event: the other bits are the address of the next `log_chunk`
+  enter = 1,              ///< 2 slots
+  enter_indexed = 2,      ///< 3 slots; the third is the index
+  enter_noted = 3,        ///< 3 slots; the third is a `scope_note*`
+  enter_step = 4,         ///< 2 slots; starts a new root of the tree of scopes
+  counter = 5,            ///< 3 slots; the third is the value
+  begin_call = 6,         ///< 3 slots; the third is the correlation of an API call that launches GPU operations
+  enter_adopted = 7,      ///< 3 slots; the third is a `scope_node const*`
+  default_scope = 8,      ///< 3 slots; the third is a `scope_node const*`, the new default scope of the thread
+  allocated = 9,          ///< 4 slots, with address and bytes
+  released = 10,          ///< 4 slots, with address and bytes
+  usage = 11,             ///< 4 slots, with 0 and the bytes in use of a polled allocator
+  work = 12,              ///< 4 slots, with floating-point operations and bytes; the first slot contains the other values instead of a site
+  scope_collective = 13,  ///< 5 slots, with function, bytes and number; the first slot contains a `communicator*`; for the innermost scope
+  reported_collective = 14,  ///< 4 slots, with number and bytes; the first slot contains a `reported_collective const*`
 };
 
 inline constexpr std::uint64_t event_kind_bits = 15;
 static_assert(alignof(site) > event_kind_bits, "the kind of an event is kept in the low bits of the site's address");
 
-/// Marks a slot that ends the innermost scope or call. No pointer of a program has this bit.
+/// Marks a slot that ends the innermost scope or call. Pointers of user space do not have this bit.
 inline constexpr std::uint64_t leave_mark = std::uint64_t{1} << 63U;
 
 /// Ends the innermost scope or call at an unknown time, because control left it without its destructor (`longjmp`, a coroutine that
@@ -44,10 +44,10 @@ struct scope_note {
   bool resolved = false;
 };
 
-/// Numbers of events that are not in any log, by reason. Any thread may count at any time, also in a signal handler.
+/// Numbers of events that are not in any log, by reason. May be changed on any thread at any time, also in a signal handler.
 struct lost_events {
   std::uint64_t full = 0;            ///< the log had reached its bound
-  std::uint64_t no_memory = 0;       ///< the system gave no memory for the log
+  std::uint64_t no_memory = 0;       ///< the system provided no memory for the log
   std::uint64_t no_log = 0;          ///< too many threads have logs, or the thread is ending
   std::uint64_t interrupting = 0;    ///< a signal handler interrupted the recorder on its own thread
   std::uint64_t unmatched_ends = 0;  ///< ends of scopes that are not open on this thread; their beginnings are in a log

@@ -7,10 +7,9 @@
 
 namespace profkit {
 
-/// @brief An allocator without hooks that can be asked for its memory in use. It is polled at both ends of every scope while a session
-/// runs.
+/// @brief An allocator without hooks whose memory in use can be queried. It is polled at both ends of every scope while a session runs.
 struct polled_allocator {
-  site* source = nullptr;                       ///< named like the memory source; lives as long as the program
+  site* source = nullptr;                       ///< named like the memory source; must live as long as the program
   std::uint64_t (*usage)() noexcept = nullptr;  ///< returns bytes in use; called on any thread, also shortly after the end of the session
 };
 
@@ -35,7 +34,7 @@ inline void poll_allocators(std::uint64_t now) noexcept {
   }
 }
 
-/// @return false if `max_polled_allocators` are polled already.
+/// @return false if `max_polled_allocators` are already polled.
 inline bool start_polling(polled_allocator const& asked) noexcept {
   for (polled_allocator& each : polled_allocators) {
     if (each.source != nullptr) continue;

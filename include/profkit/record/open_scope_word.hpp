@@ -5,11 +5,11 @@
 
 namespace profkit::detail {
 
-/// The word that a scope keeps until it ends: the address of the log with its beginning, its depth in that log, and flags. Without a log
-/// address, it was not recorded. 0: the end has nothing to do.
+/// The word that a scope stores until it ends: the address of the log that contains its beginning, its depth in that log, and flags.
+/// Without a log address, the scope was not recorded. If it is 0, the end does nothing.
 using open_scope_word = std::uintptr_t;
 
-inline constexpr open_scope_word log_alignment = 4096;  ///< the lower bits of a word hold depth and flags
+inline constexpr open_scope_word log_alignment = 4096;  ///< the lower bits of a word contain depth and flags
 inline constexpr open_scope_word one_deeper = 8;        ///< the unit of the depth, which wraps around at 512
 
 /// In `thread_log::innermost` only: the thread is writing to its log.

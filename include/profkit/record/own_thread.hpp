@@ -19,7 +19,7 @@ class own_thread {
  public:
   /// Starts the thread.
   /// @param name as debuggers show it, at most 15 characters.
-  /// @param body what the thread runs; it must not throw.
+  /// @param body runs on the thread; must not throw.
   /// @throws std::system_error if the system cannot create a thread.
   own_thread(char const* name, std::function<void()> body) {
     auto start = std::make_unique<start_values>(start_values{name, std::move(body)});
@@ -45,7 +45,7 @@ class own_thread {
     std::function<void()> body;
   };
 
-  /// Address space. Collectors of the program and, after a signal, the report run on this stack.
+  /// Size of the address space of the stack. Collectors of the program and, after a signal, the report run on it.
   static constexpr std::size_t stack_bytes = std::size_t{1} << 20U;
 
   int create(start_values* start) noexcept {
@@ -54,7 +54,7 @@ class own_thread {
     ::pthread_attr_setstacksize(&attributes, stack_bytes);
     int failure = ::pthread_create(&thread_, &attributes, run, start);
     ::pthread_attr_destroy(&attributes);
-    // The program's thread-local variables lie on the stack too and may need more.
+    // The program's thread-local variables are on the stack too and may need more space.
     if (failure == EINVAL) failure = ::pthread_create(&thread_, nullptr, run, start);
     return failure;
   }

@@ -26,15 +26,15 @@ struct no_work {};
 /// A running session records it. If a tool listens to NVTX, it is also a range in the domain `profkit`. Otherwise it costs one load and a
 /// branch. Never throws, never synchronises the device, and neither allocates nor locks after the first scope of a thread.
 ///
-/// For automatic variables only: a scope must end on its thread, in reverse order of construction. One that does not (`longjmp`, a
-/// coroutine) makes figures wrong, is counted and has no other effect. A scope in a signal handler that interrupts the recorder on the same
-/// thread is dropped and counted.
+/// For automatic variables only: a scope must end on its thread, in reverse order of construction. A scope that ends differently
+/// (`longjmp`, a coroutine) makes figures wrong and is counted; it has no other effect. A scope in a signal handler that interrupts the
+/// recorder on the same thread is dropped and counted.
 ///
 /// Always inlined: without a session, a function call would double its cost.
 class scope {
  public:
   /// @brief Begins the scope.
-  /// @param where the source location and name; lives as long as the program.
+  /// @param where the source location and name; must live as long as the program.
   [[nodiscard, gnu::always_inline]] explicit scope(site& where) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     begin(flags, where);
@@ -85,7 +85,7 @@ class scope {
   void begun(detail::open_scope_word open) noexcept { open_ = open; }
 
   /// @brief Begins the scope.
-  /// @param flags of the recorder.
+  /// @param flags flags of the recorder.
   /// @param where the source location and name.
   __attribute__((always_inline)) void begin(std::uint32_t flags, site& where) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
@@ -99,10 +99,10 @@ class scope {
   }
 
   /// @brief Begins a scope of a kind with a payload.
-  /// @param flags of the recorder.
+  /// @param flags flags of the recorder.
   /// @param where the source location and name.
-  /// @param kind of the event.
-  /// @param payload of the event, such as the index.
+  /// @param kind kind of the event.
+  /// @param payload payload of the event, such as the index.
   __attribute__((always_inline)) void begin(std::uint32_t flags, site& where, detail::event_kind kind, std::uint64_t payload) noexcept {
     if (__builtin_expect(flags == detail::recording, 0)) {
       detail::thread_log* const log = detail::this_thread().log;
@@ -118,7 +118,7 @@ class scope {
   __attribute__((always_inline)) static void end(detail::open_scope_word open) noexcept {
     std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
     if (__builtin_expect(flags == detail::recording, 1)) {
-      // The log of this thread, which may differ from that of the scope: the log of another thread must not be written.
+      // The log of this thread. The scope may be in the log of another thread, which must not be written.
       detail::thread_log* const log = detail::this_thread().log;
       if (__builtin_expect(log != nullptr && log->close(open), 1)) return;
     }
@@ -139,7 +139,7 @@ class scope {
   detail::open_scope_word open_ = 0;
 };
 
-/// @brief Samples a number at this moment. Use it through `PROF_COUNTER`. Threads, errors and cost: as `scope`.
+/// @brief Samples a number at this moment. Use it through `PROF_COUNTER`. Threads, errors and cost: see `scope`.
 inline void sample_counter(site& where, double value) noexcept {
   std::uint32_t const flags = __atomic_load_n(&detail::recorder.flags, __ATOMIC_ACQUIRE);
   if (__builtin_expect((flags & detail::recording) == 0, 1)) return;
@@ -153,7 +153,7 @@ inline void sample_counter(site& where, double value) noexcept {
   }
 }
 
-/// @brief The same for a number of any other type, which is converted to `double`.
+/// @brief Samples a number of any other type, which is converted to `double`.
 template <class Number>
 void sample_counter(site& where, Number const& value) noexcept {
   sample_counter(where, static_cast<double>(value));

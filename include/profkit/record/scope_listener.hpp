@@ -9,9 +9,9 @@ namespace profkit {
 /// @brief Calls a function before a scope or step of any thread begins and before it ends.
 ///
 /// Everything that happened on the thread since the previous call belongs to the scope that is open now (`scope_token::current`). So a
-/// library that numbers its objects can assign them to scopes by ranges, without recording each object.
+/// library that numbers its objects can assign ranges of numbers to scopes, without recording each object.
 ///
-/// One listener at a time per process. Adds two function calls to each scope while it exists, and nothing otherwise.
+/// Only one listener can exist per process. While it exists, it adds two function calls to each scope; otherwise it costs nothing.
 class scope_listener {
  public:
   /// @brief Starts listening, unless another listener exists: see `is_attached`.

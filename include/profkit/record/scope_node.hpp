@@ -63,8 +63,8 @@ __attribute__((visibility("default"))) inline scope_node_table scope_nodes{};
 
 }  // namespace layout_9
 
-/// The node of the innermost recorded scope that is open on this thread. Null if no scope is open, the table is full, or a signal handler
-/// that interrupted the recorder asks.
+/// The node of the innermost recorded scope that is open on this thread. Null if no scope is open, if the table is full, or in a signal
+/// handler that interrupted the recorder.
 inline scope_node* current_node(thread_log const& log) noexcept {
   if (log.is_busy()) return nullptr;
   scope_node* node = nullptr;

@@ -25,8 +25,8 @@ class scope_token {
     return scope_token{detail::current_node(*log)};
   }
 
-  /// @brief The scope to which launches of this thread are charged now: like `current`, but outside any scope the default scope of this
-  /// thread (`set_default_scope`).
+  /// @brief The scope to which launches of this thread are charged now: like `current`, but outside any scope it is the default scope of
+  /// this thread (`set_default_scope`).
   [[nodiscard]] static scope_token of_launches() noexcept {
     scope_token const open = current();
     detail::thread_log const* const log = detail::this_thread_log();

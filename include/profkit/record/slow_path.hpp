@@ -6,12 +6,12 @@
 #include "library_pin.hpp"
 #include "recorder.hpp"
 
-// The slow path of scopes: the first scope of a thread, a full log, a signal handler, a wrong end, NVTX, a listener, another clock. It lies
-// behind two function pointers of the recorder, so that measured code stays small.
+// The slow path of scopes: the first scope of a thread, a full log, a signal handler, a wrong end, NVTX, a listener, another clock. It is
+// called through two function pointers of the recorder, so that measured code stays small.
 
 namespace profkit::detail {
 
-/// Calls the listener and the memory poll. @param now the end of the scope in ticks; 0: a scope is about to begin.
+/// Calls the listener and the memory poll. @param now end of the scope in ticks; 0: a scope is about to begin.
 inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
   if ((flags & prepares_threads) != 0 && now == 0 && this_thread_log() != nullptr)
     __atomic_load_n(&recorder.attach_thread, __ATOMIC_RELAXED)();
@@ -26,7 +26,7 @@ inline void tell_listeners(std::uint32_t flags, std::uint64_t now) noexcept {
 }
 
 /// Records the beginning of a scope, after the listeners were called. `what` and `payload` as in `thread_log::open`.
-/// @param now in ticks; 0: read the clock when the log is ready.
+/// @param now time in ticks; 0: read the clock when the log is ready.
 /// @return 0 if it was not recorded.
 inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std::uint64_t payload, std::uint64_t now = 0) noexcept {
   thread_log* const log = (flags & recording) != 0 ? log_of_this_thread() : nullptr;
@@ -40,7 +40,7 @@ inline open_scope_word record_enter(std::uint32_t flags, std::uint64_t what, std
 }
 
 /// Retires the log of this thread, because a signal handler interrupted a write and jumped out of it (`siglongjmp`). Published events are
-/// complete; the next scope gets another log.
+/// complete. The next scope gets another log.
 inline void abandon_log_of_this_thread() noexcept {
   thread_log* const log = this_thread().log;
   this_thread().log = nullptr;
@@ -64,13 +64,13 @@ inline void count_unmatched_end(open_scope_word open, thread_log const* log) noe
                             its_log->site_at(thread_log::shown_depth(open)), innermost);
 }
 
-/// Records the end of a scope or call, after the listeners were called. If the scope is not open on this thread (its log belongs to another
-/// thread, or an outer scope has ended), the end is counted and not recorded.
-/// @return how many scopes and calls end, including inner ones that were left without their destructors.
+/// Records the end of a scope or call, after the listeners were called. If the scope is not open on this thread, the end is counted and not
+/// recorded: its log belongs to another thread, or an outer scope has ended.
+/// @return the number of scopes and calls that end, including inner ones that were left without their destructors.
 inline std::uint64_t record_leave(open_scope_word open, std::uint64_t now) noexcept {
   thread_log* const log = this_thread_log();
   bool const is_of_this_thread = log != nullptr && reinterpret_cast<open_scope_word>(log) == log_address_of(open);
-  // Scopes of a handler end before it returns, so an end never interrupts the writer.
+  // Scopes in a signal handler end before it returns, so an end never interrupts the writer.
   if (is_of_this_thread && log->is_busy()) {
     abandon_log_of_this_thread();
     lost_events::count(recorder.lost.unmatched_ends);
@@ -89,8 +89,8 @@ inline open_scope_word begin_on_slow_path(std::uint32_t flags, site& where, even
 }
 
 /// Calls the listeners and records the end of a scope.
-/// @param now in ticks; 0: read the clock.
-/// @return as `record_leave`; 1 if the scope is in no log.
+/// @param now time in ticks; 0: read the clock.
+/// @return the result of `record_leave`; 1 if the scope is in no log.
 inline std::uint64_t leave_with_listeners(open_scope_word open, std::uint64_t now) noexcept {
   std::uint32_t const flags = __atomic_load_n(&recorder.flags, __ATOMIC_RELAXED);
   if (now == 0) now = ticks(flags);

@@ -13,7 +13,7 @@ namespace profkit {
 
 namespace detail {
 
-/// The values of a step, with times in ticks, which the loop converts.
+/// The values of a step, with times in ticks. The step loop converts them.
 struct raw_step {
   std::uint64_t begin_ticks = 0;
   std::uint64_t end_ticks = 0;
@@ -21,9 +21,9 @@ struct raw_step {
   std::uint64_t items = 0;
   double model_flops = 0.0;
   bool warmup = false;
-  bool has_kernels = true;    ///< as in `step_record`
+  bool has_kernels = true;    ///< see `step_record`
   bool is_abandoned = false;  ///< exited by an exception
-  bool is_excluded = false;   ///< as in `step_record`
+  bool is_excluded = false;   ///< see `step_record`
 };
 
 }  // namespace detail
@@ -32,7 +32,7 @@ struct raw_step {
 class step_loop {
  public:
   step_loop() = default;
-  /// @brief A loop that forwards to another one.
+  /// @brief Creates a loop that forwards to another one.
   /// @param behind the loop that implements the steps; null: this one.
   explicit step_loop(step_loop* behind) noexcept : behind_{behind} {}
   step_loop(step_loop const&) = delete;

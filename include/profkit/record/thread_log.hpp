@@ -15,7 +15,7 @@ struct scope_node;
 
 /// `thread_log::state`
 enum log_state : std::uint32_t {
-  log_free = 0,     ///< read to its end; any new thread may take it
+  log_free = 0,     ///< the reader has read it to its end; any new thread may take it
   log_owned = 1,    ///< a thread writes to it
   log_left = 2,     ///< its thread has ended; the reader still has to read it
   log_retired = 3,  ///< never used again
@@ -23,40 +23,40 @@ enum log_state : std::uint32_t {
 
 /// The events of one thread, with one writer (the thread) and one reader (the draining session).
 ///
-/// Events lie in chunks; no event spans two chunks. The writer reuses the chunk that was read last, so a log that is drained in time stays
-/// in the processor's caches.
+/// Events are in chunks, and no event spans two chunks. The writer reuses the chunk that was read last. So a log that is drained in time
+/// stays in the processor's caches.
 ///
-/// A scope is recorded only if its end and the ends of all open scopes will fit. A scope ends only if it is open on this thread, and it
-/// ends the scopes inside it. So recorded scopes always nest, and an end is never dropped.
+/// A scope is recorded only if the log has space for its end and the ends of all open scopes. A scope ends only if it is open on this
+/// thread, and it ends the scopes inside it. So recorded scopes always nest, and an end is never dropped.
 ///
-/// A signal handler may interrupt the writer anywhere and record as well. While `innermost` is `log_is_busy`, the handler records nothing.
-/// At any other time the log is consistent, and the handler restores `innermost`. Therefore the writer reads `innermost`, marks it busy,
-/// and only then reads the other members.
+/// A signal handler may interrupt the writer anywhere and record events too. While `innermost` is `log_is_busy`, the handler records
+/// nothing. At any other time the log is consistent, and the handler restores `innermost`. Therefore the writer reads `innermost`, marks it
+/// busy, and only then reads the other members.
 struct thread_log {
   // Written by the thread that owns the log.
   std::uint64_t* next_slot = nullptr;  ///< published to the reader
-  std::uint64_t* room_end = nullptr;   ///< up to here any event fits, besides the ends of `known_depth` scopes
+  std::uint64_t* room_end = nullptr;   ///< before this slot, any event fits in addition to the ends of `known_depth` scopes
   open_scope_word innermost = 0;       ///< the word of the innermost open scope; `log_is_busy` while an event is written
 
-  /// The open scopes, outermost first; of deeper ones only the number is known.
+  /// The open scopes, outermost first. Of deeper scopes, only the number is known.
   static constexpr std::uint64_t known_depth = 64;
   std::uint64_t open_what[known_depth] = {};     ///< the first slots of the events
-  std::uint64_t open_payload[known_depth] = {};  ///< of events that have one
+  std::uint64_t open_payload[known_depth] = {};  ///< payloads of the events that have one
   std::uint64_t deep = 0;                        ///< number of open scopes and calls, if more than `known_depth`
-  scope_node const* default_scope = nullptr;     ///< for launches outside scopes
+  scope_node const* default_scope = nullptr;     ///< scope to which launches outside scopes are charged
 
-  log_chunk* chunk = nullptr;                               ///< the chunk of `next_slot`
+  log_chunk* chunk = nullptr;                               ///< the chunk that contains `next_slot`
   log_chunk* (*map_chunk)(thread_log&) noexcept = nullptr;  ///< returns null and counts the loss if no chunk can be added
-  std::uint64_t min_slots = 0;                              ///< of the smallest chunk, which is the first
-  std::uint64_t slot_bound = 0;                             ///< maximum, of all chunks together
-  std::uint64_t mapped_slots = 0;                           ///< of all existing chunks
+  std::uint64_t min_slots = 0;                              ///< number of slots of the first chunk, which is the smallest
+  std::uint64_t slot_bound = 0;                             ///< maximum number of slots of all chunks together
+  std::uint64_t mapped_slots = 0;                           ///< number of slots of all existing chunks
   unsigned char* unused = nullptr;                          ///< mapped memory that is not a chunk yet
   unsigned char* unused_end = nullptr;
   lost_events lost;
 
   // Written by the reader.
-  alignas(64) std::uint64_t const* read = nullptr;  ///< up to here
-  log_chunk* read_chunk = nullptr;                  ///< the chunk of `read`
+  alignas(64) std::uint64_t const* read = nullptr;  ///< the next slot to read
+  log_chunk* read_chunk = nullptr;                  ///< the chunk that contains `read`
   free_chunk_stack free_chunks;
 
   // Written when a thread takes or leaves the log.
@@ -105,8 +105,8 @@ struct thread_log {
     return around + one_deeper;
   }
 
-  /// The fast path of an ending scope: it must be the innermost one, without flags.
-  /// @return false, with nothing recorded, otherwise.
+  /// The fast path of an ending scope. It must be the innermost scope, and its word must have no flags.
+  /// @return false, with nothing recorded, if this is not the case.
   [[nodiscard]] bool close(open_scope_word open) noexcept {
     if (__builtin_expect(__atomic_load_n(&innermost, __ATOMIC_RELAXED) != open, 0)) return false;
     mark_busy();
@@ -168,8 +168,8 @@ struct thread_log {
     return depth - wanted + 1;
   }
 
-  /// The site of the open scope or call at a depth, or of the last one that was open there. May be called on any thread. @return null if
-  /// unknown.
+  /// The site of the open scope or call at a depth, or of the last scope or call that was open there. May be called on any thread. @return
+  /// null if unknown.
   [[nodiscard]] site const* site_at(std::uint64_t depth) const noexcept {
     if (depth == 0 || depth > known_depth) return nullptr;
     return reinterpret_cast<site const*>(__atomic_load_n(&open_what[depth - 1], __ATOMIC_RELAXED) & ~event_kind_bits);
@@ -212,7 +212,7 @@ struct thread_log {
 
  private:
   static constexpr std::uint64_t spare = known_depth + 4;
-  /// Stands in `innermost` for any depth above `known_depth`.
+  /// Represents any depth above `known_depth` in `innermost`.
   static constexpr std::uint64_t too_deep = known_depth + 1;
   static constexpr open_scope_word unusual = log_is_busy | (log_alignment - known_depth * one_deeper);
   static_assert((known_depth & (known_depth - 1)) == 0, "one test finds any depth above known_depth");
@@ -221,7 +221,7 @@ struct thread_log {
 
   [[nodiscard]] static bool is_usual(open_scope_word around) noexcept { return __builtin_expect((around & unusual) == 0, 1); }
 
-  /// According to `room_end`, which `make_room` updates.
+  /// Whether the log has space at `at`, according to `room_end`, which `make_room` updates.
   [[nodiscard]] bool has_room(std::uint64_t const* at) const noexcept {
     return reinterpret_cast<std::uintptr_t>(at) <= reinterpret_cast<std::uintptr_t>(room_end);
   }
@@ -233,7 +233,7 @@ struct thread_log {
     return *reinterpret_cast<std::uint64_t*>(around + offset_of_array);
   }
 
-  /// Atomic, because another thread may read it for a message.
+  /// Stores a value atomically, because another thread may read it for a message.
   static void remember(std::uint64_t& at, std::uint64_t what) noexcept { __atomic_store_n(&at, what, __ATOMIC_RELAXED); }
 
   void mark_busy() noexcept {
@@ -256,7 +256,7 @@ struct thread_log {
     return shown < too_deep ? shown : deep;
   }
 
-  /// The depth of a scope that may be open. @param depth of the innermost scope.
+  /// The depth of a scope that may be open. @param depth depth of the innermost scope.
   [[nodiscard]] static std::uint64_t depth_of_word(open_scope_word open, std::uint64_t depth) noexcept {
     std::uint64_t const shown = open % log_alignment / one_deeper;
     if ((open & is_deep) == 0) return shown;

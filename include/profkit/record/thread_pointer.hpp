@@ -5,8 +5,8 @@
 
 namespace profkit::detail {
 
-/// The thread pointer of the running thread: static thread-local storage has fixed offsets from it. Read on each call, because a coroutine
-/// may have resumed on another thread.
+/// The thread pointer of the running thread, from which static thread-local storage has fixed offsets. It is read on each call, because a
+/// coroutine may have resumed on another thread.
 [[nodiscard]] inline std::intptr_t thread_pointer() noexcept {
 #if defined(__x86_64__)
   std::intptr_t value = 0;

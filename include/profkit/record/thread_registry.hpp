@@ -22,19 +22,19 @@ inline std::uint64_t slots_per_log = std::uint64_t{1} << 24U;
 /// are counted and not recorded.
 inline std::uint32_t max_logs = 16'384;
 
-/// A log keeps this many slots of memory after reading, because faulting a page in again costs as much as dozens of scopes.
+/// The number of slots whose memory a log keeps after reading, because a page fault costs as much as dozens of scopes.
 inline constexpr std::uint64_t kept_slots = std::uint64_t{1} << 21U;
 
 inline constexpr std::uint64_t chunk_bytes = std::uint64_t{1} << 16U;
 inline constexpr std::uint64_t small_page = 4096;
 inline constexpr std::uint64_t large_page = std::uint64_t{2} << 20U;
 
-/// A log grows by mappings that double from the first of these sizes to the last: few mappings, and little unused address space. (With
-/// `mlockall(MCL_FUTURE)` address space is memory.)
+/// A log grows by mappings that double from the first of these sizes to the last. So there are few mappings and little unused address
+/// space. (With `mlockall(MCL_FUTURE)`, address space takes memory.)
 inline constexpr std::uint64_t first_mapping_bytes = 4 * chunk_bytes;
 inline constexpr std::uint64_t last_mapping_bytes = 8 * large_page;
 
-/// Restores `errno` at the end of a block: scopes must not change it.
+/// Restores `errno` at the end of a block, because scopes must not change it.
 class errno_keeper {
  public:
   errno_keeper() noexcept = default;
@@ -59,14 +59,14 @@ class errno_keeper {
   return half < usual ? half : usual;
 }
 
-/// Maps memory for at least one more chunk. If the system refuses, tries half the size, and so on.
+/// Maps memory for at least one more chunk. If the system refuses, tries smaller sizes, each half of the previous one.
 [[nodiscard]] inline bool grow_log(thread_log& log, std::uint64_t wanted_bytes) noexcept {
   std::uint64_t const needed = (chunk_header_slots + slots_of_chunk(log)) * sizeof(std::uint64_t);
   for (std::uint64_t bytes = wanted_bytes > needed ? wanted_bytes : needed;; bytes = bytes / 2 > needed ? bytes / 2 : needed) {
     unsigned char* const memory = map_memory(bytes);
     if (memory == nullptr && bytes > needed) continue;
     if (memory == nullptr) return false;
-    // Fewer page faults in a burst of scopes.
+    // Large pages cause fewer page faults in a burst of scopes.
     if (bytes >= 2 * large_page) ::madvise(memory, bytes, MADV_HUGEPAGE);
     log.unused = memory;
     log.unused_end = memory + bytes;
@@ -127,7 +127,7 @@ inline thread_log* make_log(log_state state) noexcept {
   return log;
 }
 
-/// Creates logs in advance, so that the first scope of a new thread maps no memory. Touches the first page of each.
+/// Creates logs in advance, so that the first scope of a new thread maps no memory. Touches the first page of each log.
 inline void keep_spare_logs() noexcept {
   constexpr int wanted = 4;
   int spare = 0;
@@ -188,7 +188,7 @@ __attribute__((tls_model("initial-exec")))
 #endif
 __attribute__((visibility("hidden"))) inline thread_local this_thread_state thread_state_of_this_module{};
 
-/// Finds a free log of an ended thread. Checks a limited number, starting where the last search stopped: with very many unread logs,
+/// Finds a free log of an ended thread. Checks a limited number of logs, starting where the last search stopped. With many unread logs,
 /// checking all of them for each new thread would take quadratic time.
 inline thread_log* reuse_log() noexcept {
   constexpr int max_tries = 64;
@@ -215,12 +215,12 @@ inline void leave_log(void* of_thread) noexcept {
   auto& log = *static_cast<thread_log*>(of_thread);
   this_thread().has_ended = true;
   this_thread().log = nullptr;
-  if (log.is_busy()) __atomic_store_n(&log.is_broken, true, __ATOMIC_RELAXED);  // it ends in a signal handler
+  if (log.is_busy()) __atomic_store_n(&log.is_broken, true, __ATOMIC_RELAXED);  // the thread ends inside a signal handler
   __atomic_store_n(&log.state, std::uint32_t{log_left}, __ATOMIC_RELEASE);
 }
 
 /// The pthread key that calls `leave_log` at the end of a thread, after the destructors of thread-local objects. A thread-local object with
-/// a destructor would call malloc at the first scope of a thread.
+/// a destructor is not used, because it would call malloc at the first scope of a thread.
 inline ::pthread_key_t log_key() noexcept {
   static ::pthread_key_t const key = [] {
     ::pthread_key_t made{};
@@ -239,7 +239,7 @@ inline void prepare_this_thread() noexcept {
 }
 
 /// The slow path of a thread's first scope, which may run in a signal handler. Takes no lock. Allocates only if the process had 32
-/// thread-specific keys at the first session, because glibc allocates memory for further keys.
+/// thread-specific keys before the first session, because glibc allocates memory for further keys.
 /// @return null, with the event counted as lost: no memory, too many logs, an ending thread, or a handler that interrupts this function.
 inline thread_log* attach_this_thread() noexcept {
   if (thread_log* const known = this_thread().log) {
@@ -273,13 +273,13 @@ inline thread_log* attach_this_thread() noexcept {
 
 /// Prepares logs. To be called before a session sets `recording`. @param slots maximum number of slots per log.
 inline void install_logs(std::uint64_t slots) noexcept {
-  static_cast<void>(log_key());  // now, because a signal handler could not
+  static_cast<void>(log_key());  // done now, because a signal handler must not create the key
   place_thread_states(thread_state_of_this_module);
   __atomic_store_n(&slots_per_log, slots, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder.attach_thread, &attach_this_thread, __ATOMIC_RELEASE);
 }
 
-/// How often this process and its ancestors have forked, as `reset_after_fork` counts it: differs between a process and its children.
+/// Number of forks of this process and its ancestors, counted by `reset_after_fork`. It differs between a process and its children.
 inline std::uint32_t forks = 0;
 
 /// Resets the recorder in the child of a `fork`: no session runs there, and the owners of the other logs do not exist.
@@ -289,11 +289,11 @@ inline void reset_after_fork() noexcept {
   __atomic_store_n(&recorder.owner, static_cast<void const*>(nullptr), __ATOMIC_RELEASE);
   for (thread_log* log = recorder.logs; log != nullptr; log = log->next) {
     if (log == this_thread_log() || log->state == log_retired) continue;
-    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // its thread was writing to it
+    log->state = log->is_busy() || log->is_broken ? log_retired : log_free;  // the thread of a retired log was writing to it
   }
 }
 
-/// Registers `reset_after_fork`. Once per process is enough; once per shared library does no harm.
+/// Registers `reset_after_fork`. Once per process is sufficient; once per shared library is harmless.
 inline void watch_forks() noexcept {
   static int const registered = ::pthread_atfork(nullptr, nullptr, [] { reset_after_fork(); });
   static_cast<void>(registered);

@@ -16,11 +16,11 @@ inline std::int64_t clock_ns(clockid_t clock) noexcept {
 /// Reads CLOCK_MONOTONIC, which cannot be set, in nanoseconds.
 inline std::int64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
 
-/// The substitute for the time-stamp counter where it is not invariant: CLOCK_MONOTONIC.
+/// Replaces the time-stamp counter where it is not invariant: CLOCK_MONOTONIC.
 inline std::uint64_t monotonic_ticks() noexcept { return static_cast<std::uint64_t>(monotonic_ns()); }
 
-/// Reads the time-stamp counter, without ordering against other instructions, which would cost time.
-/// Uses the builtin, because `<x86intrin.h>` takes 800 ms to compile.
+/// Reads the time-stamp counter. The reading is not ordered against other instructions, because ordering would cost time. Uses the builtin,
+/// because `<x86intrin.h>` takes 800 ms to compile.
 inline std::uint64_t counter_ticks() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_ia32_rdtsc();

@@ -11,11 +11,11 @@
 
 namespace profkit::detail {
 
-/// Lets one thread wait and others wake it. Based on a futex: it has no file descriptor that the program could close, and its clock is
-/// monotonic.
+/// Lets one thread wait and other threads wake it. Uses a futex, which has no file descriptor that the program could close, and whose clock
+/// is monotonic.
 class waker {
  public:
-  /// May be called on any thread and in a signal handler. Without a waiting thread, the next wait returns at once.
+  /// Wakes the waiting thread. May be called on any thread and in a signal handler. If no thread waits, the next wait returns at once.
   void wake() noexcept {
     __atomic_store_n(&is_woken_, 1U, __ATOMIC_RELEASE);
     ::syscall(SYS_futex, &is_woken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-/// How the end of a scope was wrong.
+/// The ways in which the end of a scope can be wrong.
 enum class wrong_end_kind : std::uint32_t {
   on_another_thread,  ///< it ended on another thread
   after_another,      ///< an outer scope had ended before
@@ -23,7 +23,8 @@ struct wrong_end {
   std::uint64_t count;
 };
 
-/// The first wrong ends. Lock-free and safe in signal handlers. Two threads that count the same location at once may take two entries.
+/// The first wrong ends. Lock-free and safe in signal handlers. Two threads that count the same location at the same time may use two
+/// entries.
 struct wrong_end_list {
   static constexpr int size = 16;
 

@@ -18,7 +18,7 @@
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
 
-// The section "Where the step went": time by part, and what the GPU did in it.
+// The section "Where the step went": the time of each part of the step, and the activity of the GPU in it.
 
 namespace profkit::detail {
 
@@ -33,7 +33,7 @@ inline std::string kind_title(report_view const& view, step_kind_summary const& 
   return kind.steps > 1 ? fmt::format("{}, mean of {} steps", time, count_words(kind.steps)) : time;
 }
 
-/// Busy time and the idle causes as parts of a bar. @param divisor the number of steps, or the time that is the whole bar.
+/// Busy time and the idle causes as parts of a bar. @param divisor the number of steps, or the time of the whole bar.
 inline std::vector<bar_part> budget_bar(milliseconds busy, std::array<milliseconds, idle_causes> const& idle, double divisor) {
   std::vector<bar_part> parts{{colour::busy, 0, busy.count() / divisor}};
   for (std::size_t i = 0; i < idle_causes; ++i) parts.push_back({idle_cause_colours[i], 0, idle[i].count() / divisor});
@@ -54,7 +54,7 @@ inline row budget_cells_of(std::string name, milliseconds busy, std::array<milli
   return result;
 }
 
-/// Adds the parts of steps, and their sum.
+/// Adds the rows of the parts of a step, and the row with their sum.
 inline void add_budget_rows(data_table& table, budget_summary const& budget, double steps) {
   for (budget_row const& each : budget.rows) {
     if (each.total.count() > 0.0) table.rows.push_back(budget_cells_of(each.part, each.busy, each.idle, each.total, budget, steps));
@@ -82,7 +82,7 @@ inline data_table empty_budget_table(char const* name) {
   return table;
 }
 
-/// The budget of each kind, one below the other. @param kinds have budgets.
+/// The budgets of several kinds in one table. @param kinds must have budgets.
 inline data_table parts_table(report_view const& view, std::vector<step_kind_summary const*> const& kinds) {
   data_table table = empty_budget_table("budget");
   for (step_kind_summary const* const kind : kinds) {
@@ -92,7 +92,7 @@ inline data_table parts_table(report_view const& view, std::vector<step_kind_sum
   return table;
 }
 
-/// The budget of all measured steps, whatever their kind.
+/// The budget of the measured steps of all kinds.
 inline data_table mean_budget_table(budget_summary const& budget) {
   data_table table = empty_budget_table("mean_budget");
   table.caption = fmt::format("Mean of all {} steps", count_words(budget.steps));
@@ -102,7 +102,7 @@ inline data_table mean_budget_table(budget_summary const& budget) {
   return table;
 }
 
-/// What runs beside other operations, and what does not, in lines.
+/// Which copies and communication overlap other operations, and which do not, in lines.
 inline std::string overlap_text(budget_summary const& budget) {
   double const steps = gpu_steps(budget);
   std::string text =
@@ -184,7 +184,7 @@ inline std::string other_kind_line(step_kind_summary const& kind) {
   return text;
 }
 
-/// The two longest parts, and the share of idle time. @param kind has a budget.
+/// The two longest parts, and the share of idle time. @param kind must have a budget.
 inline std::string budget_answer(step_kind_summary const& kind) {
   budget_summary const& budget = *kind.budget;
   std::vector<budget_row> const rows = sorted_by_time(budget.rows);
@@ -196,7 +196,7 @@ inline std::string budget_answer(step_kind_summary const& kind) {
   return text + "; the GPU idles " + share_words(1.0 - budget.busy / budget.wall) + " of the step.";
 }
 
-/// The section; without GPU times it says why there are none.
+/// The section. Without GPU times it gives the reason.
 inline section budget_section(report_view const& view) {
   section result;
   result.id = "budget";

@@ -13,7 +13,7 @@
 #include "../profile/time.hpp"
 #include "document.hpp"
 
-// Short ways to make cells and rows of a document.
+// Functions that create cells and rows of a document.
 
 namespace profkit::detail {
 
@@ -36,13 +36,13 @@ inline cell ms_cell(std::optional<milliseconds> value, char const* why) { return
 /// A bar of parts from left to right.
 inline cell bar(std::vector<bar_part> parts) { return {bar_cell{std::move(parts)}, {}}; }
 
-/// A column with a heading for text, which has its unit.
+/// A column with a shorter heading for text, which contains its unit.
 inline column text_headed(column made, char const* short_heading) {
   made.short_heading = short_heading;
   return made;
 }
 
-/// A column of times whose heading explains the colour of a part of the bars.
+/// A column of times. Its heading explains the colour of a part of the bars.
 inline column legend_column(char const* heading, char const* short_heading, colour meaning, char const* explanation) {
   return text_headed({heading, column_kind::milliseconds, column_use::always, explanation, meaning}, short_heading);
 }
@@ -58,7 +58,7 @@ inline data_table folded_list(char const* name, std::string caption) {
   return result;
 }
 
-/// A table with fixed units, which pages have in a shorter form.
+/// A table with fixed units for text. Pages have a shorter form of it.
 inline data_table text_list(char const* name, std::string caption) {
   data_table result = folded_list(name, std::move(caption));
   result.use = block_use::text;

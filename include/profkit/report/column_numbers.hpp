@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// 20781 -> "20,781". Leaves what is behind a decimal point.
+/// 20781 -> "20,781". Keeps the digits after a decimal point.
 inline std::string with_thousands(std::string digits) {
   std::size_t const point = std::min(digits.find('.'), digits.size());
   std::size_t const first = !digits.empty() && digits.front() == '-' ? 1 : 0;
@@ -26,12 +26,12 @@ inline std::string with_thousands(std::string digits) {
 }
 
 /// Prints the numbers of one column: one unit and one number of decimals for all rows, chosen by the largest value, so that readers can
-/// compare them digit by digit. Times of a table, and bytes, have one unit in all columns. Tables with fixed units have
+/// compare them digit by digit. All columns of times in a table share a unit, and so do all columns of bytes. Tables with fixed units use
 /// those of `fixed_numbers.hpp`.
 class column_numbers {
  public:
   /// @param largest the largest absolute value, in the unit of `kind`.
-  /// @param has_fractions counts that are no whole numbers, such as launches per step.
+  /// @param has_fractions the column has counts that are not whole numbers, such as launches per step.
   column_numbers(column_kind kind, double largest, bool has_fractions = false) : kind_{kind} {
     double const size = is_finite(largest) ? std::abs(largest) : 0.0;
     switch (kind) {
@@ -63,7 +63,7 @@ class column_numbers {
     }
   }
 
-  /// For a column of a table.
+  /// Chooses the unit for a column of a table.
   column_numbers(data_table const& table, std::size_t column) : column_numbers{table, column, table.has_fixed_units} {}
 
   /// @param is_fixed whether the numbers have the units of `fixed_numbers.hpp`.
@@ -76,7 +76,7 @@ class column_numbers {
   /// "ms", "%", "GiB"; empty if the numbers have none.
   [[nodiscard]] std::string const& unit() const noexcept { return unit_; }
 
-  /// "46.32", "20,781"; "0" for exactly zero, "<0.01" for what rounds to zero, "n/a" for what is no number.
+  /// "46.32", "20,781"; "0" for exactly zero, "<0.01" for values that round to zero, "n/a" for NaN and infinity.
   [[nodiscard]] std::string text(double value) const {
     if (is_fixed_) return fixed_text(kind_, value, decimals_ > 0);
     if (!is_finite(value)) return not_measured;
@@ -93,7 +93,7 @@ class column_numbers {
   static constexpr double gib = 1024.0 * mib;
   static constexpr char const* minus = "\xe2\x88\x92";
 
-  /// @param min_ms from which the unit is ms
+  /// @param min_ms minimum size for the unit ms.
   void set_time(double size, double min_ms) {
     if (size >= 1000.0) {
       set_unit(1000.0, "s");
@@ -111,7 +111,7 @@ class column_numbers {
     unit_ = unit;
   }
 
-  /// Four digits for most values; two decimals for times up to a second, so that usual and unusual steps are equally exact.
+  /// Four digits for most values. Two decimals for times up to a second, so that usual and unusual steps have the same precision.
   static int decimals_for(double largest) { return largest >= 10'000.0 ? 0 : largest >= 1000.0 ? 1 : largest >= 10.0 ? 2 : 3; }
 
   static std::string with_minus(std::string digits) {
@@ -135,8 +135,7 @@ class column_numbers {
       if (is_finite(value)) result = std::max(result, std::abs(value));
     };
     for (row const& each : table.rows) {
-      if (column >= each.cells.size() || each.is_quiet)
-        continue;  // a quiet row, such as the warm-up, does not choose the unit of the others
+      if (column >= each.cells.size() || each.is_quiet) continue;  // quiet rows, such as the warm-up, do not affect the unit
       cell_value const& value = each.cells[column].value;
       if (double const* const number = std::get_if<double>(&value)) add(*number);
       if (range_cell const* const range = std::get_if<range_cell>(&value)) add(range->high);

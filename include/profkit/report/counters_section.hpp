@@ -11,7 +11,7 @@
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
 
-// The section "Counters": values that the program gave.
+// The section "Counters": values that the program recorded.
 
 namespace profkit::detail {
 

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// What the figures cover if there are no measured steps, or if the session goes on: lines; empty otherwise.
+/// Lines that say what the figures cover if there are no measured steps, or if the session has not ended; otherwise empty.
 inline std::string coverage_text(summary const& summary) {
   if (!summary.quality.not_recorded.empty()) return fmt::format("Nothing was recorded: {}.\n", one_line(summary.quality.not_recorded));
   std::string text;
@@ -28,13 +28,13 @@ inline std::string coverage_text(summary const& summary) {
   return text + "\n";
 }
 
-/// In how many steps kernels were collected, such as "in 3 of 30 measured steps"; empty if in all steps or in none.
+/// The number of steps with kernels collected, such as "in 3 of 30 measured steps"; empty if it is all steps or none.
 inline std::string collected_steps_text(summary const& summary) {
   if (!summary.gpu || !summary.covers_steps || summary.gpu->steps == summary.steps.host.count) return {};
   return fmt::format("in {} of {} measured steps", summary.gpu->steps, summary.steps.host.count);
 }
 
-/// The line below tables with GPU figures if kernels were collected in some steps only; else empty.
+/// The line below tables with GPU figures if kernels were collected in some steps only; otherwise empty.
 inline std::string collected_steps_note(summary const& summary) {
   std::string const text = collected_steps_text(summary);
   return text.empty() ? text : "kernels were collected " + text + ": figures of operations, GPU and idle cover these steps\n";

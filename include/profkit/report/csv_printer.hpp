@@ -60,10 +60,10 @@ class csv_printer {
   }
 
  private:
-  /// Bars repeat numbers of other columns.
+  /// Bar columns are omitted, because bars repeat numbers of other columns.
   [[nodiscard]] bool is_printed(std::size_t column) const { return table_.columns[column].kind != column_kind::bar; }
 
-  /// A shortened text has its complete form as detail.
+  /// The complete text, which a cell with a shortened text has as its detail.
   static std::string text(cell const& cell, column_numbers const& numbers) {
     if (auto const* const words = std::get_if<std::string>(&cell.value)) return cell.detail.empty() ? *words : cell.detail;
     if (auto const* const number = std::get_if<double>(&cell.value)) return numbers.text(*number);

@@ -11,7 +11,7 @@
 
 #include "data_table.hpp"
 
-// A report as a value: what every printer (text, Markdown, HTML, CSV) prints. A document is made once from a summary, and has no markup.
+// A report as a value that every printer (text, Markdown, HTML, CSV) prints. A document is created once from a summary and has no markup.
 
 namespace profkit::detail {
 
@@ -20,38 +20,38 @@ struct plotted_step {
   std::uint64_t index = 0;
   double ms = 0.0;
   enum class role : std::uint8_t { warmup, usual, outlier, other_kind, excluded } is = role::usual;
-  std::string label{};  ///< "step 40: 151.0 ms, validation and generation"; most have none
+  std::string label{};  ///< "step 40: 151.0 ms, validation and generation"; empty for most steps
 };
 
-/// Times of steps: all from 0, and the usual ones enlarged, with their histogram.
+/// Step times: all steps on an axis from 0, and the usual steps enlarged, with their histogram.
 struct steps_figure {
   std::vector<plotted_step> steps;
-  double mean = 0.0;           ///< of the usual steps, ms
-  double half_interval = 0.0;  ///< of 95 %, ms; 0: n/a
+  double mean = 0.0;           ///< mean of the usual steps, ms
+  double half_interval = 0.0;  ///< half-width of the 95 % interval of the mean, ms; 0: n/a
   std::string quantity;        ///< "ms of host time"
   struct level {
     std::uint64_t from = 0, to = 0;
     double ms = 0.0;
   };
-  std::vector<level> levels{};  ///< where the level changed
-  /// What the axes of several figures have in common. Such figures stand side by side and have no histogram.
+  std::vector<level> levels{};  ///< the mean levels before and after a level change
+  /// The common axes of several figures. Such figures are printed side by side and have no histogram.
   struct scale {
-    double low = 0.0;  ///< of the usual steps, ms
+    double low = 0.0;  ///< minimum of the usual steps, ms
     double high = 0.0;
-    double largest = 0.0;  ///< of all steps, ms
+    double largest = 0.0;  ///< maximum of all steps, ms
   };
   std::optional<scale> common_scale{};  ///< n/a: the axes fit the steps of this figure
-  std::string title{};  ///< "Before, mean 46.32 ms"; empty: the section tells it
+  std::string title{};                  ///< "Before, mean 46.32 ms"; empty if the section names the figure
 };
 
-/// A bar of 100 %, with parts that have parts.
+/// A bar of 100 % with parts, each divided into smaller parts.
 struct stacked_bar {
   std::string title;  ///< "Usual step, 46.32 ms, mean of 35"
   struct part {
     std::string name;
     std::vector<bar_part> inside;  ///< values in `unit`
   };
-  std::vector<part> parts;  ///< in the order in which they run
+  std::vector<part> parts;  ///< in order of execution
   std::string unit = "ms";
 };
 struct bars_figure {
@@ -59,7 +59,7 @@ struct bars_figure {
   std::vector<std::pair<bar_part, std::string>> legend;  ///< colours and their names
 };
 
-/// A tree of boxes: the width of a box is its time.
+/// A tree of boxes. The width of a box is its time.
 struct icicle_figure {
   std::string title;
   double total = 0.0;  ///< ms; the width of the figure
@@ -69,15 +69,15 @@ struct icicle_figure {
     std::uint32_t depth = 0;
     double begin = 0.0;  ///< ms from the left
     double time = 0.0;   ///< ms
-    double idle = 0.0;   ///< ms of it, hatched at the right; 0 for host time
+    double idle = 0.0;   ///< part of `time` in ms, hatched at the right; 0 for host time
     box_kind kind = box_kind::scope;
-    std::string more{};  ///< further words for the tooltip
+    std::string more{};  ///< additional text of the tooltip
   };
   std::vector<box> boxes;  ///< depth first
   bool is_host = false;    ///< host time, not scope time
 };
 
-/// Lines over steps or over time, such as memory and trends.
+/// Lines over steps or time, such as memory and trends.
 struct lines_figure {
   std::string x_title;
   std::string y_title;
@@ -86,29 +86,29 @@ struct lines_figure {
     std::string name;
     std::vector<double> x;
     std::vector<double> y;
-    std::vector<double> low{};  ///< a band below and above the line; empty: none
+    std::vector<double> low{};  ///< lower edge of a band around the line; empty: none
     std::vector<double> high{};
   };
   std::vector<line> lines;
   column_kind y_kind = column_kind::milliseconds;
 };
 
-/// A difference as the sum of its parts.
+/// A difference, shown as the sum of its parts.
 struct waterfall_figure {
   double before = 0.0;  ///< ms
   double after = 0.0;   ///< ms
   struct part {
     std::string name;
     double difference = 0.0;  ///< ms
-    bool is_certain = false;  ///< faster or slower; false: it may be noise
+    bool is_certain = false;  ///< certainly faster or slower; false: possibly noise
     std::string label{};      ///< "-9.40 ms, faster"
   };
   std::vector<part> parts;
 };
 
-/// A value for each run of two sides, in the order of time.
+/// A value for each run of two variants, in order of time.
 struct pairs_figure {
-  std::string title;  ///< what the values are: "mean step in ms"
+  std::string title;  ///< meaning of the values: "mean step in ms"
   std::vector<double> before;
   std::vector<double> after;
 };
@@ -126,7 +126,7 @@ struct roofline_figure {
     double flops_per_second = 0.0;
     double share_of_step = 0.0;  ///< the area of the mark
   };
-  /// What the memory moved in the whole run, in bytes per second: smallest, mean and largest window.
+  /// Memory traffic of the whole run, in bytes per second: smallest, mean and largest window.
   struct band {
     double low = 0.0;
     double mean = 0.0;
@@ -137,20 +137,20 @@ struct roofline_figure {
   std::optional<band> memory{};  ///< n/a: not measured
 };
 
-/// A value for each row and column, such as each rank in each step, as a colour.
+/// A value for each row and column, such as each rank in each step, shown as a colour.
 struct heat_figure {
-  static constexpr std::size_t max_columns_with_numbers = 30;  ///< beyond them, cells have no room for numbers
+  static constexpr std::size_t max_columns_with_numbers = 30;  ///< with more columns, cells are too narrow for numbers
 
   std::string title;
   std::vector<std::string> rows;
   std::vector<std::string> columns;
   std::vector<std::vector<std::optional<double>>> values;  ///< by row and column, in ms
-  std::vector<bool> is_dashed;                             ///< by column: warm-up
+  std::vector<bool> is_dashed;                             ///< by column: it is a warm-up step
   double high = 0.0;                                       ///< the value with the darkest colour
   colour meaning = colour::busy;
 };
 
-/// What several ranks did at the same time. Each has two lanes, because what lies in them may overlap.
+/// The activity of several ranks at the same time. Each rank has two lanes, because its stretches may overlap.
 struct lanes_figure {
   double total = 0.0;  ///< ms; the width of the figure
   struct stretch {
@@ -168,7 +168,7 @@ struct lanes_figure {
   std::vector<std::pair<bar_part, std::string>> legend;
 };
 
-/// A picture. `finding` is what a reader sees in it; it is read out by screen readers. Its numbers stand in a table of the same section.
+/// A picture. `finding` states what it shows; screen readers read it out. The same section has a table with the numbers of the picture.
 struct figure {
   std::string finding;
   std::variant<steps_figure, bars_figure, icicle_figure, lines_figure, roofline_figure, waterfall_figure, pairs_figure, heat_figure,
@@ -179,13 +179,13 @@ struct figure {
 /// A sentence in a section: an explanation, or why something is n/a.
 struct note {
   std::string text;
-  bool is_essential = false;  ///< also on the first screen of text
+  bool is_essential = false;  ///< printed on the first screen of text too
   block_use use = block_use::everywhere;
 };
 
 using block = std::variant<figure, data_table, note>;
 
-/// A section: a noun as title, one sentence with the finding, and what supports it.
+/// A section: a noun as title, one sentence with the finding, and the tables, figures and notes that support it.
 struct section {
   std::string id;      ///< "steps"; the anchor in HTML
   std::string title;   ///< "Steps"
@@ -194,15 +194,15 @@ struct section {
   std::string how_to_read{};
 };
 
-/// What to do, and what it can save at most.
+/// A recommended action, and the most that it can save.
 struct finding {
   std::string headline;  ///< "The GPU sets the pace."
   std::string text;
   std::string action;
-  std::string scope{};  ///< path of the scope that it is about; empty: none
+  std::string scope{};  ///< path of the scope that it refers to; empty: none
 };
 
-/// A figure of the head, with its uncertainty, or the reason why it is n/a.
+/// A figure at the top of the report, with its uncertainty, or the reason why it is n/a.
 struct key_figure {
   std::string name;   ///< "usual step"
   std::string value;  ///< "46.32 ms"; empty: n/a

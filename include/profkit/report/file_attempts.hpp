@@ -7,7 +7,7 @@
 
 namespace profkit::detail {
 
-/// Writes several files. A failure does not prevent the others.
+/// Writes several files. If one file fails, the others are still written.
 class file_attempts {
  public:
   /// @param write writes one file; may throw `profkit::error`.
@@ -22,7 +22,7 @@ class file_attempts {
   }
 
   /// Reports failures. To be called at the end.
-  /// @throws profkit::error that names each file that could not be written; its code is that of the first.
+  /// @throws profkit::error that names each file that could not be written; its code is the code of the first failure.
   void finish() const {
     if (!failures_.empty()) throw error{failures_, code_};
   }

@@ -20,7 +20,7 @@
 #include "text_width.hpp"
 #include "verdict_text.hpp"
 
-// What a report says first: at most three findings, each with what to do and the most that it can save.
+// The findings at the top of a report: at most three, each with an action and the most that it can save.
 
 namespace profkit::detail {
 
@@ -30,7 +30,7 @@ inline std::string with_plus_minus(std::string text) {
   return text;
 }
 
-/// What makes step times reliable, by what is wrong with them; empty if nothing is.
+/// The advice that makes step times reliable, by the verdict; empty if they are reliable.
 inline std::string verdict_advice(verdict_summary const& verdict) {
   switch (verdict.verdict) {
     case step_verdict::throttled:
@@ -50,7 +50,7 @@ inline std::string verdict_advice(verdict_summary const& verdict) {
   return {};
 }
 
-/// (a) Why the times cannot be believed.
+/// (a) Why the step times are not reliable.
 inline std::optional<finding> reliability_finding(report_view const& view) {
   step_summary const& times = view.main().times;
   verdict_summary const& verdict = main_verdict(times);
@@ -65,7 +65,7 @@ inline std::optional<finding> reliability_finding(report_view const& view) {
 /// "5.48 ms (26 %)": a time and its share of the step.
 inline std::string at_most(double ms, double step) { return time_words(milliseconds{ms}) + " (" + share_words(ms / step) + ")"; }
 
-/// (b) What bounds the step.
+/// (b) The bound of the step: what a faster step depends on.
 inline std::optional<finding> bound_finding(report_view const& view) {
   if (!has_gpu_time(view.main())) return std::nullopt;
   budget_summary const& budget = *view.main().budget;
@@ -145,7 +145,7 @@ inline std::optional<finding> bound_finding(report_view const& view) {
   return std::nullopt;
 }
 
-/// Where to begin: the innermost scope with a quarter of the step; where most of the work is outside any scope, with scopes for it.
+/// Where to begin: at the innermost scope with a quarter of the step. If most of the work is outside any scope: by adding scopes.
 inline std::string begin_words(report_view const& view, folded_scope const& scope) {
   double const share = scope.time / view.step_ms();
   if (double const outside = outside_ms(view); outside > scope.time) {
@@ -158,8 +158,8 @@ inline std::string begin_words(report_view const& view, folded_scope const& scop
                      at_most(scope.time, view.step_ms()));
 }
 
-/// The one or two classes with the most kernel time; n/a if half of it is in kernels without a class.
-/// @param classes with their times, longest first and "other" last.
+/// The one or two classes with the most kernel time; n/a if kernels without a class have half of it.
+/// @param classes the classes with their times, longest first, "other" last.
 inline std::optional<std::string> class_words(std::vector<std::pair<std::string, double>> const& classes, double all) {
   if (classes.back().first == "other" && classes.back().second >= 0.5 * all) return std::nullopt;
   std::string words = fmt::format("Kernel time is {} {}", share_words(classes.front().second / all), classes.front().first);
@@ -168,7 +168,7 @@ inline std::optional<std::string> class_words(std::vector<std::pair<std::string,
   return words;
 }
 
-/// (c) The largest lever.
+/// (c) The kernels or the scope with the most time.
 inline std::optional<finding> lever_finding(report_view const& view) {
   if (view.step_ms() <= 0.0) return std::nullopt;
   folded_scope const* const begin = view.tree.innermost(0.25 * view.step_ms());
@@ -194,7 +194,7 @@ inline std::optional<finding> lever_finding(report_view const& view) {
                  begin->path};
 }
 
-/// The findings that a report shows: at most three, of which a loss of data is one.
+/// The findings that a report shows: at most three. If data was lost, one of them says so.
 inline std::vector<finding> findings(report_view const& view) {
   constexpr std::size_t max_findings = 3;
   std::vector<finding> result;

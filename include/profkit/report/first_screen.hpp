@@ -24,14 +24,14 @@
 
 namespace profkit::detail {
 
-/// Prints the first screen of a document: at most 60 lines of at most 120 columns for any program. What does not fit is left out: first
-/// kernels, then small scopes; never findings.
+/// Prints the first screen of a document: at most 60 lines of at most 120 columns for any program. If the space is not sufficient, kernels
+/// are left out first, then small scopes. Findings are never left out.
 class first_screen {
  public:
   /// @param what must outlive this.
   first_screen(document const& what, text_style const& style) : document_{what}, style_{style} {}
 
-  /// @param files what the last line says about the files that were written; empty: no such line.
+  /// @param files the last line, which names the written files; empty: no such line.
   [[nodiscard]] std::string text(std::string_view files) const {
     std::vector<std::string> lines;
     for (limits const& each : steps_of_shrinking) {
@@ -95,7 +95,7 @@ class first_screen {
     return wrapped(shown(from->answer), padded(label, 9), std::string(9, ' '), style_.width, max_lines);
   }
 
-  /// One line: the first sentence if not all fit.
+  /// One line: all sentences if they fit, otherwise the first one.
   [[nodiscard]] std::string units_line(section const& from) const {
     auto const lines_of = [&](std::string_view text, std::size_t most) {
       return wrapped(shown(text), padded("UNITS", 9), "", style_.width, most);
@@ -131,7 +131,7 @@ class first_screen {
     return lines;
   }
 
-  /// Adds the curve of the usual steps and that of the warm-up to their lines.
+  /// Adds the curves of the usual steps and of the warm-up steps to their lines.
   void add_curves(std::vector<std::string>& lines, data_table const& table, steps_figure const& series) const {
     constexpr std::size_t min_curve = 8;
     constexpr std::size_t max_curve = 36;

@@ -30,7 +30,7 @@ inline char const* fixed_unit(column_kind kind) {
 }
 
 /// A number of a column: milliseconds with three decimals, microseconds with two, "25.0 %", MiB with one.
-/// @param has_fractions whether the column has counts that are no whole numbers, such as launches per step.
+/// @param has_fractions whether the column has counts that are not whole numbers, such as launches per step.
 inline std::string fixed_text(column_kind kind, double value, bool has_fractions) {
   if (kind == column_kind::real) return format_real(value);
   if (!is_finite(value)) return not_measured;

@@ -27,13 +27,13 @@ struct folded_scope {
   };
 
   std::string name;                   ///< "attention", "layer_3", "layer_*"
-  std::string path;                   ///< names from below the step, joined with "/"
+  std::string path;                   ///< names below the step, joined with "/"
   std::uint32_t depth = 0;            ///< 0 for a part of the step
   std::optional<std::size_t> parent;  ///< position in the tree
   std::vector<std::size_t> children;  ///< positions, in the order of first appearance
   std::vector<std::size_t> scopes;    ///< positions in `summary::scopes`
   std::size_t folded = 1;             ///< number of siblings in this row
-  std::vector<sibling> siblings;      ///< of a folded row, in the order of their first appearance
+  std::vector<sibling> siblings;      ///< the siblings in a folded row, in the order of their first appearance
   bool is_of_step_thread = true;      ///< inside the step; false for roots of other threads
   double count = 0.0;                 ///< scopes per step
   double time = 0.0;                  ///< busy and idle time; host time if kernels were not collected
@@ -42,11 +42,11 @@ struct folded_scope {
   std::optional<double> idle;
 };
 
-/// The tree of scopes in the steps of a kind. Siblings that differ only in the recorder's index (`PROF_SCOPE_INDEXED`), three or more, are
-/// one row with their sum; their children are merged in the same way. Digits in names mean nothing.
+/// The tree of scopes in the steps of a kind. Three or more siblings that differ only in their index (`PROF_SCOPE_INDEXED`) are one row
+/// with their sum; their children are merged in the same way. Digits in names are not interpreted.
 class folded_tree {
  public:
-  /// @param kind its scopes refer to `all`.
+  /// @param kind the kind; its scopes refer to `all`.
   folded_tree(summary const& all, step_kind_summary const& kind)
       : summary_{all}, host_steps_{detail::host_steps(kind)}, gpu_steps_{detail::gpu_steps(kind)} {
     std::vector<std::size_t> roots;
@@ -80,7 +80,7 @@ class folded_tree {
   [[nodiscard]] std::vector<std::size_t> const& roots() const noexcept { return roots_; }
   [[nodiscard]] bool has_gpu() const noexcept { return has_gpu_; }
 
-  /// Positions of siblings, the longest first; those whose time is no part of the step's last.
+  /// Sorts siblings by time, longest first. Siblings whose time is not part of the step's time come last.
   [[nodiscard]] std::vector<std::size_t> by_time(std::vector<std::size_t> positions) const {
     std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) {
       bool const is_part_a = is_part_of_step(rows_[a]);
@@ -90,7 +90,7 @@ class folded_tree {
     return positions;
   }
 
-  /// Whether the time of a row is part of the step's: GPU time is, host time only on the thread of the steps.
+  /// Whether the time of a row is part of the step's time: always for GPU time; for host time only on the step thread.
   [[nodiscard]] bool is_part_of_step(folded_scope const& row) const noexcept { return has_gpu_ || row.is_of_step_thread; }
 
   /// "multiply", or "multiply in backward" if other rows have the same name.
@@ -126,12 +126,12 @@ class folded_tree {
   }
 
  private:
-  /// What siblings are grouped by: the name, or for a scope with an index the name of its folded row and the index.
+  /// The key by which siblings are grouped: the name. For a scope with an index: the name of its folded row, and the index.
   using key = std::pair<std::string, std::optional<std::int64_t>>;
   static constexpr std::int64_t any_index = std::numeric_limits<std::int64_t>::min();
 
-  /// For an adopting scope, whose name is the path of the adopted one and a role, such as "forward/layer_3/softmax (backward)": the path
-  /// without indices, and the first index.
+  /// The key of an adopting scope. Its name consists of the path of the adopted scope and a role, such as "forward/layer_3/softmax
+  /// (backward)". The key is that path without indices, and the first index.
   [[nodiscard]] std::optional<key> adopted_key(scope_summary const& scope) const {
     std::size_t const role = scope.name.rfind(" (");
     if (role == std::string::npos || scope.name.back() != ')') return std::nullopt;

@@ -17,15 +17,15 @@
 
 namespace profkit::detail {
 
-/// What a step of the main kind is limited by.
+/// The bound of a step of the main kind.
 enum class step_bound : std::uint8_t { gpu, communication, launching, host, synchronisation, copies };
 
-/// From this share of the step on the GPU counts as busy.
+/// Minimum GPU busy share of a GPU-bound step.
 inline constexpr double busy_bound = 0.95;
-/// From this share of the step on, communication with no other operation can bound a step.
+/// Minimum share of exposed communication in a communication-bound step.
 inline constexpr double communication_bound = 0.05;
 
-/// @param budget with steps.
+/// @param budget must have steps.
 inline step_bound bound_of(budget_summary const& budget) {
   double const steps = gpu_steps(budget);
   double const wall = budget.wall.count() / steps;
@@ -48,7 +48,7 @@ inline step_bound bound_of(budget_summary const& budget) {
 /// Whether the step budget of a kind is known.
 inline bool has_gpu_time(step_kind_summary const& kind) { return kind.budget && kind.budget->wall.count() > 0.0; }
 
-/// " in forward", if the devices waited there for at least half of the idle time of a cause; else empty.
+/// " in forward" if at least half of the idle time of a cause is in that scope; otherwise empty.
 inline std::string waiting_place(budget_summary const& budget, idle_cause cause) {
   starving_scope const* const scope = max_waiting_scope(budget, cause);
   auto const at = static_cast<std::size_t>(cause);
@@ -56,13 +56,13 @@ inline std::string waiting_place(budget_summary const& budget, idle_cause cause)
   return " in " + name_words(scope->name);
 }
 
-/// "mostly" for at least half of the idle time, else "above all". @param idle of the largest cause, in milliseconds per step.
+/// "mostly" for at least half of the idle time, otherwise "above all". @param idle time of the largest cause, in milliseconds per step.
 inline char const* mostly_words(budget_summary const& budget, double idle) {
   double const all = (budget.wall - budget.busy).count() / gpu_steps(budget);
   return idle >= 0.5 * all ? "mostly" : "above all";
 }
 
-/// Why a step is not shorter, to follow "A step takes 46.3 ms".
+/// The bound of a step, to follow "A step takes 46.3 ms".
 inline std::string bound_words(budget_summary const& budget) {
   double const busy = budget.busy / budget.wall;
   std::array<double, idle_causes> const idle = idle_per_step(budget);

@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// The name of a scope in the first cell of its row, without how many there are: "Layer_* × 12" -> "Layer_*".
+/// The name of a scope in the first cell of its row, without the number of scopes: "Layer_* × 12" -> "Layer_*".
 inline std::string_view name_in_cell(std::string_view text) {
   for (std::string_view const end : {" \xc3\x97 ", " \xc3\x97", " ("}) {
     std::size_t const at = text.find(end);
@@ -26,7 +26,7 @@ inline std::string_view name_in_cell(std::string_view text) {
   return text;
 }
 
-/// The rows that findings of a document are about, so that a reader can go from the finding to the row.
+/// Finds the rows to which the findings of a document refer, so that findings can link to them.
 class html_anchors {
  public:
   explicit html_anchors(document const& document) {
@@ -36,7 +36,7 @@ class html_anchors {
     }
   }
 
-  /// "row-3" for a row that a finding is about.
+  /// "row-3" for a row to which a finding refers.
   [[nodiscard]] std::string id_of(data_table const& table, std::size_t row) const {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i].second.table == &table && places_[i].second.row == row) return fmt::format("row-{}", i);
@@ -44,7 +44,7 @@ class html_anchors {
     return {};
   }
 
-  /// The link to the row of a scope; empty if no table has one.
+  /// The link to the row of a scope; empty if no table has such a row.
   [[nodiscard]] std::string link_to(std::string const& scope) const {
     std::optional<std::size_t> const found = find(scope);
     return found ? fmt::format("#row-{}", *found) : "";
@@ -68,13 +68,13 @@ class html_anchors {
     return slash == std::string_view::npos ? std::string_view{} : path.substr(slash + 1);
   }
 
-  /// Whether this is the path of a row for the scope. The root of a table ("usual step") has another name than the step, or is missing.
+  /// Whether a path belongs to the row of a scope. The root of a table ("usual step") is named differently from the step, or is missing.
   static bool is_path_of(std::string_view path, std::string_view scope) {
     std::string_view const inside = after_first(path);
     return path == scope || (!inside.empty() && (inside == scope || inside == after_first(scope)));
   }
 
-  /// The row of a scope; the deepest one, because tables without a tree have rows of parts of the step.
+  /// Finds the row of a scope: the deepest one, because tables without a tree have rows of parts of the step.
   static std::optional<place> row_of(document const& document, std::string const& scope) {
     std::optional<place> best;
     std::uint32_t depth = 0;

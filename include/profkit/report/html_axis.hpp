@@ -13,12 +13,12 @@
 
 namespace profkit::detail {
 
-/// An axis of a picture: from values to shares of its length, with round ticks.
+/// An axis of a picture. Maps values to shares of its length and chooses round ticks.
 class html_axis {
  public:
-  /// @param wanted number of intervals between ticks, about.
+  /// @param wanted approximate number of intervals between ticks.
   html_axis(double low, double high, int wanted = 4) : low_{bounded(low, 0.0)}, high_{bounded(high, 1.0)} {
-    if (!(high_ - low_ > std::max(1e-9 * std::max(std::abs(low_), std::abs(high_)), 1e-9))) {  // one value
+    if (!(high_ - low_ > std::max(1e-9 * std::max(std::abs(low_), std::abs(high_)), 1e-9))) {  // all values are equal
       double const margin = std::max(std::abs(low_) * 0.01, 1e-6);
       low_ -= margin;
       high_ = low_ + 2.0 * margin;
@@ -33,11 +33,11 @@ class html_axis {
   [[nodiscard]] double low() const noexcept { return low_; }
   [[nodiscard]] double high() const noexcept { return high_; }
 
-  /// 0 at the low end, 1 at the high end; outside of them below 0 and above 1.
+  /// 0 at the low end, 1 at the high end; values outside the axis are below 0 or above 1.
   [[nodiscard]] double share(double value) const { return (bounded(value, low_) - low_) / (high_ - low_); }
   [[nodiscard]] bool contains(double value) const { return value >= low_ && value <= high_; }
 
-  /// Round values on the axis; a few.
+  /// A few round values on the axis.
   [[nodiscard]] std::vector<double> ticks() const {
     std::vector<double> result;
     constexpr int most = 20;
@@ -50,14 +50,14 @@ class html_axis {
     return result;
   }
 
-  /// A tick as text.
+  /// The text of a tick.
   [[nodiscard]] std::string label(double tick) const { return with_thousands(fmt::format("{:.{}f}", tick, decimals_)); }
 
-  /// Where the axis begins, with one digit more than the ticks, because it is between them.
+  /// The text of the low end, with one digit more than the ticks, because it lies between ticks.
   [[nodiscard]] std::string beginning() const { return with_thousands(fmt::format("{:.{}f}", low_, decimals_ + 1)); }
 
  private:
-  /// Larger numbers than any time or size, so that differences are finite.
+  /// Clips to a range larger than any time or size, so that differences are finite.
   static double bounded(double value, double otherwise) { return is_finite(value) ? std::clamp(value, -1e24, 1e24) : otherwise; }
 
   double low_;

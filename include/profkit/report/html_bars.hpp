@@ -18,7 +18,7 @@
 
 namespace profkit::detail {
 
-/// Three significant digits, two below 1: for labels in pictures.
+/// Three significant digits, or two for values below 1, for labels in pictures.
 inline std::string html_amount(double value) {
   if (!is_finite(value)) return not_measured;
   double const size = std::abs(value);
@@ -37,8 +37,8 @@ inline std::string html_legend(std::vector<std::pair<bar_part, std::string>> con
   return page + "</p>\n";
 }
 
-/// Prints bars of 100 %, with parts in the order in which they run, each split into busy and idle time by cause. Boxes of HTML in percent,
-/// so that labels keep their size at any width.
+/// Prints bars of 100 %. Their parts are in order of execution; each part is divided into busy time and idle time by cause. The boxes have
+/// widths in percent, so that labels keep their size at any width.
 class html_bars {
  public:
   html_bars(bars_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
@@ -54,8 +54,8 @@ class html_bars {
   }
 
  private:
-  static constexpr double min_named = 0.06;     ///< share of the bar from which a part has its name above it
-  static constexpr double min_labelled = 0.09;  ///< share of the bar from which a piece has a label inside
+  static constexpr double min_named = 0.06;     ///< minimum share of the bar for a name above a part
+  static constexpr double min_labelled = 0.09;  ///< minimum share of the bar for a label inside a piece
 
   static double time_of(stacked_bar::part const& part) {
     double sum = 0.0;
@@ -90,7 +90,7 @@ class html_bars {
     return page + "<div class=\"scale\"><span>0</span><span>25</span><span>50</span><span>75</span><span>100&nbsp;%</span></div>\n</div>\n";
   }
 
-  /// Whether the legend has the part itself, so that its colour says nothing more.
+  /// Whether the legend already explains the colour of the part.
   [[nodiscard]] bool is_named_by_legend(stacked_bar::part const& what) const {
     return what.inside.size() == 1 && std::any_of(figure_.legend.begin(), figure_.legend.end(), [&](auto const& each) {
              return each.first.meaning == what.inside.front().meaning && each.second == what.name;

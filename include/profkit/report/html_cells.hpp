@@ -18,7 +18,7 @@
 
 namespace profkit::detail {
 
-/// Prints bars and ranges in the cells of one column. All have the scale of the column.
+/// Prints the bars and ranges in the cells of one column, with one scale.
 class html_cells {
  public:
   html_cells(data_table const& table, std::size_t column)
@@ -41,7 +41,7 @@ class html_cells {
 
   [[nodiscard]] column_numbers const& numbers() const noexcept { return numbers_; }
 
-  /// Colours that bars of the column have, other than those of kernel classes, which have a column of names.
+  /// The colours of the bars in the column. Excludes the colours of kernel classes, which have a column with their names.
   [[nodiscard]] std::vector<bar_part> const& colours() const noexcept { return colours_; }
 
   /// The axis of a logarithmic column, under its heading.
@@ -128,7 +128,7 @@ class html_cells {
         html_number(std::max(100.0 * high, 100.0 * low + 1.0), 1), html_number(100.0 * mean, 1));
   }
 
-  /// Small bars, one for each sibling. Those over twice or under half of the median are marked, and do not set the scale.
+  /// Small bars, one for each sibling. Bars over twice or under half of the median are marked and do not affect the scale.
   static std::string siblings(std::string const& words, std::vector<double> const& values) {
     std::vector<double> sorted;
     sorted.reserve(values.size());

@@ -17,16 +17,16 @@
 #include "html_limits.hpp"
 #include "html_text.hpp"
 
-// What a comparison needs: changes with their ranges around zero, a difference as the sum of its parts, and pairs of runs.
+// Cells and figures of a comparison: changes with their ranges around zero, a difference as the sum of its parts, and pairs of runs.
 
 namespace profkit::detail {
 
-/// The axis of a column of changes. It is logarithmic, so that half the time and twice the time are equally far from no change.
+/// The axis of a column of changes. It is logarithmic, so that half and twice the time have the same distance from no change.
 class html_change_axis {
  public:
   static constexpr int width = 210;  ///< pixels
 
-  /// @param table the axis shows all changes of its column, up to a factor of 8.
+  /// @param table the table; the axis shows all changes of the column, up to a factor of 8.
   html_change_axis(data_table const& table, std::size_t column) : margin_{table.columns[column].margin} {
     double largest = std::log(1.25);
     for (row const& each : table.rows) {
@@ -65,7 +65,7 @@ class html_change_axis {
     page += fmt::format("<rect class=\"margin\" x=\"{}\" y=\"0\" width=\"{}\" height=\"16\"/>", html_number(pixels(-margin_), 1),
                         html_number(std::max(pixels(margin_) - pixels(-margin_), 1.0), 1));
     page += fmt::format("<path d=\"M{} 8H{}\"/>", html_number(low, 1), html_number(std::max(high, low + 1.0), 1));
-    // An arrow where the range goes on beyond the axis.
+    // An arrow marks a range that extends beyond the axis.
     if (logarithm(change.low) < -reach_) page += "<path class=\"cut\" d=\"M5 4L1 8L5 12\"/>";
     if (logarithm(change.high) > reach_) page += fmt::format("<path class=\"cut\" d=\"M{0} 4L{1} 8L{0} 12\"/>", width - 5, width - 1);
     return page + fmt::format("<circle cx=\"{}\" cy=\"8\" r=\"4\"/></svg>", html_number(pixels(change.change), 1));
@@ -80,7 +80,7 @@ class html_change_axis {
   double reach_;  ///< logarithm of the change at the right end
 };
 
-/// Prints a difference as the sum of its parts, from what was before to what is after.
+/// Prints a difference as the sum of its parts, from the value before to the value after.
 class html_waterfall {
  public:
   explicit html_waterfall(waterfall_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
@@ -133,7 +133,7 @@ class html_waterfall {
   html_limits limits_;
 };
 
-/// Prints the runs of both sides in the order of time, each pair joined by a line.
+/// Prints the runs of both variants in order of time, with a line between the runs of each pair.
 class html_pairs {
  public:
   html_pairs(pairs_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits}, axis_{axis_of(figure)} {}

@@ -41,7 +41,7 @@ class html_heat {
   }
 
  private:
-  static constexpr double least = 0.1;  ///< share of the scale from which a cell has a colour
+  static constexpr double least = 0.1;  ///< minimum share of the scale for a coloured cell
 
   [[nodiscard]] std::string cell(std::size_t row, std::size_t column, bool has_number) const {
     auto const& values = figure_.values[row];

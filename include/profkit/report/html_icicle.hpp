@@ -15,8 +15,8 @@
 
 namespace profkit::detail {
 
-/// Prints a tree of boxes whose width is their time, with idle time hatched at the right. The script of the page enlarges a box that is
-/// clicked. Positions are percentages of the width of the page.
+/// Prints a tree of boxes whose width is their time, with idle time hatched at the right. A click on a box enlarges it (by the script of
+/// the page). Positions are percentages of the width of the page.
 class html_icicle {
  public:
   html_icicle(icicle_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
@@ -76,7 +76,7 @@ class html_icicle {
     if (!what.more.empty()) page += ", " + html_text(what.more, 160);
     page += "\">";
     if (idle >= 0.005) page += fmt::format("<i style=\"width:{}\"></i>", html_percent(idle));
-    constexpr double letters = 150.0;  // that fit the width of the page
+    constexpr double letters = 150.0;  // number of characters that fit the width of the page
     bool const fits = static_cast<double>(what.name.size()) <= share * letters;
     if (share >= min_named)
       page += "<span>" + (fits ? name : html_text(last_component(what.name), 80)) +

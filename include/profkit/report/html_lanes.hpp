@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// Prints what several ranks did at the same time, as boxes of HTML in percent.
+/// Prints the activity of several ranks at the same time, as boxes with widths in percent.
 class html_lanes {
  public:
   html_lanes(lanes_figure const& figure, html_limits const& limits) : figure_{figure}, limits_{limits} {}
@@ -35,7 +35,7 @@ class html_lanes {
     page += "<span></span><div class=\"ticks\">";
     html_axis const axis{0.0, total, 8};
     for (double const tick : axis.ticks()) {
-      constexpr double last = 0.97;  // a label there would reach beyond the page
+      constexpr double last = 0.97;  // a label further right would extend beyond the page
       if (axis.share(tick) > last) break;
       page += fmt::format("<small style=\"left:{}\">{}{}</small>", html_percent(axis.share(tick)), axis.label(tick),
                           tick == 0.0 ? "&nbsp;ms" : "");

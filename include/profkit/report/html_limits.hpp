@@ -5,13 +5,13 @@
 
 namespace profkit::detail {
 
-/// How much of a document a page shows. `html_printer` halves the limits until the page is small enough.
+/// The maximum amounts of content on a page. `html_printer` halves the limits until the page is small enough.
 struct html_limits {
-  std::size_t rows = 1000;        ///< of one table
-  std::size_t boxes = 1200;       ///< of one icicle
-  std::size_t points = 500;       ///< of one line, and steps in the figure of steps; more are drawn as ranges
-  std::size_t folded_rows = 400;  ///< of a table that is folded as a whole
-  std::size_t figures = 100;      ///< blocks of one section
+  std::size_t rows = 1000;        ///< rows of a table
+  std::size_t boxes = 1200;       ///< boxes of an icicle
+  std::size_t points = 500;       ///< points of a line, and steps in the figure of steps; further steps are drawn as ranges
+  std::size_t folded_rows = 400;  ///< rows of a completely folded table
+  std::size_t figures = 100;      ///< blocks of a section
 
   /// The smallest limits, where halving stops.
   [[nodiscard]] bool are_smallest() const noexcept { return rows <= 15; }

@@ -16,8 +16,8 @@
 
 namespace profkit::detail {
 
-/// Prints lines over steps or over time, such as memory and trends, with bands where the document has them. Lines differ in colour and in
-/// dashes, so that they can be told apart without colours.
+/// Prints lines over steps or time, such as memory and trends, with bands where the document has them. Lines differ in colour and in dash
+/// pattern, so that they can be distinguished without colours.
 class html_lines {
  public:
   html_lines(lines_figure const& figure, html_limits const& limits)
@@ -113,7 +113,7 @@ class html_lines {
 
   static std::string css_class(std::size_t i) { return fmt::format("l{}", i % 6); }
 
-  /// Points of a line, in the coordinates of the inner picture. Of more than the limit, every n-th and the last.
+  /// The points of a line, in the coordinates of the inner picture. Beyond the limit, every n-th point and the last one.
   [[nodiscard]] std::string path(std::vector<double> const& x, std::vector<double> const& y, bool reversed) const {
     std::size_t const count = std::min(x.size(), y.size());
     std::size_t const stride = count / std::max<std::size_t>(limits_.points, 1) + 1;

@@ -30,14 +30,14 @@
 
 namespace profkit::detail {
 
-/// Prints a document as one HTML file. The file needs nothing else: no script to be read, no other file, no network. The same document
-/// gives the same bytes.
+/// Prints a document as one HTML file. The file is readable without scripts, other files and network. The same document results in the same
+/// bytes.
 class html_printer {
  public:
   explicit html_printer(document const& document) : document_{document}, anchors_{document} {}
 
-  /// The page, of at most `max_html_bytes`. For large documents tables and figures get shorter; if that does not suffice, sections are left
-  /// out. The page says so in both cases.
+  /// The page, of at most `max_html_bytes`. For large documents, tables and figures are shortened; if that does not suffice, sections are
+  /// left out. The page says so in both cases.
   [[nodiscard]] std::string print() const {
     for (html_limits limits;; limits = limits.halved()) {
       std::string page = head();
@@ -89,7 +89,7 @@ class html_printer {
     return page + "</ol>\n";
   }
 
-  /// The action, with a link to the row of its scope.
+  /// The action of a finding, with a link to the row of its scope.
   [[nodiscard]] std::string action(finding const& what) const {
     std::string const link = anchors_.link_to(what.scope);
     std::string const name = what.scope.substr(what.scope.rfind('/') + 1);
@@ -122,7 +122,7 @@ class html_printer {
     return page + "</nav>\n";
   }
 
-  /// The first sentence is the finding: bold.
+  /// The answer of a section. Its first sentence is the finding and is printed bold.
   [[nodiscard]] static std::string answer(std::string const& text) {
     if (text.empty()) return {};
     std::size_t end = std::string::npos;
@@ -143,7 +143,7 @@ class html_printer {
     std::size_t const count = std::min(blocks.size(), limits.figures);
     bool is_read = false;
     for (std::size_t i = 0; i < count; ++i) {
-      // Two narrow tables, two figures with one scale, or the last narrow table and how to read it, stand side by side.
+      // Printed side by side: two narrow tables, two figures with one scale, or the last narrow table and its explanation.
       bool const is_scale_common = i + 1 < count && has_common_scale(*blocks[i]) && has_common_scale(*blocks[i + 1]);
       bool const is_pair = is_scale_common || (i + 1 < count && is_narrow(*blocks[i], limits) && is_narrow(*blocks[i + 1], limits));
       bool const is_last = i + 1 == count && is_narrow(*blocks[i], limits) && !what.how_to_read.empty() && i > 0;

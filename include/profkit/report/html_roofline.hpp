@@ -54,7 +54,7 @@ class html_roofline {
       low = std::min(low, each.flops_per_byte);
       high = std::max(high, each.flops_per_byte);
     }
-    // The ridge, where the roofs of memory and of arithmetic meet, is part of the picture.
+    // The picture includes the ridge, where the roofs of memory and arithmetic meet.
     double const bandwidth = highest(figure, &roofline_figure::roof::bytes_per_second);
     if (bandwidth > 0.0) high = std::max(high, 3.0 * highest(figure, &roofline_figure::roof::flops_per_second) / bandwidth);
     return {std::max(low, 1e-4), std::min(high, 1e6)};
@@ -103,14 +103,14 @@ class html_roofline {
     return page;
   }
 
-  /// Where names are, in pixels of a narrow page. Names that do not overlap there do not overlap on wider pages.
+  /// The box of a name, in pixels of a narrow page. Names that do not overlap there do not overlap on wider pages.
   struct label_box {
     double left, right, top;
   };
   static constexpr double width = 640.0;
   static constexpr double letter = 6.8;
 
-  /// Takes a place for a name if it is free.
+  /// Reserves the space of a name if it is free.
   static bool take(label_box const& next, std::vector<label_box>& taken) {
     constexpr double line_height = 13.0;
     bool const is_free = std::none_of(taken.begin(), taken.end(), [&](label_box const& other) {
@@ -120,7 +120,7 @@ class html_roofline {
     return is_free;
   }
 
-  /// Below its line, if another roof lies closely above it.
+  /// Whether the label is below its line, because another roof lies closely above it.
   [[nodiscard]] bool is_label_below(double flops) const {
     constexpr double line_height = 18.0;
     return std::any_of(figure_.roofs.begin(), figure_.roofs.end(), [&](roofline_figure::roof const& each) {
@@ -130,7 +130,7 @@ class html_roofline {
 
   [[nodiscard]] std::string roofs(std::vector<label_box>& taken) const {
     std::string page;
-    std::vector<double> drawn;  // bandwidths; the roofs of several precisions have it in common
+    std::vector<double> drawn;  // bandwidths that are already drawn, because roofs of several precisions share them
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
     double const bandwidth = highest(figure_, &roofline_figure::roof::bytes_per_second);
     std::size_t shown = 0;
@@ -154,8 +154,8 @@ class html_roofline {
     return page;
   }
 
-  /// From where the line enters the picture, at the left or at the bottom, to the highest roof of arithmetic.
-  /// @param is_above where its label stands.
+  /// The line from the left or lower edge of the picture to the highest roof of arithmetic.
+  /// @param is_above whether its label is above the line.
   [[nodiscard]] std::string memory_roof(double bytes, double peak, bool is_above) const {
     double const from = std::max(x_.low(), y_.low() / bytes);
     double const to = std::min(x_.high(), peak / bytes);
@@ -169,7 +169,7 @@ class html_roofline {
         html_number(y(label * bytes) + (is_above ? -4.0 : 14.0), 1), bytes / 1e12);
   }
 
-  /// The measured bandwidth: the work of the whole run lies on this line, wherever its intensity is.
+  /// The measured bandwidth: the work of the whole run lies on this line, at any intensity.
   [[nodiscard]] std::string memory() const {
     if (!figure_.memory) return {};
     double const peak = highest(figure_, &roofline_figure::roof::flops_per_second);
@@ -185,7 +185,7 @@ class html_roofline {
     return page;
   }
 
-  /// A place for a name beside a point, where no other name is. @return where it begins or ends, and its distance below the point.
+  /// A free place for a name beside a point. @return the horizontal position of its beginning or end, and its distance below the point.
   struct label_place {
     bool is_left = false;
     double below = 0.0;
@@ -203,7 +203,7 @@ class html_roofline {
     return std::nullopt;
   }
 
-  /// A name that has no place is in the tooltip and in the table.
+  /// A point with its name. If there is no free place, only the tooltip and the table have the name.
   [[nodiscard]] std::string point(roofline_figure::point const& what, std::vector<label_box>& taken) const {
     if (!(amount_or_zero(what.flops_per_byte) > 0.0) || !(amount_or_zero(what.flops_per_second) > 0.0)) return {};
     constexpr double max_radius = 22.0;

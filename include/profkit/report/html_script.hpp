@@ -3,8 +3,8 @@
 
 namespace profkit::detail {
 
-/// The script of a page: folds, sorts, shows tooltips and enlarges boxes. A page is complete without it. The page allows this script alone
-/// to run, by its hash, so that a name that escaped as markup could not run anything.
+/// The script of a page. It folds, sorts, shows tooltips and enlarges boxes. A page is complete without it. The content security policy of
+/// the page allows only this script, by its hash, so that a name that escaped as markup could not run anything.
 inline constexpr char const* html_script = R"js(
 (()=>{
 'use strict';

@@ -15,17 +15,17 @@
 
 namespace profkit::detail {
 
-/// A step in the picture of steps, or several neighbours where there are more than the picture can show.
+/// A step in the picture of steps. If there are more steps than marks, a mark stands for several neighbouring steps.
 struct step_mark {
   using role = plotted_step::role;
 
   std::uint64_t first = 0;  ///< index of the step
   std::uint64_t last = 0;
   role is = role::usual;
-  double low = 0.0;  ///< of the steps with the role `is`, ms
+  double low = 0.0;  ///< minimum of the steps with the role `is`, ms
   double median = 0.0;
   double high = 0.0;
-  double max_odd = 0.0;  ///< of outliers and steps of another kind beside usual ones; 0: none
+  double max_odd = 0.0;  ///< maximum of the outliers and steps of other kinds among usual steps, ms; 0: none
   std::string label{};
 
   /// The CSS class of a role.
@@ -53,7 +53,7 @@ struct step_mark {
   }
 };
 
-/// @param most number of marks; warm-up has marks of its own, so that there may be one more.
+/// @param most maximum number of marks. Warm-up steps have their own marks, so there can be one more.
 inline std::vector<step_mark> step_marks(std::vector<plotted_step> const& steps, std::size_t most) {
   using role = plotted_step::role;
   std::vector<step_mark> result;

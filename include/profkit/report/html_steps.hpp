@@ -17,8 +17,9 @@
 
 namespace profkit::detail {
 
-/// Prints the figure of steps: a strip with all steps as bars from zero; below it the usual steps enlarged, with the interval of their
-/// mean; at the right their histogram on the same axis. Horizontal positions are percentages, so that text keeps its size at any width.
+/// Prints the figure of steps. At the top, a strip shows all steps as bars from zero. Below it are the usual steps enlarged, with the
+/// interval of their mean, and at the right their histogram on the same axis. Horizontal positions are percentages, so that text keeps its
+/// size at any width.
 class html_steps {
  public:
   html_steps(steps_figure const& figure, html_limits const& limits)
@@ -66,7 +67,7 @@ class html_steps {
     auto const ends = std::minmax_element(usual.begin(), usual.end());
     double const low = figure_.common_scale ? figure_.common_scale->low : *ends.first;
     double const high = figure_.common_scale ? figure_.common_scale->high : *ends.second;
-    // Smaller differences need more digits than a label has room for.
+    // Smaller differences would need labels with more digits than fit.
     double const margin = std::max(0.1 * (high - low), 2e-4 * high);
     return {std::max(0.0, low - margin), high + margin};
   }
@@ -93,7 +94,7 @@ class html_steps {
     for (step_mark const& each : marks_) largest = std::max({largest, each.high, each.max_odd});
     html_axis const axis{0.0, largest > 0.0 ? largest : 1.0, 3};
     auto const strip_y = [&](double value) { return strip_bottom - axis.share(value) * (strip_bottom - strip_top); };
-    double const bar = std::min(0.4, 0.03 * static_cast<double>(marks_.size()));  // few steps have no wide bars
+    double const bar = std::min(0.4, 0.03 * static_cast<double>(marks_.size()));  // a small number of steps has narrow bars
     std::string page;
     for (double const tick : axis.ticks()) {
       page += fmt::format("<line class=\"grid\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/><text class=\"tick\" x=\"-8\" y=\"{1}\">{2}</text>\n",
@@ -118,7 +119,7 @@ class html_steps {
     return page + labels(strip_y);
   }
 
-  /// Labels of single steps, where they do not lie on one another.
+  /// Labels of single steps, where they do not overlap.
   template <class Y>
   [[nodiscard]] std::string labels(Y const& strip_y) const {
     double usual = 0.0;
@@ -189,7 +190,7 @@ class html_steps {
     return page;
   }
 
-  /// The faint line between usual steps. Its own system of coordinates: paths have no percentages.
+  /// The faint line between usual steps. It has its own coordinate system, because paths do not support percentages.
   [[nodiscard]] std::string trace(html_axis const& axis) const {
     std::string path;
     bool is_drawing = false;

@@ -25,7 +25,7 @@ inline constexpr char const* html_dark =
     "--k0:#2bb39d;--k1:#a9a93c;--k2:#7d9bea;--k3:#c07a45;--k4:#7c79e0;--k5:#de7486;--k6:#c468ad;--k7:#76aab6;--k8:#b8457f;--k9:#d9bb52;"
     "--k10:#3aa57d;--k11:#8b939c;";
 
-/// Everything but colours.
+/// All rules except colours.
 inline constexpr char const* html_rules = R"css(
 *{box-sizing:border-box}
 html{background:var(--bg);color:var(--fg);font:14px/1.5 Inter,system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;

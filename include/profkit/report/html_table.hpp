@@ -20,8 +20,8 @@
 
 namespace profkit::detail {
 
-/// Prints a table with its bars and ranges. Without scripts, trees are open and all rows are shown; the script of the page folds and sorts.
-/// It reads the depth of a row from `--d` and the role of a row from its class.
+/// Prints a table with its bars and ranges. Without scripts, trees are open and all rows are visible; the script of the page folds and
+/// sorts. It reads the depth of a row from `--d` and the role of a row from its class.
 class html_table {
  public:
   html_table(data_table const& table, html_anchors const& anchors, html_limits const& limits)
@@ -33,7 +33,7 @@ class html_table {
     if (!table.columns.empty() && table.columns.front().kind == column_kind::code) shorten_codes();
   }
 
-  /// Few and narrow columns: such a table may stand beside another one.
+  /// Whether the table has few and narrow columns, so that it may stand beside another one.
   [[nodiscard]] bool is_narrow() const { return table_.columns.size() <= 4 && !is_tree_ && table_.rows.size() <= 30; }
 
   [[nodiscard]] std::string print() const {
@@ -44,7 +44,7 @@ class html_table {
     if (is_tree_) page += "<div class=\"tools\"></div>\n";
     page += fmt::format("<div class=\"scroll\"><table class=\"{}{}{}\">\n", is_tree_ ? "tree" : "flat",
                         table_.columns.size() > 6 ? " wide" : "", has_headings() ? " grouped" : "");
-    // A table of several groups has a heading for each of them.
+    // A table with several groups has a heading for each group instead.
     if (!table_.caption.empty() && !has_headings()) page += "<caption>" + html_text(table_.caption, 400) + "</caption>\n";
     page += head() + body(is_folded) + "</table></div>\n";
     if (table_.rows.size() > rows_here()) {
@@ -85,7 +85,7 @@ class html_table {
            kind == column_kind::bytes || kind == column_kind::real;
   }
 
-  /// Classes of the cells of a column: what the script sorts, and what a narrow page hides.
+  /// The CSS classes of the cells of a column: they mark what the script sorts and what narrow pages hide.
   [[nodiscard]] static std::string css_class(column const& column) {
     std::string result = is_number(column.kind)             ? "n"
                          : column.kind == column_kind::code ? "c"
@@ -97,7 +97,7 @@ class html_table {
 
   static std::string swatch(bar_part const& part) { return "<i class=\"sw " + html_colour(part) + "\"></i>"; }
 
-  /// Whether the heading of a column of bars names their colours. Bars with causes have a column for each of them instead.
+  /// Whether the heading of a column of bars names their colours. Tables with a column for each cause do not need it.
   [[nodiscard]] bool has_legend(std::size_t i) const {
     std::size_t const colours = cells_[i].colours().size();
     return table_.columns[i].kind == column_kind::bar && !table_.columns[i].heading.empty() && colours > 0 && colours <= 2;
@@ -185,7 +185,7 @@ class html_table {
     return page + "</tr>\n";
   }
 
-  /// The colour of the first bar of a row, before a name of a kernel.
+  /// The colour of the first bar of a row, to print before the name of a kernel.
   static std::string swatch_of(row const& what) {
     for (cell const& each : what.cells) {
       bar_cell const* const bar = std::get_if<bar_cell>(&each.value);
@@ -206,7 +206,7 @@ class html_table {
     page += tooltip(cell, width) + ">";
     std::string const* const text = std::get_if<std::string>(&cell.value);
     if (text == nullptr) return page + content(0, cell) + "</th>";
-    // What is behind the name, such as "x 12", is grey.
+    // The text after the name, such as "x 12", is grey.
     std::string const shown = shortened_path(*text, width);
     std::size_t const name = what.is_quiet ? shown.size() : name_in_cell(shown).size();
     page += "<span>" + html_text(shown.substr(0, name)) + "</span>";
@@ -232,7 +232,7 @@ class html_table {
     return page + (is_code ? "<code>" + content(k, each) + "</code>" : content(k, each)) + "</td>";
   }
 
-  /// The complete text where it is cut, or why there is none.
+  /// The complete text of a shortened cell, or the reason of an n/a cell.
   static std::string tooltip(cell const& cell, std::size_t width) {
     std::string const* const text = std::get_if<std::string>(&cell.value);
     if (!cell.detail.empty()) return " title=\"" + html_text(cell.detail, 400) + "\"";
@@ -257,7 +257,7 @@ class html_table {
   html_anchors const& anchors_;
   html_limits limits_;
   std::vector<html_cells> cells_;
-  std::vector<std::string> codes_;  ///< of a first column of code, shortened
+  std::vector<std::string> codes_;  ///< shortened names of a first column of code
   bool is_tree_ = false;
 };
 

@@ -12,12 +12,12 @@
 #include "document.hpp"
 #include "shown_text.hpp"
 
-// Text, numbers and colours in HTML. Names come from the program: everything passes `html_text`.
+// Text, numbers and colours in HTML. Names come from the program, so all text passes `html_text`.
 
 namespace profkit::detail {
 
-/// Escapes a text for the content of an element or a quoted attribute. Control characters, and characters that reorder or hide what stands
-/// beside them (bidirectional controls, zero-width characters), become visible escapes as in C.
+/// Escapes a text for the content of an element or a quoted attribute. Control characters become visible escapes as in C. So do characters
+/// that reorder or hide their neighbours (bidirectional controls, zero-width characters).
 /// @param width maximum length in bytes before escaping; longer texts are cut in the middle.
 inline std::string html_text(std::string_view text, std::size_t width = max_shown_reason) {
   std::string const line = one_line(text, width);
@@ -66,7 +66,7 @@ inline std::string html_text(std::string_view text, std::size_t width = max_show
   return result;
 }
 
-/// A text as part of an `id`: letters, digits and hyphens.
+/// Converts a text to a part of an `id`: letters, digits and hyphens.
 inline std::string html_id(std::string_view text) {
   std::string result;
   for (char const c : text.substr(0, 64)) {
@@ -87,7 +87,7 @@ inline std::string html_number(double value, int decimals = 2) {
   return text == "-0" ? "0" : text;
 }
 
-/// A share of 1 as percentage of a width, between 0 and 100.
+/// A share as a percentage of a width, between 0 and 100.
 inline std::string html_percent(double share) { return html_number(is_finite(share) ? 100.0 * std::clamp(share, 0.0, 1.0) : 0.0) + "%"; }
 
 /// The CSS class of a colour.
@@ -118,7 +118,7 @@ inline std::string html_colour(bar_part const& part) {
   return "neutral";
 }
 
-/// What a colour means, for labels inside bars; empty for kernel classes, which have names of their own.
+/// The meaning of a colour, for labels inside bars; empty for kernel classes, which have their own names.
 inline std::string_view colour_name(colour meaning) {
   switch (meaning) {
     case colour::busy:

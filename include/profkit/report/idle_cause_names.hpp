@@ -16,7 +16,7 @@ inline constexpr std::array<char const*, idle_causes> idle_cause_names{"launch-b
 inline constexpr std::array<char const*, idle_causes> idle_cause_keys{"launch_bound_ms", "host_bound_ms", "synchronisation_ms", "copies_ms",
                                                                       "queued_ms"};
 
-/// Idle time of all parts by cause.
+/// The sum of the idle time of all parts, by cause.
 inline std::array<milliseconds, idle_causes> idle_of_all(budget_summary const& budget) {
   std::array<milliseconds, idle_causes> sum{};
   for (budget_row const& row : budget.rows) {

@@ -83,7 +83,7 @@ inline json_unit number_unit(std::string_view key) {
   return {1.0, ends_with(key, "gb_per_s") ? 1e9 : 1.0};
 }
 inline json_unit milliseconds_unit(std::string_view key) { return {ends_with(key, "_us") ? 1e3 : 1.0, 1.0}; }
-/// A key with "_ns_per_scope" is measured over 1000 scopes.
+/// If the key ends in "_ns_per_scope", the member is the duration of 1000 scopes.
 inline json_unit nanoseconds_unit(std::string_view key) {
   return {1.0, ends_with(key, "_us") || ends_with(key, "_ns_per_scope") ? 1e3 : 1e6};
 }

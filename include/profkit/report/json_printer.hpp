@@ -12,8 +12,9 @@
 
 namespace profkit::detail {
 
-/// Prints a document as JSON, for programs that show or file reports: what stands in the text, with the numbers of tables as they are.
-/// Times are in ms, sizes in bytes, shares and changes of 1; n/a is null. Figures and bars are left out, because tables have their numbers.
+/// Prints a document as JSON, for programs that display or store reports: the content of the text form, with unrounded numbers in tables.
+/// Times are in ms, sizes in bytes, shares and changes as fractions; n/a is null. Figures and bars are omitted, because tables have their
+/// numbers.
 class json_printer {
  public:
   /// @param document must outlive this.
@@ -99,7 +100,7 @@ class json_printer {
     return result.text();
   }
 
-  /// A shortened text has its complete form as detail.
+  /// The complete text, which a cell with a shortened text has as its detail.
   static std::string text(cell const& what, std::size_t depth) {
     if (auto const* const words = std::get_if<std::string>(&what.value)) return json_value(what.detail.empty() ? *words : what.detail);
     if (auto const* const number = std::get_if<double>(&what.value)) return json_value(*number);
@@ -118,7 +119,7 @@ class json_printer {
     return result.text();
   }
 
-  /// Of the numbers as they are printed here.
+  /// The unit of the numbers as printed here.
   static char const* unit_of(column_kind kind) {
     switch (kind) {
       case column_kind::milliseconds:

@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// The columns of `times_cells`. @param first headings of the columns before.
+/// The columns of `times_cells`. @param first headings of the preceding columns.
 inline std::vector<column> times_columns(std::vector<column> first) {
   first.push_back({"count", column_kind::count});
   first.push_back({"total", column_kind::milliseconds});
@@ -31,7 +31,7 @@ inline void add_times(std::vector<cell>& cells, duration_summary const& times) {
   for (auto const& each : {times.mean, times.median, times.min, times.max, times.standard_deviation}) cells.push_back(ms_cell(each, ""));
 }
 
-/// All kernels with complete names: the content of `kernels.csv`. Text has the 20 longest.
+/// All kernels with complete names: the content of `kernels.csv`. Text prints the 20 longest.
 inline data_table kernel_table(gpu_summary const& gpu) {
   constexpr std::size_t listed = 20;
   data_table result = text_list("kernels", "All kernels");

@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-/// Position of the parenthesis or angle bracket that the one at `close` closes; npos if there is none.
+/// Position of the opening parenthesis or angle bracket that matches the closing one at `close`; npos if there is none.
 inline std::size_t opening_of(std::string_view name, std::size_t close, char open_character, char close_character) {
   std::size_t depth = 0;
   for (std::size_t i = close + 1; i-- > 0;) {
@@ -22,7 +22,7 @@ inline std::size_t opening_of(std::string_view name, std::size_t close, char ope
   return std::string_view::npos;
 }
 
-/// Removes namespaces, which are in lower case in the libraries of kernels: "at::native::FillFunctor" -> "FillFunctor".
+/// Removes namespaces. The libraries of kernels write them in lower case: "at::native::FillFunctor" -> "FillFunctor".
 inline void remove_namespaces(std::string& name) {
   auto const is_part = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   for (std::size_t at = name.find("::"); at != std::string::npos; at = name.find("::", at)) {
@@ -38,7 +38,7 @@ inline void remove_namespaces(std::string& name) {
   }
 }
 
-/// A kernel's name without its return type, namespaces and arguments. Of long template arguments only the beginning stays.
+/// The name of a kernel without return type, namespaces and arguments. Long template arguments are cut at the end.
 inline std::string short_kernel_name(std::string name) {
   for (std::string_view const unnamed : {std::string_view{"(anonymous namespace)::"}, std::string_view{"<unnamed>::"}}) {
     for (std::size_t at = name.find(unnamed); at != std::string::npos; at = name.find(unnamed)) name.erase(at, unnamed.size());
@@ -59,7 +59,7 @@ inline std::string short_kernel_name(std::string name) {
   return name;
 }
 
-/// "12", or "0.50" of what does not occur in each step.
+/// "12", or "0.50" if a step has fewer than one on average.
 inline std::string mean_count_words(double per_step) {
   bool const is_whole = per_step - static_cast<double>(static_cast<std::uint64_t>(per_step)) < 0.001;
   return is_whole ? count_words(static_cast<std::uint64_t>(per_step)) : significant(per_step);
@@ -77,7 +77,7 @@ inline std::string times_words(double per_step) {
   return number == "1" ? "once" : number + " times";
 }
 
-/// The colour of a kernel class: its position in the fixed order of `colour::kernel_class`.
+/// The shade of a kernel class: its position in the fixed order of `colour::kernel_class`.
 inline std::uint8_t shade_of_class(std::string_view kernel_class) {
   constexpr std::array<std::string_view, 11> classes{"communication", "optimizer",       "attention", "convolution", "matmul",   "softmax",
                                                      "norm",          "embedding/index", "copy/cast", "elementwise", "reduction"};

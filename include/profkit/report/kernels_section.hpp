@@ -18,7 +18,7 @@
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
-// The section "Kernels" of the main kind of step.
+// The section "Kernels": the kernels of the main kind of step.
 
 namespace profkit::detail {
 
@@ -45,7 +45,7 @@ inline cell launched_in_cell(summary const& all, std::vector<launch_place_summar
   return text_cell(std::move(shown), std::move(detail));
 }
 
-/// A kernel of a kind of step. @param total kernel time per step, in milliseconds, to which the share refers.
+/// The row of a kernel in a kind of step. @param total kernel time per step in milliseconds, the denominator of the share.
 inline row kernel_row_of(summary const& all, step_kind_summary const& kind, kind_kernel_summary const& each, double total) {
   kernel_summary const& kernel = all.gpu->kernels[each.kernel];
   double const steps = gpu_steps(kind);
@@ -64,7 +64,7 @@ inline row kernel_row_of(summary const& all, step_kind_summary const& kind, kind
   return result;
 }
 
-/// The longest 60 kernels, and the sum of all others. @param kind its kernels refer to `all`.
+/// The longest 60 kernels, and the sum of all others. @param kind the kind; its kernels refer to `all`.
 inline data_table kernels_table(summary const& all, step_kind_summary const& kind) {
   constexpr std::size_t shown = 15;
   constexpr std::size_t listed = 60;
@@ -105,7 +105,7 @@ inline data_table kernels_table(summary const& all, step_kind_summary const& kin
   return table;
 }
 
-/// Adds all operations of the measured steps, whatever their kind.
+/// Adds tables of all operations in the measured steps of all kinds.
 inline void add_operations(section& to, summary const& all) {
   if (!all.gpu) return;
   to.blocks.emplace_back(kernel_table(*all.gpu));
@@ -115,7 +115,7 @@ inline void add_operations(section& to, summary const& all) {
   add_notes(to, operations_words(*all.gpu) + "\n" + collected_steps_note(all), block_use::everywhere);
 }
 
-/// The kernels of a kind of step. Without kernels the section says why there are none.
+/// The section for a kind of step. Without kernels it gives the reason.
 inline section kernels_of_kind(report_view const& view) {
   section result;
   result.id = "kernels";
@@ -150,11 +150,10 @@ inline section kernels_of_kind(report_view const& view) {
   data_table table = kernels_table(view.all, kind);
   if (view.kinds.has_several()) table.caption = view.kinds.main_words();
   result.blocks.emplace_back(std::move(table));
-  if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means are of the usual steps. ";
+  if (view.kinds.has_several() && kind.is_usual) result.how_to_read = "Times, launches and means cover only the usual steps. ";
   result.how_to_read +=
-      "A bar has the colour of its kernel's class. The range is that of single executions, from the shortest to the longest, on a "
-      "logarithmic "
-      "scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
+      "A bar has the colour of its kernel's class. The range covers single executions, from the shortest to the longest, on a "
+      "logarithmic scale; the mark is their mean. kernels.csv has all kernels with their complete names.";
   return result;
 }
 

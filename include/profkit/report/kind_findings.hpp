@@ -16,14 +16,14 @@
 #include "report_view.hpp"
 #include "sentence_numbers.hpp"
 
-// Findings about steps that are not like the others.
+// Findings about steps that differ from the others.
 
 namespace profkit::detail {
 
 /// Mean time of a step of a kind, in milliseconds.
 inline double mean_ms(step_kind_summary const& kind) { return mean_step_time(kind.times).count(); }
 
-/// Time of a part of a kind's step: of the budget if there is one, else host time; n/a if neither is known.
+/// Time of a part of a kind's step: from the budget if there is one, otherwise host time; n/a if neither is known.
 inline std::optional<double> part_ms(report_view const& view, step_kind_summary const& kind, std::string const& part) {
   if (kind.budget) {
     for (budget_row const& row : kind.budget->rows) {
@@ -63,7 +63,7 @@ inline bool has_usual_part(report_view const& view, step_kind_summary const& kin
                      [&](std::string const& part) { return std::find(usual.begin(), usual.end(), part) != usual.end(); });
 }
 
-/// Which figures the kind has, and what can make its steps shorter.
+/// Which figures the kind has, and how its steps can become shorter.
 inline std::string other_kind_advice(step_kind_summary const& kind) {
   std::string text = "The figures of this report are of the usual steps; the others have their own.";
   if (!has_gpu_time(kind)) return text;
@@ -74,7 +74,7 @@ inline std::string other_kind_advice(step_kind_summary const& kind) {
                      time_words(milliseconds{launching}));
 }
 
-/// (d) Steps of other kinds: the kind that takes most of the time, if its steps take twice as long or all of them 1 % of the time.
+/// (d) Steps of other kinds: the kind with the largest total time, if its steps take twice as long or its total is 1 % of the time.
 inline std::optional<finding> other_kind_finding(report_view const& view) {
   if (!view.main().is_usual) return std::nullopt;
   double const usual = mean_ms(view.main());

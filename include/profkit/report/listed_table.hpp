@@ -17,11 +17,11 @@
 
 namespace profkit::detail {
 
-/// A table in words, as full text and Markdown print it: without bars, and without columns that apply to no row.
+/// A table as text, as full text and Markdown print it: without bars, and without columns that apply to no row.
 class listed_table {
  public:
   struct line {
-    std::vector<std::string> cells;  ///< of any bytes, one per column
+    std::vector<std::string> cells;  ///< one per column; may contain any bytes
     std::uint32_t depth = 0;
     bool is_heading = false;
   };
@@ -41,7 +41,7 @@ class listed_table {
   [[nodiscard]] std::vector<std::string> const& headings() const noexcept { return headings_; }
   [[nodiscard]] bool is_left_aligned(std::size_t column) const { return is_left_aligned_[column]; }
   [[nodiscard]] std::vector<line> const& lines() const noexcept { return lines_; }
-  /// What is said of the rows that are not listed; empty if all are.
+  /// The sentence about the rows that are not listed; empty if all are listed.
   [[nodiscard]] std::string const& rest() const noexcept { return rest_; }
 
  private:

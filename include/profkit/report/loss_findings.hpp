@@ -15,7 +15,7 @@
 
 namespace profkit::detail {
 
-/// Data that was lost: it is in no figure.
+/// One kind of lost data, which no figure includes.
 struct lost_data {
   std::uint64_t count = 0;
   std::uint64_t total = 0;  ///< recorded and lost; 0: unknown
@@ -23,7 +23,7 @@ struct lost_data {
   char const* remedy = "";  ///< null: no finding, because other figures cover the same work
 };
 
-/// All kinds of losses, also those that did not occur.
+/// All kinds of losses, including those that did not occur.
 inline std::vector<lost_data> losses(summary const& all) {
   quality_record const& quality = all.quality;
   std::uint64_t const operations = all.gpu ? all.gpu->all.operations : 0;
@@ -59,7 +59,7 @@ inline std::optional<finding> loss_finding(summary const& all) {
   return finding{"Data is missing.", fmt::format("{} {}{}.{}", count_words(worst.count), worst.what, share, more), worst.remedy, {}};
 }
 
-/// Without measured steps most figures cannot be computed.
+/// Reports a session without measured steps, in which most figures cannot be computed.
 inline std::optional<finding> no_steps_finding(summary const& all) {
   if (!all.quality.not_recorded.empty()) return std::nullopt;
   if (all.covers_steps) {

@@ -57,7 +57,7 @@ inline std::string exact_time(milliseconds time) {
   return numbers.text(time.count()) + no_break_space + numbers.unit();
 }
 
-/// The mean step time with its interval, and the number of steps.
+/// The mean step time with its confidence interval, and the number of steps.
 inline key_figure step_figure(report_view const& view) {
   key_figure result{view.kinds.main_words(), "", "no step was measured"};
   if (!view.has_steps()) return result;
@@ -72,7 +72,7 @@ inline key_figure step_figure(report_view const& view) {
   return result;
 }
 
-/// The figures of the head; those without a value say why.
+/// The figures at the top of the report. Figures without a value give the reason.
 inline std::vector<key_figure> key_figures(report_view const& view) {
   summary const& all = view.all;
   step_kind_summary const& main = view.main();

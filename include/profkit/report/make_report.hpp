@@ -76,7 +76,7 @@ inline void write_traces(profile const& profile, attribution const& launched, st
   attempt([&] { write_compact_trace(profile, launched, steps, std::filesystem::path{path}.replace_extension(".pftrace")); });
 }
 
-/// The tables of a document that are files of a report.
+/// The tables of a document that a report writes as CSV files.
 inline std::vector<named_csv> csv_files(document const& made) {
   constexpr std::array<std::string_view, 4> names{"scopes", "scope_memory", "steps", "kernels"};
   std::vector<named_csv> result;
@@ -90,13 +90,13 @@ inline std::vector<named_csv> csv_files(document const& made) {
   return result;
 }
 
-/// The files that only some reports have.
+/// The files that some reports do not have.
 inline constexpr std::array<std::string_view, 9> occasional_files{
     "scope_memory.csv",          "kernels.csv",           "cuda_api_sum.csv",  "cuda_gpu_kern_sum.csv", "cuda_gpu_mem_time_sum.csv",
     "cuda_gpu_mem_size_sum.csv", "nvtx_gpu_proj_sum.csv", "nvtx_kern_sum.csv", "trace.pftrace"};
 
-/// Removes files of an earlier report that this report does not have. Touches no other file.
-/// @param names the files that only some reports have.
+/// Removes files of an earlier report that this report does not have. Does not touch any other file.
+/// @param names the files that some reports do not have.
 template <class Names>
 void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::string> const& written, Names const& names,
                           file_attempts& attempt) {
@@ -111,7 +111,7 @@ void remove_earlier_files(std::filesystem::path const& folder, std::vector<std::
   }
 }
 
-/// Writes the files that a summary has all figures of. @return their names.
+/// Writes the files that need only a summary. @return their names.
 inline std::vector<std::string> write_summary_files(summary const& what, document const& made, std::filesystem::path const& folder,
                                                     file_attempts& attempt) {
   std::error_code failure;
@@ -150,7 +150,7 @@ std::vector<std::string> report_code<Unused>::write(profile const& profile, summ
   return written;
 }
 
-/// Leaves a trace that is there: it can be of the run that the summary is of.
+/// Does not remove an existing trace, because it may be from the same run as the summary.
 template <class Unused>
 std::vector<std::string> report_code<Unused>::write(summary const& what, document const& made, std::string const& directory) {
   file_attempts attempt;

@@ -15,7 +15,7 @@
 
 namespace profkit::detail {
 
-/// A text of any bytes as one line of Markdown. Templates would be read as HTML, pointers as emphasis, brackets as links.
+/// Converts a text of any bytes to one line of Markdown. Templates would be read as HTML, pointers as emphasis, brackets as links.
 inline std::string markdown_text(std::string_view text, std::size_t max_bytes = max_shown_reason) {
   std::string result;
   for (char const c : without_no_break(one_line(text, max_bytes))) {
@@ -44,7 +44,7 @@ inline std::string markdown_of(data_table const& what) {
   return text + "\n" + (table.rest().empty() ? "" : markdown_text(table.rest()) + "\n\n");
 }
 
-/// Prints a document as Markdown: all sections with their tables and notes, without figures and how to read them.
+/// Prints a document as Markdown: all sections with their tables and notes, without figures and their explanations.
 class markdown_printer {
  public:
   /// @param document must outlive this.

@@ -15,10 +15,10 @@
 
 namespace profkit::detail {
 
-/// The largest known use of a memory source.
+/// The largest known usage of a memory source.
 inline std::uint64_t max_bytes(memory_summary const& memory) { return std::max(memory.peak_bytes.value_or(0), memory.max_sample_bytes); }
 
-/// (e) Memory that is nearly full: from 90 % of the device.
+/// (e) Memory that is nearly full: at least 90 % of the device.
 inline std::optional<finding> memory_finding(summary const& all) {
   constexpr double nearly_full = 0.9;
   for (memory_summary const& each : all.memory) {

@@ -22,7 +22,7 @@
 
 namespace profkit::detail {
 
-/// Memory of one allocator in a row of the folded tree: the largest of its scopes.
+/// Memory of one allocator in a row of the folded tree: the maxima over its scopes.
 struct folded_memory {
   double peak = 0.0;
   double own_peak = 0.0;
@@ -33,7 +33,7 @@ struct folded_memory {
   double wide_peak = 0.0;
 };
 
-/// The largest figures of the scopes of a row. @param allocator position in `summary::allocators`.
+/// The maxima over the scopes of a row. @param allocator position in `summary::allocators`.
 inline folded_memory memory_of(summary const& all, folded_scope const& scope, std::size_t allocator) {
   folded_memory result;
   for (std::size_t const i : scope.scopes) {
@@ -107,7 +107,7 @@ inline data_table scope_memory_rows(report_view const& view, std::size_t allocat
 inline data_table memory_sources_table(summary const& all) {
   data_table table;
   table.name = "memory";
-  table.has_fixed_units = true;  // a change of 0.1 MiB matters beside 10 GiB
+  table.has_fixed_units = true;  // fixed units keep a change of 0.1 MiB visible beside 10 GiB
   table.columns = {{"memory"},
                    {"samples", column_kind::count, column_use::wide},
                    {"first step ends", column_kind::bytes},
@@ -146,7 +146,7 @@ inline data_table memory_sources_table(summary const& all) {
   return table;
 }
 
-/// Whether memory differs by 0.1 % or more between the ends of the first and the last measured step.
+/// Whether the memory at the end of the first and of the last measured step differs by 0.1 % or more.
 inline bool has_changed(memory_summary const& memory) {
   double const change = static_cast<double>(memory.last_bytes) - static_cast<double>(memory.first_bytes);
   return std::max(change, -change) >= 0.001 * static_cast<double>(std::max<std::uint64_t>(memory.max_sample_bytes, 1));
@@ -191,7 +191,7 @@ inline std::string memory_answer(report_view const& view) {
                             bytes_words(std::max(0.0, memory_of(all, *largest, 0).retained)));
 }
 
-/// The section; without a memory source it says that there is none.
+/// The section. Without a memory source it says so.
 inline section memory_section(report_view const& view) {
   section result;
   result.id = "memory";

@@ -12,7 +12,7 @@
 #include "cells.hpp"
 #include "document.hpp"
 
-// Lists of memory by scope and by allocator.
+// Tables of memory by scope and by allocator.
 
 namespace profkit::detail {
 
@@ -30,7 +30,7 @@ inline std::vector<bool> rows_with_memory(summary const& summary, std::size_t al
   return result;
 }
 
-/// Cells without a scope: peaks of one scope, then means of one scope.
+/// Memory cells of a scope and an allocator: peaks of one scope, then means over the scopes.
 inline std::vector<cell> memory_cells(scope_summary const& scope, std::size_t allocator) {
   if (scope.memory.empty()) return std::vector<cell>(7);
   scope_memory_summary const& memory = scope.memory[allocator];
@@ -69,12 +69,12 @@ inline data_table scope_memory_table(summary const& all) {
   return result;
 }
 
-/// The lines below the table.
+/// The explanation below the table.
 inline constexpr char const* scope_memory_note =
-    "peak: most that one scope had at once of what was allocated in it and inside it (own: in it alone), so over its start\n"
-    "retained, allocated, allocations: of that, a scope on average, retained at its end; all of it: given to any thread while one of the "
-    "scopes was open\n";
-/// The line if an allocator was polled.
+    "peak: maximum that one scope held at once of the memory allocated in it and inside it (own: in the scope itself)\n"
+    "retained, allocated, allocations: means per scope; retained memory is still live at the end of the scope\n"
+    "all of it, peak: maximum usage of the allocator, by all threads, during one of the scopes\n";
+/// The explanation of polled allocators.
 inline constexpr char const* polled_memory_note = "polled: read at both ends of scopes; a peak in between is not seen\n";
 
 /// The change of each allocator's usage over the measured steps, by origin.

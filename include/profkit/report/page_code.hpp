@@ -12,7 +12,7 @@ namespace profkit::detail {
 /// Maximum size of a page in bytes.
 inline constexpr std::size_t max_html_bytes = 1'000'000;
 
-/// Declares the implementation of `html_page`; `html_printer.hpp` defines it. A template for the reasons of `report_code`.
+/// Declares the implementation of `html_page`; `html_printer.hpp` defines it. A template for the same reasons as `report_code`.
 template <class>
 struct page_code {
   static std::string page(document const& document);

@@ -12,7 +12,7 @@
 namespace profkit::detail {
 
 /// A table of the parts of a whole, with their sum.
-/// @param columns of the part, its time and its share.
+/// @param columns columns of the part, its time and its share.
 inline data_table parts_table(std::string name, std::vector<column> columns, std::vector<job_part> const& parts, job_part const& whole) {
   data_table result;
   result.name = std::move(name);

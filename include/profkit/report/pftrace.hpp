@@ -34,8 +34,8 @@ namespace profkit {
 
 namespace detail {
 
-/// Writes the packets of a trace. Each track is a packet sequence. Numbers of tracks, sequences and arrows begin at a number that depends
-/// on the rank, so that the traces of all ranks of a job, one behind another, are one trace.
+/// Writes the packets of a trace. Each track is a packet sequence. The numbers of tracks, sequences and arrows start at a number that
+/// depends on the rank. So the concatenated traces of all ranks of a job are one valid trace.
 class pftrace_format {
  public:
   pftrace_format(trace_content const& content, pftrace_output& to) : content_{content}, profile_{content.recorded()}, to_{to} {
@@ -149,7 +149,7 @@ class pftrace_format {
   }
 
  private:
-  static constexpr std::uint32_t max_tracks = 1U << 16U;  ///< of one rank, and so of its sequences
+  static constexpr std::uint32_t max_tracks = 1U << 16U;  ///< maximum number of tracks, and of their sequences, of one rank
 
   [[nodiscard]] std::uint64_t host_track() const { return std::uint64_t{rank_} * max_tracks + 1; }
   [[nodiscard]] std::uint32_t description_sequence() const { return rank_ * max_tracks + 1; }
@@ -191,7 +191,7 @@ class pftrace_format {
     if (sequence_) sequence_->end_slices();
   }
 
-  /// The common part of the beginnings of equal slices.
+  /// The common part of the begin events of slices.
   [[nodiscard]] std::string begin_event(char const* category, std::string const& name) {
     std::string event;
     append_field(event, pftrace::event_type, pftrace::slice_begin);
@@ -239,7 +239,7 @@ class pftrace_format {
     annotate(scope_path, pftrace::annotation_string, number);
   }
 
-  /// Flow numbers are those of operations of the rank; 0 means none.
+  /// Flow numbers are derived from operations of the rank; 0 means none.
   void add_flow(std::uint32_t field, std::uint32_t operation) {
     protozero::pbf_writer{event_}.add_fixed64(field, (std::uint64_t{rank_} << 32U) + operation + 1);
   }
@@ -249,14 +249,14 @@ class pftrace_format {
   pftrace_output& to_;
   std::optional<pftrace_sequence> sequence_;  ///< sequence of the current track
   std::vector<std::string> scope_events_;     ///< on this track, by path; empty until used
-  std::vector<std::string> call_events_;      ///< on it, by name
-  std::vector<std::string> gpu_events_;       ///< on it, by name
+  std::vector<std::string> call_events_;      ///< on this track, by name
+  std::vector<std::string> gpu_events_;       ///< on this track, by name
   std::string event_;
   std::array<std::uint64_t, 6> annotation_numbers_{};              ///< on this track, by annotation; 0 until used
   std::map<std::array<std::uint32_t, 3>, std::uint64_t> triples_;  ///< numbers of texts on this track: grids and blocks
   std::vector<std::uint64_t> scope_path_numbers_;                  ///< numbers of texts on this track, by path; 0 until used
   std::uint32_t rank_ = 0;                                         ///< 0 in a run of one process
-  std::uint64_t tracks_ = 0;                                       ///< the last number
+  std::uint64_t tracks_ = 0;                                       ///< last assigned number
   std::uint64_t device_track_ = 0;
   std::uint32_t sequences_ = 0;
 };
@@ -277,7 +277,7 @@ inline void put_pftrace(profile const& profile, attribution const& launched, std
 ///
 /// Times are nanoseconds of CLOCK_REALTIME. The enclosing slices of a scope form its path. Source:
 /// perfetto/protos/perfetto/trace/trace_packet.proto and the files it includes.
-/// @param profile what was recorded.
+/// @param profile the profile.
 /// @param launched `attribute(profile)`.
 /// @param steps number of measured steps, counted from the end.
 /// @param packing whether the packets are compressed.

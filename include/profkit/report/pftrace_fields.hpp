@@ -28,7 +28,7 @@ enum trace_packet_defaults : std::uint32_t { defaults_track_event = 11, defaults
 enum clock_snapshot : std::uint32_t { snapshot_clocks = 1, snapshot_primary_clock = 2 };
 enum clock : std::uint32_t { clock_id = 1, clock_timestamp = 2, clock_is_incremental = 3, clock_unit_ns = 4 };
 constexpr std::uint32_t realtime_clock = 1;   // BUILTIN_CLOCK_REALTIME
-constexpr std::uint32_t sequence_clock = 64;  // the first of those that belong to a sequence
+constexpr std::uint32_t sequence_clock = 64;  // the first clock number that is local to a sequence
 
 enum interned_data : std::uint32_t {
   interned_categories = 1,

@@ -30,10 +30,10 @@ inline void append_field(std::string& bytes, std::uint32_t field, std::uint64_t 
   append_varint(bytes, number);
 }
 
-/// The events of one track, as a packet sequence. Its first packet holds what all events share: the track, and a clock with incremental
-/// times. Names are interned per sequence.
+/// The events of one track, as a packet sequence. Its first packet contains the properties that all events share: the track, and a clock
+/// with incremental times. Names are interned per sequence.
 ///
-/// Events do not set `SEQ_NEEDS_INCREMENTAL_STATE`, which serves traces with lost packets and takes 2 bytes per event.
+/// Events do not set `SEQ_NEEDS_INCREMENTAL_STATE`. That flag is for traces with lost packets, and takes 2 bytes per event.
 class pftrace_sequence {
  public:
   static constexpr std::uint32_t length_delimited = 2;  ///< the wire type
@@ -48,7 +48,7 @@ class pftrace_sequence {
   enum kind : std::size_t { category, event_name, annotation_name, annotation_string };
 
   /// @param id unique per sequence, from 1.
-  /// @param begin of the profile or of the first event, whichever is earlier.
+  /// @param begin beginning of the profile or of the first event, whichever is earlier.
   pftrace_sequence(pftrace_output& to, std::uint32_t id, std::uint64_t track, timestamp begin) : to_{&to}, id_{id}, now_{begin} {
     protozero::pbf_writer trace{to_->bytes()};
     protozero::pbf_writer packet{trace, pftrace::trace_packets};
@@ -95,11 +95,11 @@ class pftrace_sequence {
   }
 
   /// @param event a `TrackEvent`.
-  /// @param time not before that of the previous event.
+  /// @param time not before the time of the previous event.
   void add(timestamp time, std::string_view event) {
     auto const difference = static_cast<std::uint64_t>((time - now_).count());
     now_ = time;
-    // Built on the stack, beginning after the space for the length, which precedes the fields.
+    // Built on the stack. The fields begin after the space for the length, which precedes them.
     char head[max_head + short_event];
     char* const fields = head + max_prefix;
     char* end = put(fields, pftrace::packet_timestamp << 3U, difference);

@@ -19,12 +19,12 @@
 #include "scopes_section.hpp"
 #include "sentence_numbers.hpp"
 
-// The section "Picture of the step": which scope is inside which, as an icicle for each kind of step.
+// The section "Picture of the step": the nesting of scopes, as an icicle for each kind of step.
 
 namespace profkit::detail {
 
-/// Adds the boxes of scopes and their children, in the order in which the scopes first ran. Leaves out scopes of other threads, which are
-/// not part of the step's time. With host samples, the functions of a scope's self time follow its children.
+/// Adds the boxes of scopes and their children, in the order in which the scopes first ran. Leaves out scopes of other threads, because the
+/// step's time does not include them. With host samples, the functions in a scope's self time follow its children.
 /// @return the end of the last box.
 inline double add_boxes(icicle_figure& figure, folded_tree const& tree, std::vector<std::size_t> const& siblings, double begin,
                         std::uint32_t depth, sampled_boxes const* samples) {
@@ -43,12 +43,12 @@ inline double add_boxes(icicle_figure& figure, folded_tree const& tree, std::vec
   return begin;
 }
 
-/// Times of concurrent scopes can add up to more than the step.
+/// Widens the figure if the times of concurrent scopes add up to more than the step.
 inline void widen(icicle_figure& figure) {
   for (icicle_figure::box const& each : figure.boxes) figure.total = std::max(figure.total, each.begin + each.time);
 }
 
-/// GPU time of a kind of step. @param tree of this kind; kernels were collected.
+/// GPU time of a kind of step; kernels must be collected. @param tree the tree of this kind.
 inline icicle_figure icicle_of(report_view const& view, step_kind_summary const& kind, folded_tree const& tree) {
   icicle_figure figure;
   figure.title = kind_title(view, kind);
@@ -58,8 +58,8 @@ inline icicle_figure icicle_of(report_view const& view, step_kind_summary const&
   return figure;
 }
 
-/// Host time of a step of a kind. With host samples, also the functions that were sampled.
-/// @param tree of this kind. @param samples null: without functions.
+/// Host time of a step of a kind. With host samples, also the sampled functions.
+/// @param tree the tree of this kind. @param samples null: without functions.
 inline icicle_figure host_icicle(report_view const& view, step_kind_summary const& kind, folded_tree const& tree,
                                  sampled_boxes const* samples) {
   icicle_figure figure;
@@ -68,12 +68,12 @@ inline icicle_figure host_icicle(report_view const& view, step_kind_summary cons
                              time_words(milliseconds{figure.total}), samples != nullptr ? ", with the functions in it" : "");
   figure.is_host = true;
   double const end = add_boxes(figure, tree, tree.roots(), 0.0, 0, samples);
-  if (samples != nullptr && tree.step()) samples->add(figure, {0}, end, figure.total - end, 0);  // the scope of the step comes first
+  if (samples != nullptr && tree.step()) samples->add(figure, {0}, end, figure.total - end, 0);  // position 0 is the scope of the step
   widen(figure);
   return figure;
 }
 
-/// "The host needs 2.10 ms for a step.": what the picture of host time shows first.
+/// "The host needs 2.10 ms for a step.": the finding of the picture of host time.
 inline std::string host_answer(icicle_figure const& figure) {
   return "The host takes " + time_words(milliseconds{figure.total}) + " for a step.";
 }
@@ -99,7 +99,7 @@ inline std::string picture_answer(report_view const& view) {
   return text + ", " + share_words(largest->time / view.step_ms()) + " of the " + view.kinds.main_words() + ".";
 }
 
-/// The section; without scopes in steps it says that there are none.
+/// The section. If the steps have no scopes, it says so.
 inline section picture_section(report_view const& view) {
   section result;
   result.id = "picture";

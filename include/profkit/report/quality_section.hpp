@@ -19,9 +19,9 @@
 
 namespace profkit::detail {
 
-/// The most that profkit adds to a step of the main kind, as a share of it: the measured cost of scopes, and 3 us for each collected
-/// operation. A launch-bound step of 1,165 operations took 3.4 ms longer (docs/overhead.md); a busy GPU hides most of it. n/a without
-/// steps.
+/// An upper bound of the time that profkit adds to a step of the main kind, as a share of the step: the measured cost of scopes, and 3 us
+/// for each collected operation. A launch-bound step of 1,165 operations took 3.4 ms longer (docs/overhead.md); a busy GPU hides most of
+/// it. n/a without steps.
 inline std::optional<double> max_overhead(report_view const& view) {
   if (!view.has_steps() || view.step_ms() <= 0.0) return std::nullopt;
   summary const& all = view.all;
@@ -35,13 +35,14 @@ inline std::optional<double> max_overhead(report_view const& view) {
     double all_kernels = 0.0;
     for (kind_kernel_summary const& each : view.main().kernels) kernels += static_cast<double>(each.count);
     for (kernel_summary const& each : all.gpu->kernels) all_kernels += static_cast<double>(each.time.count);
-    double const others = static_cast<double>(all.gpu->all.operations) - all_kernels;  // copies and memsets, known for all steps together
+    // Copies and memsets. Their number is known only for all steps together.
+    double const others = static_cast<double>(all.gpu->all.operations) - all_kernels;
     cost += ms_per_operation * (kernels / gpu_steps(view.main()) + std::max(0.0, others) / static_cast<double>(all.gpu->steps));
   }
   return cost / view.step_ms();
 }
 
-/// "; journal: not written (no space left on device)" for the first two collectors that failed. The headline has the reason of kernels.
+/// "; journal: not written (no space left on device)" for the first two failed collectors. The headline has the reason for kernels.
 inline std::string failed_collectors_words(summary const& all) {
   constexpr std::size_t max_named = 2;
   std::string text;
@@ -55,7 +56,7 @@ inline std::string failed_collectors_words(summary const& all) {
   return failed > max_named ? text + fmt::format("; {} more collectors failed", failed - max_named) : text;
 }
 
-/// What is missing, of how much, the overhead, and collectors that failed.
+/// The lost share of the data, the overhead, and the failed collectors.
 inline std::string quality_answer(report_view const& view) {
   summary const& all = view.all;
   if (!all.quality.not_recorded.empty()) return "nothing was recorded" + failed_collectors_words(all) + ".";
@@ -76,7 +77,7 @@ inline std::string quality_answer(report_view const& view) {
   return text + failed_collectors_words(all) + ".";
 }
 
-/// All kinds of losses, those of 0 included.
+/// A row for each kind of loss, including those with 0.
 inline data_table losses_table(summary const& all) {
   data_table table;
   table.name = "losses";
@@ -122,7 +123,7 @@ inline std::string program_words(environment_record const& environment) {
   return environment.cuda.empty() && environment.driver.empty() ? text : text + ".";
 }
 
-/// The section; it is never empty.
+/// The section. Every report has it.
 inline section quality_section(report_view const& view) {
   section result;
   result.id = "quality";

@@ -25,7 +25,7 @@ inline std::string why_not_collected(summary const& summary, collector_kind coll
   return "no collector";
 }
 
-/// A line; empty if not measured.
+/// A line about the speed of the host; empty if it was not measured.
 inline std::string host_speed_text(std::optional<host_speed_record> const& speed) {
   if (!speed) return {};
   auto const us_of = [](std::chrono::nanoseconds time) { return static_cast<double>(time.count()) / 1000.0; };
@@ -44,7 +44,7 @@ inline std::string clock_change_text(quality_record const& quality) {
                      quality.clock_changes, seconds);
 }
 
-/// What a snapshot lacks: a line per kind of data.
+/// The data that a snapshot lacks, with a line for each kind of data.
 inline std::string snapshot_text(snapshot_record const& snapshot) {
   std::string text = "snapshot of a running session";
   if (snapshot.is_step_open) text += "; the open step is not in the report";
@@ -56,13 +56,13 @@ inline std::string snapshot_text(snapshot_record const& snapshot) {
   return text;
 }
 
-/// Why a collector has no data, or in which steps it has some.
+/// The reason why a collector has no data, or the steps in which it has data.
 inline std::string collector_reason(summary const& summary, collector_record const& collector) {
   bool const is_collected = collector.kind == collector_kind::kernels && collector.reason.empty();
   return is_collected ? collected_steps_text(summary) : collector.reason;
 }
 
-/// Losses and the overhead of profkit: a line for each.
+/// Lost data and the overhead of profkit, with a line for each.
 inline std::string quality_text(summary const& summary) {
   quality_record const& quality = summary.quality;
   if (!quality.not_recorded.empty()) return "nothing was recorded\n";

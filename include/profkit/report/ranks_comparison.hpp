@@ -18,11 +18,11 @@
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
-// Sections of the report of many ranks that set the ranks side by side: one step, the scopes that differ, and functions.
+// Sections of the report of many ranks that compare the ranks: one step, the scopes that differ, and functions.
 
 namespace profkit::detail {
 
-/// A collective as two stretches: until the last rank started, and from then on.
+/// Adds a collective as two stretches: before and after the start of the last rank.
 inline void add_stretches(std::vector<lanes_figure::stretch>& to, job_span_of_collective const& span) {
   double const begin = span.time.begin.count();
   double const end = span.time.end.count();
@@ -127,7 +127,7 @@ inline section job_differences_section(job_summary const& job) {
   return result;
 }
 
-/// The functions of host samples, merged over the ranks.
+/// The sampled functions, merged over the ranks.
 inline section job_functions_section(job_summary const& job) {
   section result;
   result.id = "functions";

@@ -19,7 +19,7 @@
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
-// The further sections of the report of many ranks: collectives, stages and data quality.
+// Further sections of the report of many ranks: collectives, stages and data quality.
 
 namespace profkit::detail {
 

@@ -19,7 +19,7 @@
 
 namespace profkit::detail {
 
-/// The scope of a straggler in a sentence.
+/// The scope of a straggler, in words for a sentence.
 inline std::string scope_words(std::string const& path) {
   return path.empty() ? std::string{"code outside any scope"} : name_words(last_component(path));
 }
@@ -61,7 +61,7 @@ inline bool holds_others_up(job_summary const& job, std::size_t rank) {
   return job.straggler->rank == rank || std::find(also.begin(), also.end(), rank) != also.end();
 }
 
-/// What all stragglers together cost the others: sums of their rows.
+/// The time that all stragglers together cost the other ranks: the sums of their rows.
 inline job_rank_summary straggler_waits(job_summary const& job) {
   job_rank_summary result = job.ranks[job.straggler->rank];
   for (std::size_t const each : job.straggler->also) {
@@ -72,7 +72,7 @@ inline job_rank_summary straggler_waits(job_summary const& job) {
   return result;
 }
 
-/// Whether the straggler's step thread waits for a processor for at least half of the excess: its host has too much to do.
+/// Whether the straggler's step thread waits for a processor for at least half of the excess, because its host is overloaded.
 inline bool lacks_processors(job_summary const& job) {
   straggler_summary const& late = *job.straggler;
   constexpr double min_share = 0.5;
@@ -80,7 +80,7 @@ inline bool lacks_processors(job_summary const& job) {
   return wait && !late.is_gpu_time && late.excess.count() > 0.0 && *wait >= min_share * late.excess;
 }
 
-/// One sentence: the straggler, or that there is none.
+/// One sentence that names the straggler, or says that there is none.
 inline std::string job_headline(job_summary const& job) {
   if (job.ranks.empty()) return "No rank has a usable file";
   if (job.steps == 0) return "The ranks have no collective of a measured step in common, so they cannot be compared";
@@ -98,7 +98,7 @@ inline std::string job_headline(job_summary const& job) {
                      share_words(late.excess / job.step), excess_words(late));
 }
 
-/// What the waits for the straggler cost.
+/// The cost of the waits for the straggler.
 inline finding straggler_finding(job_summary const& job) {
   straggler_summary const& late = *job.straggler;
   job_rank_summary const rank = straggler_waits(job);
@@ -131,7 +131,7 @@ inline finding straggler_finding(job_summary const& job) {
   return result;
 }
 
-/// What bounds the step: the largest part of the budget.
+/// The bound of the step: the largest part of the budget.
 inline finding pace_finding(job_summary const& job) {
   auto const share = [&](std::size_t part) { return job.step.count() > 0.0 ? job.budget[part].time / job.step : 0.0; };
   milliseconds communication{};
@@ -177,7 +177,7 @@ inline finding slow_host_finding(job_summary const& job) {
   return result;
 }
 
-/// What is worth reading first, at most 4.
+/// The most important findings, at most 4.
 inline std::vector<finding> job_findings(job_summary const& job) {
   std::vector<finding> result;
   if (!job.problems.empty()) {
@@ -194,7 +194,7 @@ inline std::vector<finding> job_findings(job_summary const& job) {
   if (job.straggler) result.push_back(straggler_finding(job));
   result.push_back(pace_finding(job));
   bool const is_straggler = job.slow_host && holds_others_up(job, job.slow_host->rank);
-  // A host that is slower than the step is long delays its own GPU, whoever holds the others up.
+  // If a host needs more time than the step, it delays its own GPU, independently of stragglers.
   if (job.slow_host && !is_straggler && job.slow_host->pace < job.step) result.push_back(slow_host_finding(job));
   if (job.startup) {
     finding startup;

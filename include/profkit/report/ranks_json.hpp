@@ -48,7 +48,7 @@ class job_json {
 
 }  // namespace detail
 
-/// @brief The figures of a job of many ranks as JSON: times in ms, sizes in bytes, shares of 1. Unknown values are null.
+/// @brief The figures of a job of many ranks as JSON: times in ms, sizes in bytes, shares as fractions. Unknown values are null.
 [[nodiscard]] inline std::string ranks_json(job_summary const& job) {
   detail::json_object document{0};
   document.add("schema", detail::json_value(1));

@@ -21,8 +21,8 @@
 
 namespace profkit::detail {
 
-/// Prints the document of a job of many ranks: at most 60 lines of at most 120 columns. What does not fit is left out: first collectives,
-/// then ranks; never findings.
+/// Prints the document of a job of many ranks: at most 60 lines of at most 120 columns. If the space is not sufficient, collectives are
+/// left out first, then ranks. Findings are never left out.
 class ranks_screen {
  public:
   ranks_screen(document what, text_style const& style) : document_{std::move(what)}, style_{style} {}
@@ -117,7 +117,7 @@ class ranks_screen {
     return result;
   }
 
-  /// A map as one character for each cell.
+  /// A map with one character for each cell.
   [[nodiscard]] line_list map_of(figure const& picture, std::size_t max_rows) const {
     auto const* const map = std::get_if<heat_figure>(&picture.content);
     if (map == nullptr) return {};

@@ -20,11 +20,11 @@
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
-// The first sections of the report of many ranks: the ranks, where the step went, and maps of ranks and steps.
+// The first sections of the report of many ranks: the ranks, the budget of the step, and maps of ranks and steps.
 
 namespace profkit::detail {
 
-/// The ranks that a report shows first: all, or of more than 16 those that hold the others up most and those with the slowest hosts.
+/// The ranks that a report shows first: all; beyond 16, those that impose the longest waits and those with the slowest hosts.
 inline std::vector<std::size_t> shown_ranks(job_summary const& job) {
   constexpr std::size_t max_all = 16;
   constexpr std::size_t holding = 8;
@@ -44,7 +44,7 @@ inline std::vector<std::size_t> shown_ranks(job_summary const& job) {
   return result;
 }
 
-/// What is remarkable about a rank.
+/// Remarks about a rank.
 inline std::string rank_remark(job_summary const& job, std::size_t rank) {
   if (holds_others_up(job, rank)) return "holds the others up: " + scope_words(job.straggler->path);
   if (job.slow_host && job.slow_host->rank == rank) return "slowest host: " + scope_words(job.slow_host->stage);
@@ -71,7 +71,7 @@ inline row job_rank_row(job_rank_summary const& each, std::string remark) {
   return result;
 }
 
-/// A row of means of all ranks.
+/// The row with the means over all ranks.
 inline row job_mean_row(job_summary const& job) {
   job_rank_summary to;
   auto const count = static_cast<double>(job.ranks.size());
@@ -151,7 +151,7 @@ inline section job_ranks_section(job_summary const& job) {
   return result;
 }
 
-/// A bar for each rank on one scale, and below it what communication runs beside computing, which costs nothing.
+/// A bar for each rank on one scale. The lane below it shows communication that overlaps computing and therefore costs no time.
 inline lanes_figure job_rank_lanes(job_summary const& job) {
   lanes_figure result;
   for (std::size_t const rank : shown_ranks(job)) {
@@ -203,7 +203,7 @@ inline section job_budget_section(job_summary const& job) {
   return result;
 }
 
-/// The map of a value of each rank in each step: at most 24 ranks; beyond 50 steps, columns are the maxima of neighbouring steps.
+/// The map of a value of each rank in each step: at most 24 ranks; beyond 50 steps, a column is the maximum of neighbouring steps.
 inline heat_figure heat_of(job_summary const& job, job_map const& from, std::string title, double high, colour meaning) {
   heat_figure result;
   result.title = std::move(title);
@@ -234,8 +234,8 @@ inline heat_figure heat_of(job_summary const& job, job_map const& from, std::str
   return result;
 }
 
-/// The numbers of a map whose columns are too many for numbers in its cells: a row for each of its columns. Of many ranks only those that
-/// the table of ranks shows first.
+/// The numbers of a map with too many columns for numbers in its cells: a row for each column of the map. With many ranks, only the ranks
+/// that the table of ranks shows first.
 inline data_table heat_table(job_summary const& job, heat_figure const& map, char const* name) {
   data_table table;
   table.name = name;
@@ -279,7 +279,7 @@ inline section job_map_section(job_summary const& job) {
   result.answer = most > 0.0 ? fmt::format("The longest wait in a measured step: {} for {} in step {}.", time_words(milliseconds{most}),
                                            name_words(job.ranks[rank].name), job.held.steps[step])
                              : std::string{"No rank made the others wait in a measured step."};
-  constexpr double full = 0.1;  // of the step
+  constexpr double full = 0.1;  // share of the step with the darkest colour
   auto const add = [&](std::string const& finding, heat_figure map, char const* table_name) {
     std::optional<data_table> numbers;
     if (map.columns.size() > heat_figure::max_columns_with_numbers) numbers = heat_table(job, map, table_name);

@@ -96,9 +96,9 @@ class ranks_trace_writer {
 
 }  // namespace detail
 
-/// @brief Steps and collectives of all ranks on one clock, in Chrome's trace event format for https://ui.perfetto.dev. A process for each
-/// rank. Collectives that all their ranks have show waiting and transfer.
-/// @param ranks ranks without a problem are shown; the others are left out.
+/// @brief Steps and collectives of all ranks on one clock, in Chrome's trace event format for https://ui.perfetto.dev. Each rank is a
+/// process. Collectives that all their ranks recorded show waiting and transfer.
+/// @param ranks the ranks; those with a problem are left out.
 [[nodiscard]] inline std::string ranks_trace(std::vector<job_rank> ranks) {
   ranks.erase(std::remove_if(ranks.begin(), ranks.end(), [](job_rank const& each) { return !each.problem.empty(); }), ranks.end());
   return detail::ranks_trace_writer{ranks}.write();

@@ -25,7 +25,7 @@ inline document describe(summary const& what) { return report_code<void>::descri
 
 }  // namespace detail
 
-/// @brief The first screen of a report, as in `report::text`. Also for a loaded summary (`load_summary`).
+/// @brief The first screen of a report, as in `report::text`. Also works for a loaded summary (`load_summary`).
 [[nodiscard]] inline std::string report_text(summary const& what) {
   return detail::report_code<void>::first_screen(detail::describe(what), -1, {});
 }
@@ -40,8 +40,8 @@ inline document describe(summary const& what) { return report_code<void>::descri
   return detail::report_code<void>::full_text(detail::describe(what), true);
 }
 
-/// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts, and
-/// has at most 1 MB.
+/// @brief The report as one HTML file with pictures: the content of `report.html`. It needs no other file, no network and no scripts. Its
+/// maximum size is 1 MB.
 [[nodiscard]] inline std::string report_html(summary const& what) { return detail::report_code<void>::html(detail::describe(what)); }
 
 /// @brief A profile with its analysis. Cheap to copy (two shared pointers); immutable, so any thread may read it. Prints with fmt:
@@ -53,7 +53,7 @@ class report {
   explicit report(std::shared_ptr<profkit::profile const> recorded)
       : profile_{std::move(recorded)}, summary_{detail::report_code<void>::summarize(*profile_)} {}
 
-  /// @brief Combines a profile with figures that were computed before, such as those of a long session, which does not keep all records.
+  /// @brief Combines a profile with existing figures, such as those of a long session that did not keep all records.
   /// @param recorded the profile; not null.
   /// @param figures the summary; not null.
   report(std::shared_ptr<profkit::profile const> recorded, std::shared_ptr<profkit::summary const> figures)
@@ -64,8 +64,8 @@ class report {
   /// @brief The figures of all tables and files, as values.
   [[nodiscard]] profkit::summary const& summary() const noexcept { return *summary_; }
 
-  /// @brief The first screen: what to do, and the figures behind it, in at most 60 lines of at most 120 characters. Without colours; block
-  /// characters if the environment names a locale with UTF-8.
+  /// @brief The first screen: recommended actions and the figures behind them, in at most 60 lines of at most 120 characters, without
+  /// colours. It contains block characters if the environment selects a UTF-8 locale.
   [[nodiscard]] std::string text() const { return report_text(*summary_); }
 
   /// @brief All tables as text.

@@ -18,16 +18,16 @@ namespace profkit::detail {
 /// The beginning of a summary file.
 inline constexpr std::string_view summary_magic = "profkit-summary\n";
 
-/// Declares the implementation of reports; `make_report.hpp` defines it. A template, so that a unit compiles it only if it is used, and so
-/// that programs with many units can compile it in one of them, which includes `profkit/code.hpp` while the others define
+/// Declares the implementation of reports; `make_report.hpp` defines it. As a template, it is compiled only in translation units that use
+/// it. Programs with many units can compile it in one of them: that unit includes `profkit/code.hpp`, and the others define
 /// `PROFKIT_CODE_ELSEWHERE`.
 template <class>
 struct report_code {
   static std::shared_ptr<summary const> summarize(profile const& profile);
-  /// What the other functions print.
+  /// The document that the other functions print.
   static document describe(summary const& what);
-  /// The first screen. @param descriptor what it is printed to, for width and colours; -1: anything. @param files the last line; may be
-  /// empty.
+  /// The first screen. @param descriptor file descriptor of the output, which determines width and colours; -1: unknown. @param files the
+  /// last line; may be empty.
   static std::string first_screen(document const& what, int descriptor, std::string const& files);
   static std::string full_text(document const& what, bool as_markdown);
   static std::string html(document const& what);
@@ -38,7 +38,7 @@ struct report_code {
   /// @param made `describe(what)`. @return the names of the files.
   static std::vector<std::string> write(profile const& profile, summary const& what, document const& made, std::string const& directory,
                                         std::uint64_t trace_steps);
-  /// The files that a summary has all figures of.
+  /// Writes the files that need only a summary.
   static std::vector<std::string> write(summary const& what, document const& made, std::string const& directory);
   static void write_trace(profile const& profile, std::string const& path, std::uint64_t steps);
 };

@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-/// All measured steps as one kind; without steps the whole session.
+/// All measured steps as one kind; without steps, the whole session.
 inline step_kind_summary kind_of_all(summary const& all) {
   step_kind_summary result;
   result.name = all.covers_steps ? "all steps" : "session";
@@ -41,11 +41,11 @@ inline step_kind_summary kind_of_all(summary const& all) {
   return result;
 }
 
-/// The kinds of step that a report shows: the main one, about which it speaks, and at most three others. The main kind is the usual one; if
-/// there is none, or if kinds are unknown, all measured steps.
+/// The kinds of steps that a report shows: the main kind, which its sections describe, and at most three others. The main kind is the usual
+/// kind. If there is none, or if kinds are unknown, it consists of all measured steps.
 class report_kinds {
  public:
-  static constexpr std::size_t max_shown = 3;  ///< with the usual one
+  static constexpr std::size_t max_shown = 3;  ///< includes the usual kind
 
   /// @param all must outlive this.
   explicit report_kinds(summary const& all) : summary_{all} {
@@ -62,10 +62,10 @@ class report_kinds {
     return result;
   }
 
-  /// Kinds that are not shown.
+  /// Number of kinds that are not shown.
   [[nodiscard]] std::size_t hidden() const noexcept { return summary_.kinds.size() - std::min(summary_.kinds.size(), max_shown); }
 
-  /// Their number of steps.
+  /// Number of steps of the kinds that are not shown.
   [[nodiscard]] std::uint64_t hidden_steps() const noexcept {
     std::uint64_t result = 0;
     for (std::size_t i = max_shown; i < summary_.kinds.size(); ++i) result += summary_.kinds[i].steps;
@@ -75,7 +75,7 @@ class report_kinds {
   /// Whether steps of several kinds were measured.
   [[nodiscard]] bool has_several() const noexcept { return summary_.kinds.size() > 1; }
 
-  /// "usual step" if there are others, else "step"; without a step "session".
+  /// "usual step" if there are other kinds, otherwise "step"; without steps "session".
   [[nodiscard]] std::string main_words() const {
     if (!summary_.covers_steps) return "session";
     return has_several() && !all_ ? "usual step" : "step";
@@ -86,27 +86,27 @@ class report_kinds {
   std::optional<step_kind_summary> all_;
 };
 
-/// By what sums over the steps of a kind are divided for host figures.
+/// Divisor from sums over the steps of a kind to host figures per step.
 [[nodiscard]] inline double host_steps(step_kind_summary const& kind) noexcept {
   return static_cast<double>(std::max<std::uint64_t>(1, kind.steps));
 }
 
-/// By what sums of a step budget are divided.
+/// Divisor from the sums of a step budget to figures per step.
 [[nodiscard]] inline double gpu_steps(budget_summary const& budget) noexcept {
   return static_cast<double>(std::max<std::uint64_t>(1, budget.steps));
 }
 
-/// The same for all GPU figures of a kind: only steps with kernels collected count.
+/// Divisor for all GPU figures of a kind: only steps with kernels collected count.
 [[nodiscard]] inline double gpu_steps(step_kind_summary const& kind) noexcept {
   return kind.budget ? gpu_steps(*kind.budget) : static_cast<double>(std::max<std::uint64_t>(1, kind.gpu_steps));
 }
 
-/// The mean of the step time (`step_summary::step_time`) if it is known, else of host times; 0 without steps.
+/// The mean of the step time (`step_summary::step_time`) if it is known, otherwise of host times; 0 without steps.
 [[nodiscard]] inline milliseconds mean_step_time(step_summary const& times) noexcept {
   return times.step_time ? times.step_time->mean : times.host.mean.value_or(milliseconds{});
 }
 
-/// The time of a step on which the report of a kind is based, and to which shares refer: of the budget if there is one, else the step time.
+/// The step length of a kind, the denominator of shares: from the budget if there is one, otherwise the step time.
 [[nodiscard]] inline milliseconds step_length(step_kind_summary const& kind) noexcept {
   if (kind.budget && kind.budget->wall.count() > 0.0) return kind.budget->wall / gpu_steps(kind);
   return mean_step_time(kind.times);
@@ -120,7 +120,7 @@ class report_kinds {
   return times.host_verdict;
 }
 
-/// The times that `main_verdict` is about.
+/// The times to which `main_verdict` refers.
 [[nodiscard]] inline duration_summary const& main_times(step_summary const& times) noexcept {
   std::string const basis = times.step_time ? times.step_time->basis : std::string{};
   if (basis == "GPU step time" && times.gpu) return *times.gpu;

@@ -14,19 +14,19 @@
 
 namespace profkit::detail {
 
-/// A summary as a report looks at it: the main kind of step, the other kinds, and the folded tree of each.
+/// A summary, prepared for a report: the main kind of step, the other kinds, and the folded tree of each.
 struct report_view {
   /// @param figures must outlive this.
   explicit report_view(summary const& figures) : all{figures}, kinds{figures}, tree{figures, kinds.main()} {}
 
   [[nodiscard]] step_kind_summary const& main() const noexcept { return kinds.main(); }
-  /// Length of a step of the main kind, to which shares refer; 0 if no step was measured.
+  /// Length of a step of the main kind, the denominator of shares; 0 if no step was measured.
   [[nodiscard]] double step_ms() const noexcept { return step_length(main()).count(); }
   [[nodiscard]] bool has_steps() const noexcept { return all.covers_steps && all.steps.host.count > 0; }
 
   summary const& all;
   report_kinds kinds;
-  folded_tree tree;  ///< of the main kind
+  folded_tree tree;  ///< tree of the main kind
 };
 
 /// Idle time of all parts by cause, in milliseconds per step.
@@ -37,13 +37,13 @@ inline std::array<double, idle_causes> idle_per_step(budget_summary const& budge
   return result;
 }
 
-/// What a CUDA graph or fewer launches can save at most, in milliseconds per step.
+/// The maximum time that a CUDA graph or fewer launches can save, in milliseconds per step.
 inline double launch_time(budget_summary const& budget) {
   std::array<double, idle_causes> const idle = idle_per_step(budget);
   return idle[static_cast<std::size_t>(idle_cause::launching)] + idle[static_cast<std::size_t>(idle_cause::queued)];
 }
 
-/// The scope for which the devices waited longest for a cause; null if for none.
+/// The scope with the most idle time of a cause; null if there is none.
 inline starving_scope const* max_waiting_scope(budget_summary const& budget, idle_cause cause) {
   starving_scope const* best = nullptr;
   auto const at = static_cast<std::size_t>(cause);

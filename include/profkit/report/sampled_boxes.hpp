@@ -18,10 +18,10 @@
 
 namespace profkit::detail {
 
-/// The boxes of functions in the own time of scopes, by host samples. Samples are those of all measured steps, whatever their kind.
+/// The boxes of functions in the self time of scopes, from host samples. The samples are from the measured steps of all kinds.
 class sampled_boxes {
  public:
-  static constexpr double min_share = 0.0025;  ///< of the figure; narrower boxes are left out
+  static constexpr double min_share = 0.0025;  ///< minimum share of the figure; narrower boxes are left out
 
   /// @param samples must outlive this.
   explicit sampled_boxes(host_samples_summary const& samples) {
@@ -30,9 +30,9 @@ class sampled_boxes {
     }
   }
 
-  /// Splits the own time of scopes among their functions, the longest first, and waiting.
+  /// Divides the self time of scopes among their functions, longest first, and waiting.
   /// @param scopes positions in `summary::scopes`.
-  /// @param begin, self where the own time begins, and its length, in milliseconds; nothing is added if it is too narrow.
+  /// @param begin, self beginning and length of the self time, in milliseconds; nothing is added if it is too narrow.
   void add(icicle_figure& figure, std::vector<std::size_t> const& scopes, double begin, double self, std::uint32_t depth) const {
     if (self < min_share * figure.total) return;
     sums const totals = sums_of(scopes);
@@ -59,7 +59,7 @@ class sampled_boxes {
     if (others > 0) add_box(counted(others, "more function", "more functions"), rest, icicle_figure::box_kind::function);
     double waiting = totals.whole - totals.sampled;
     for (auto const& [name, time] : totals.waits) {
-      if (self * time / totals.whole < min_share * figure.total) continue;  // stays in the last box
+      if (self * time / totals.whole < min_share * figure.total) continue;  // the last box contains its time
       add_box(name, time, icicle_figure::box_kind::waiting);
       waiting -= time;
     }
@@ -69,11 +69,11 @@ class sampled_boxes {
  private:
   /// Sums over scopes, in milliseconds of all measured steps.
   struct sums {
-    double whole = 0.0;    ///< own time
+    double whole = 0.0;    ///< self time
     double sampled = 0.0;  ///< processor time of all functions
-    double trials = 0.0;   ///< estimated number of samples of the own time
+    double trials = 0.0;   ///< estimated number of samples in the self time
     std::map<std::string, double> functions;
-    std::map<std::string, double> waits;  ///< by call
+    std::map<std::string, double> waits;  ///< by API call
     std::uint64_t others = 0;
     double other_time = 0.0;
   };

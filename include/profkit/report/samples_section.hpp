@@ -17,7 +17,7 @@
 #include "sentence_numbers.hpp"
 #include "short_names.hpp"
 
-// The section "Host samples": which functions used the self time of scopes.
+// The section "Host samples": the functions in the self time of scopes.
 
 namespace profkit::detail {
 
@@ -31,7 +31,8 @@ inline std::string function_words(sampled_function_summary const& function) {
   return function.caller.empty() ? place : place + ", called by " + function.caller;
 }
 
-/// "exp_loop (layer.cpp:40)", "exp_loop (libmodel.so, layer.cpp:40)"; without a line as `function_words`, which is the same in all builds.
+/// "exp_loop (layer.cpp:40)", "exp_loop (libmodel.so, layer.cpp:40)"; without a line like `function_words`, which is the same in all
+/// builds.
 inline std::string function_place_words(sampled_function_summary const& function) {
   std::string words = function_words(function);
   if (function.name.empty() || function.file.empty()) return words;
@@ -47,7 +48,7 @@ inline std::string sampled_words(sampled_share const& sampled) {
   return share_words(sampled.share) + fmt::format(" ({}{:.{}f})", plus_minus, half, half < 0.95 ? 1 : 0);
 }
 
-/// The share of the waiting that has no name. The named parts are measured by the clock, so they only shift its interval.
+/// The share of waiting without a known call. The known calls have measured times, so they only shift its interval.
 inline std::optional<sampled_share> unnamed_waiting(sampled_scope_summary const& scope) {
   if (!scope.waiting) return std::nullopt;
   double named = 0.0;
@@ -80,7 +81,7 @@ inline std::string samples_answer(host_samples_summary const& samples) {
   return (first.path.empty() ? std::string{"outside any scope"} : name_words(last_component(first.path))) + ": " + text + ".";
 }
 
-/// A row for each scope, and inside it a row for each function.
+/// A row for each scope; its children are the functions.
 inline data_table samples_table(host_samples_summary const& samples) {
   constexpr std::size_t max_scopes = 24;
   constexpr std::size_t max_functions = 6;

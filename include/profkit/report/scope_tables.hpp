@@ -13,7 +13,7 @@
 #include "cells.hpp"
 #include "document.hpp"
 
-// Lists of scopes over all measured steps: one row per path, or per name.
+// Tables of scopes over all measured steps: one row per path, or one row per name.
 
 namespace profkit::detail {
 
@@ -110,7 +110,7 @@ inline data_table name_table(summary const& all) {
   return result;
 }
 
-/// The work of adopting scopes for each scope, beside the scope's own work.
+/// The work of adopting scopes for each scope, compared with the scope's own work.
 inline data_table adopted_table(summary const& all) {
   data_table result = text_list("adopted", "Work done for scopes elsewhere");
   constexpr column_kind ms = column_kind::milliseconds;
@@ -127,9 +127,9 @@ inline data_table adopted_table(summary const& all) {
   return result;
 }
 
-/// The line below the table.
+/// The explanation below the table.
 inline constexpr char const* adopted_note =
-    "own: in the scope and inside it, but not in scopes that work for another; count, host, kernel, busy: of the scopes that work for it "
-    "or for one inside it, each without those in it that work for another\n";
+    "own: work in the scope and inside it, without adopting scopes there\n"
+    "count, host, kernel, busy: adopting scopes that work for the scope or for a scope inside it, without other adopting scopes in them\n";
 
 }  // namespace profkit::detail

@@ -22,7 +22,7 @@
 
 namespace profkit::detail {
 
-/// Each sibling of a folded row: smallest and largest, and siblings that are far from the others by themselves.
+/// The range of the siblings of a folded row, and the siblings that are far from the others.
 inline range_cell siblings_cell(folded_scope const& scope) {
   constexpr std::size_t max_odd = 3;
   constexpr double min_share = 0.002;
@@ -58,10 +58,10 @@ inline range_cell siblings_cell(folded_scope const& scope) {
   return result;
 }
 
-/// The rows of folded trees, from a share of the step on; the rest of each parent is one row.
+/// The rows of folded trees with at least a given share of the step. The smaller children of a parent are one row.
 class scope_rows_of {
  public:
-  /// @param threshold rows with less than this share of the step, by time and by host time, are summed up.
+  /// @param threshold rows with a smaller share of the step, by time and by host time, are summarized.
   scope_rows_of(data_table& table, folded_tree const& tree, double step_ms, double threshold)
       : table_{table}, tree_{tree}, step_{step_ms > 0.0 ? step_ms : 1.0}, threshold_{threshold} {}
 
@@ -84,7 +84,7 @@ class scope_rows_of {
     if (!smaller.empty()) add_smaller(smaller, depth);
   }
 
-  /// The step of a kind, above its scopes.
+  /// Adds the row of the step, above its scopes.
   void add_root(std::string name, folded_scope const& step) {
     row root = row_of(step, std::move(name));
     root.is_heading = true;
@@ -154,7 +154,7 @@ class scope_rows_of {
   double threshold_;
 };
 
-/// The columns of the tree. @param has_gpu whether kernels were collected; else times are host time.
+/// The columns of the tree. @param has_gpu whether kernels were collected; otherwise times are host time.
 inline std::vector<column> scope_columns(bool has_gpu) {
   std::vector<column> columns{{"scope"}, text_headed({"per step", column_kind::count}, "calls")};
   if (has_gpu) {
@@ -174,11 +174,11 @@ inline std::vector<column> scope_columns(bool has_gpu) {
     columns.push_back(text_headed({"GPU", column_kind::milliseconds}, "GPU"));
   }
   columns.push_back(text_headed(
-      {"each", column_kind::range, column_use::always, "of siblings that differ in their index only: shortest and longest"}, "each {}"));
+      {"each", column_kind::range, column_use::always, "shortest and longest of the siblings that differ only in their index"}, "each {}"));
   return columns;
 }
 
-/// Adds the tree of a kind of step. @param threshold rows below this share of the step are summed up.
+/// Adds the tree of a kind of step. @param threshold rows below this share of the step are summarized.
 inline void add_kind_rows(data_table& table, report_view const& view, step_kind_summary const& kind, folded_tree const& tree,
                           double threshold) {
   double const step = &kind == &view.main() ? view.step_ms() : step_length(kind).count();
@@ -202,7 +202,7 @@ inline void add_kind_rows(data_table& table, report_view const& view, step_kind_
   rows.add(tree.roots(), has_root ? 1 : 0, true);
 }
 
-/// The main kind, then the others that a report shows.
+/// The main kind, then the other kinds that a report shows.
 inline std::vector<step_kind_summary const*> kinds_shown(report_view const& view) {
   std::vector<step_kind_summary const*> result{&view.main()};
   if (view.kinds.has_several()) {
@@ -211,7 +211,7 @@ inline std::vector<step_kind_summary const*> kinds_shown(report_view const& view
   return result;
 }
 
-/// The trees of all kinds that are shown. @param threshold rows below this share of the step are summed up.
+/// The trees of all kinds that a report shows. @param threshold rows below this share of the step are summarized.
 inline data_table scopes_table(report_view const& view, double threshold) {
   data_table table;
   table.name = "scope_tree";
@@ -227,7 +227,7 @@ inline data_table scopes_table(report_view const& view, double threshold) {
   return table;
 }
 
-/// How long no operation ran, and to which scopes this time is charged.
+/// The time in which no operation ran, and the scopes to which it is charged.
 inline std::string idle_words(summary const& all) {
   if (!all.gpu || !all.gpu->idle || all.steps.host.count == 0) return "idle: n/a, no step was measured\n";
   gpu_idle_summary const& idle = *all.gpu->idle;
@@ -242,7 +242,7 @@ inline std::string idle_words(summary const& all) {
   return text + "\n";
 }
 
-/// Adds all scopes of the measured steps, whatever their kind.
+/// Adds tables of all scopes in the measured steps of all kinds.
 inline void add_scope_lists(section& to, summary const& all) {
   to.blocks.emplace_back(scope_table(all));
   add_notes(to, "p50, p95 and p99 of scopes have a relative error of at most 1 %", block_use::text);
@@ -259,7 +259,7 @@ inline void add_scope_lists(section& to, summary const& all) {
   if (!all.names.empty()) to.blocks.emplace_back(name_table(all));
 }
 
-/// The section, with at most 200 rows of a tree: the threshold is doubled until they suffice.
+/// The section, with at most 200 rows per tree: the threshold is doubled until the limit is met.
 inline section scopes_section(report_view const& view) {
   section result;
   result.id = "scopes";
@@ -283,9 +283,9 @@ inline section scopes_section(report_view const& view) {
   result.blocks.emplace_back(std::move(table));
   add_scope_lists(result, view.all);
   result.how_to_read = view.tree.has_gpu() ? "The time of a scope is the GPU busy time of what it launched, and the idle time while the "
-                                             "host was in it. Scopes that differ in their index "
-                                             "only are one row with their sum. scopes.csv has all of them."
-                                           : "The time of a scope is host time. Scopes that differ in their index only are one row with "
+                                             "host was in it. Scopes that differ only in their index "
+                                             "are one row with their sum. scopes.csv has all of them."
+                                           : "The time of a scope is host time. Scopes that differ only in their index are one row with "
                                              "their sum. scopes.csv has all of them.";
   return result;
 }

@@ -14,7 +14,7 @@ inline block_use use_of(block const& what) {
   return block_use::pages;
 }
 
-/// What a printer shows of a section. @param left_out the use of blocks that it does not show.
+/// The blocks of a section that a printer shows. @param left_out the use of blocks that it does not show.
 inline std::vector<block const*> blocks_of(section const& what, block_use left_out) {
   std::vector<block const*> result;
   for (block const& each : what.blocks) {

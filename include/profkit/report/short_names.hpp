@@ -9,25 +9,25 @@
 
 #include "shown_text.hpp"
 
-// Names in places that are too narrow for them.
+// Functions that shorten names.
 
 namespace profkit::detail {
 
-/// What is behind the last slash: "forward/layer_*/softmax (backward)" -> "softmax (backward)".
+/// The text after the last slash: "forward/layer_*/softmax (backward)" -> "softmax (backward)".
 inline std::string last_component(std::string const& path) {
   std::size_t const slash = path.rfind('/');
   return slash == std::string::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
 }
 
-/// Shortens a path at its beginning, because its last components say most: "…/ffn_sublayer/swiglu (backward)". Shortens other names in the
-/// middle.
+/// Shortens a path at its beginning, because its last components are the most specific: "…/ffn_sublayer/swiglu (backward)". Shortens other
+/// names in the middle.
 inline std::string shortened_path(std::string const& name, std::size_t width) {
   if (name.size() <= width) return name;
   std::size_t const slash = name.find('/', name.size() + 1 - width);
   return slash == std::string::npos || slash + 1 == name.size() ? shortened(name, width) : "\xe2\x80\xa6" + name.substr(slash);
 }
 
-/// Shortens names in the middle. Names that would then look equal keep the part from which on they differ.
+/// Shortens names in the middle. Names that would then be equal keep the part that begins at their first difference.
 inline std::vector<std::string> distinct_names(std::vector<std::string> const& names, std::size_t width) {
   std::vector<std::string> result;
   std::map<std::string, std::vector<std::size_t>> alike;
@@ -43,7 +43,7 @@ inline std::vector<std::string> distinct_names(std::vector<std::string> const& n
       common = static_cast<std::size_t>(
           std::mismatch(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(shared), names[i].begin()).first - first.begin());
     }
-    if (common >= first.size()) continue;  // one name, or equal ones
+    if (common >= first.size()) continue;  // there is one name, or all names are equal
     std::size_t const head = width / 4;
     std::size_t const rest = width - head - 3;
     for (std::size_t const i : members) {

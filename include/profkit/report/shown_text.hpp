@@ -41,7 +41,7 @@ inline std::string as_utf8(std::string_view text) {
   return result;
 }
 
-/// Shortens a name in the middle, where template arguments are. Does not split UTF-8 characters.
+/// Shortens a name in the middle, because template arguments are there. Does not split UTF-8 characters.
 inline std::string shortened(std::string const& name, std::size_t width) {
   if (name.size() <= width) return name;
   auto const continues = [&](std::size_t i) { return i < name.size() && (static_cast<unsigned char>(name[i]) & 0xc0U) == 0x80U; };

@@ -12,7 +12,7 @@
 namespace profkit {
 
 /// @brief A progress line such as "00:20:11: 1234 steps measured; host step time 1.310 ms, p95 1.402 ms; GPU busy 93.0 %".
-/// @param summary what was measured so far.
+/// @param summary the figures so far.
 /// @param elapsed time since the session began.
 /// @return the line, without a line end.
 [[nodiscard]] inline std::string status_line(summary const& summary, std::chrono::nanoseconds elapsed) {

@@ -16,7 +16,7 @@
 #include "verdict_text.hpp"
 #include "work_words.hpp"
 
-// What the section "Steps" says about each clock.
+// The details of the section "Steps" for each clock (host, CUDA events, GPU period).
 
 namespace profkit::detail {
 
@@ -60,7 +60,7 @@ inline std::string covered_steps_text(step_summary const& steps) {
   return text + "\n";
 }
 
-/// Adds what is known about the times of all steps, whatever their kind.
+/// Adds details about the times of the measured steps of all kinds.
 inline void add_step_details(section& to, summary const& all) {
   add_notes(to, coverage_text(all), block_use::everywhere);
   data_table table = step_table(all);

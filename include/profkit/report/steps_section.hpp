@@ -20,17 +20,17 @@
 #include "step_details.hpp"
 #include "verdict_text.hpp"
 
-// The section "Steps": can the reader believe the step time?
+// The section "Steps": how reliable the step time is.
 
 namespace profkit::detail {
 
 /// Whether the step time is measured on the GPU.
 inline bool is_step_time_of_gpu(summary const& all) { return all.steps.step_time && all.steps.step_time->basis != "host step time"; }
 
-/// The steps of the figure, in order. @param is_of_gpu GPU times, where they are known; false: host times.
+/// The steps of the figure, in order. @param is_of_gpu true: GPU times where they are known; false: host times.
 inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_of_gpu) {
   std::vector<plotted_step> result;
-  // Where the level changed, the steps of one of the levels are no outliers.
+  // If the level changed, the steps of one level are not outliers.
   std::optional<level_change_summary> const& change = view.all.trend.change;
   std::vector<std::pair<std::uint64_t, double>> const outliers =
       change ? std::vector<std::pair<std::uint64_t, double>>{} : outliers_of(view);
@@ -64,8 +64,9 @@ inline std::vector<plotted_step> plotted_steps(report_view const& view, bool is_
   if (!result.empty()) return result;
   step_summary const& steps = view.all.steps;
   std::vector<milliseconds> const none;
-  std::vector<milliseconds> const& of_gpu =
-      !steps.gpu_samples.empty() ? steps.gpu_samples : steps.gpu_period ? steps.gpu_period->samples : none;
+  std::vector<milliseconds> const& of_gpu = !steps.gpu_samples.empty() ? steps.gpu_samples
+                                            : steps.gpu_period         ? steps.gpu_period->samples
+                                                                       : none;
   std::vector<milliseconds> const& samples = is_of_gpu ? of_gpu : steps.host_samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     plotted_step step;
@@ -85,7 +86,7 @@ inline row kind_row(std::string name, std::uint64_t count, duration_summary cons
   return result;
 }
 
-/// Half of the 95 % interval of the mean; n/a if it is unknown.
+/// The half-width of the 95 % interval of the mean; n/a if it is unknown.
 inline std::optional<milliseconds> half_interval(verdict_summary const& verdict) {
   if (!verdict.ci95_high || !verdict.ci95_low) return std::nullopt;
   return (*verdict.ci95_high - *verdict.ci95_low) / 2.0;
@@ -140,7 +141,7 @@ inline data_table kinds_table(report_view const& view) {
   return table;
 }
 
-/// All steps that are known, folded at first.
+/// A row for each known step; initially folded.
 inline data_table all_steps_table(report_view const& view) {
   data_table table;
   table.name = "listed_steps";
@@ -231,7 +232,7 @@ inline std::string steps_answer(report_view const& view) {
   return text + ". Verdict: " + verdict_name(verdict.verdict) + "; " + steadiness_words(verdict) + ".";
 }
 
-/// The section; without measured steps it says so.
+/// The section. Without measured steps it says so.
 inline section steps_section(report_view const& view) {
   section result;
   result.id = "steps";
@@ -247,7 +248,7 @@ inline section steps_section(report_view const& view) {
   step_summary const& main = view.main().times;
   bool const is_of_gpu = main.step_time && main.step_time->basis != "host step time";
   content.quantity = is_of_gpu ? "ms of GPU time" : "ms of host time";
-  if (!view.all.trend.change) {  // a mean over two levels is the time of no step
+  if (!view.all.trend.change) {  // no step takes the mean of two levels
     content.mean = main_times(main).mean.value_or(milliseconds{}).count();
     content.half_interval = half_interval(main_verdict(main)).value_or(milliseconds{}).count();
   } else if (view.all.trend.change->is_of_gpu == is_of_gpu && !content.steps.empty()) {

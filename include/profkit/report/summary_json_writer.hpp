@@ -85,7 +85,7 @@ class summary_json_writer {
 
   template <class T>
   void add_flat(json_object& to, json_naming const& names, T const* from) {
-    if constexpr (is_described<T>) add_members(to, names, from);  // no name of another member ends with a star
+    if constexpr (is_described<T>) add_members(to, names, from);  // a name that ends with a star belongs to a described member
   }
   template <class T>
   void add_flat(json_object& to, json_naming const& names, std::optional<T> const* from) {
@@ -111,7 +111,7 @@ class summary_json_writer {
     if (value) return add_value(to, key, *value);
     to.add(key, json_value(std::nullopt));
   }
-  /// Is hidden.
+  /// The timeline is not in the document.
   static void add_value(json_object&, std::string const&, rank_timeline const&) {}
   void add_value(json_object& to, std::string const& key, std::array<milliseconds, idle_causes> const& value) {
     add_flat(to.object(key), {}, &value);
@@ -139,7 +139,7 @@ class summary_json_writer {
     } else if constexpr (std::is_floating_point_v<T>) {
       return json_value(number_unit(key).written(value));
     } else if constexpr (std::is_enum_v<T>) {
-      return json_value(std::nullopt);  // hidden
+      return json_value(std::nullopt);  // not in the document
     } else {
       return json_value(value);
     }
@@ -235,7 +235,7 @@ class summary_json_writer {
   static void add_words(json_object& to, std::string const&, std::string_view name, limits_summary const*) {
     if (name == "device?") to.add("dense", json_value(true));
   }
-  /// The utilisation is written with its denominator.
+  /// Adds the denominator of the utilisation.
   void add_words(json_object& to, std::string const&, std::string_view name, model_summary const*) {
     if (name == "peak_tflops") add_member(to, {}, "device?", {}, &what_.limits.device);
     if (name != "precision?") return;
@@ -243,7 +243,7 @@ class summary_json_writer {
     add_member(to, {}, "source?", {}, &what_.limits.source);
   }
 
-  /// Restores the member order of schema 1, which differs from the description in some places, so that files stay equal to the byte.
+  /// Restores the member order of schema 1, which differs from the description in some places, so that files remain identical.
   void keep_places() {
     document_.move_behind("quality", "trend");
     json_object& steps = document_.object("steps");

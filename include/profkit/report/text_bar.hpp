@@ -16,7 +16,7 @@
 
 namespace profkit::detail {
 
-/// `text`, `count` times.
+/// Repeats `text` `count` times.
 inline std::string repeated(std::string_view text, std::size_t count) {
   std::string result;
   for (std::size_t i = 0; i < count; ++i) result += text;
@@ -30,7 +30,7 @@ inline double bar_length(bar_cell const& bar) {
   return sum;
 }
 
-/// The escape sequence that begins a colour.
+/// The escape sequence that starts a colour.
 inline char const* ansi_colour(colour meaning) {
   switch (meaning) {
     case colour::busy:
@@ -54,12 +54,12 @@ inline char const* ansi_colour(colour meaning) {
   return "\x1b[90m";
 }
 
-/// `text` between an escape sequence and the reset, where the style has colours.
+/// Encloses `text` in an escape sequence and the reset if the style has colours.
 inline std::string coloured(std::string const& text, char const* sequence, text_style const& style) {
   return style.has_colours && !text.empty() ? sequence + text + "\x1b[0m" : text;
 }
 
-/// A bar: the first part solid, all others light. A bar of one part ends in an eighth of a character.
+/// A bar: the first part solid, all others light. A bar with one part ends with a resolution of an eighth of a character.
 /// @param scale the value of `width` characters.
 inline std::string text_bar(bar_cell const& bar, double scale, std::size_t width, text_style const& style) {
   static constexpr std::array<std::string_view, 8> eighths{
@@ -85,8 +85,8 @@ inline std::string text_bar(bar_cell const& bar, double scale, std::size_t width
   return largest == nullptr ? text : text + coloured(repeated(light, whole - busy), ansi_colour(largest->meaning), style);
 }
 
-/// A curve of one character for each value, from the smallest to the largest. Many values are joined: each character is the largest of its
-/// neighbours. Empty without UTF-8.
+/// A curve with one character for each value, scaled from the smallest to the largest value. If there are more values than characters, a
+/// character shows the largest of neighbouring values. Empty without UTF-8.
 inline std::string text_curve(std::vector<double> const& values, std::size_t width, text_style const& style) {
   static constexpr std::array<std::string_view, 8> levels{"\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
                                                           "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};

@@ -15,7 +15,7 @@
 
 namespace profkit::detail {
 
-/// The head of a document as text: what it is about, the headline, and the findings. @param max_lines of each of these texts.
+/// The head of a document as text: title, headline and findings. @param max_lines maximum number of lines of each of these texts.
 inline std::vector<std::string> head_lines(document const& document, text_style const& style, std::size_t max_lines) {
   std::vector<std::string> result;
   auto const add = [&](std::string const& text, std::string const& first, std::string const& next, char const* colours) {

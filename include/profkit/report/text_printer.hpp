@@ -18,7 +18,7 @@
 
 namespace profkit::detail {
 
-/// A table with its caption, as aligned lines that are as long as their content.
+/// A table with its caption, as aligned lines without a length limit.
 inline std::string text_of(data_table const& what, text_style const& style) {
   auto const shown = [&](std::string_view text, std::size_t max_bytes = max_shown_reason) {
     return without_no_break(printable(text, style, max_bytes));
@@ -44,7 +44,7 @@ inline std::string text_of(data_table const& what, text_style const& style) {
   return table.rest().empty() ? text : text + shown(table.rest()) + "\n";
 }
 
-/// Prints a whole document as text, without figures and how to read them. Lines are as long as their content.
+/// Prints a whole document as text, without figures and their explanations. Lines have no length limit.
 class text_printer {
  public:
   /// @param document must outlive this.

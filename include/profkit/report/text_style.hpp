@@ -13,24 +13,24 @@
 
 namespace profkit::detail {
 
-/// How text is printed.
+/// The style of printed text.
 struct text_style {
   static constexpr std::size_t max_width = 120;
   static constexpr std::size_t min_width = 60;
 
-  std::size_t width = max_width;  ///< columns
-  std::size_t max_lines = 60;     ///< of the first screen
-  bool is_utf8 = true;            ///< block characters; otherwise only ASCII, but for names
-  bool has_colours = false;       ///< ANSI escape sequences
+  std::size_t width = max_width;  ///< in columns
+  std::size_t max_lines = 60;     ///< maximum length of the first screen
+  bool is_utf8 = true;            ///< use block characters; false: only ASCII, except in names
+  bool has_colours = false;       ///< use ANSI escape sequences
 };
 
-/// A variable of the environment; empty if it is not set.
+/// The value of an environment variable; empty if it is not set.
 inline std::string_view variable(char const* name) {
   char const* const value = ::secure_getenv(name);
   return value == nullptr ? std::string_view{} : std::string_view{value};
 }
 
-/// Whether the locale of the user has UTF-8. Asks the environment, because most programs do not call `setlocale`.
+/// Whether the locale of the user has UTF-8. Reads the environment, because most programs do not call `setlocale`.
 inline bool is_utf8_locale() {
   std::string_view locale = variable("LC_ALL");
   if (locale.empty()) locale = variable("LC_CTYPE");
@@ -41,15 +41,15 @@ inline bool is_utf8_locale() {
   return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
 }
 
-/// For text that goes to a file or a pipe.
+/// The style for files and pipes.
 inline text_style plain_style() {
   text_style result;
   result.is_utf8 = is_utf8_locale();
   return result;
 }
 
-/// For what a file descriptor leads to: on a terminal with its width, and with colours unless `NO_COLOR` is set (https://no-color.org) or
-/// the terminal is dumb.
+/// The style for a file descriptor. A terminal determines the width, and has colours unless `NO_COLOR` is set (https://no-color.org) or it
+/// is dumb.
 inline text_style style_of(int descriptor) {
   text_style result = plain_style();
   if (::isatty(descriptor) != 1) return result;

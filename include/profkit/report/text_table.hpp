@@ -16,12 +16,12 @@
 
 namespace profkit::detail {
 
-/// A table as aligned lines of at most the width of the style. If the columns do not fit, ranges are left out, the first column is
-/// shortened, then bars, then the last columns are left out.
+/// A table as aligned lines of at most the width of the style. If the columns do not fit, it removes ranges, shortens the first column,
+/// removes bars, and removes the last columns, in this order.
 class text_table {
  public:
   /// @param table must outlive this.
-  /// @param title heads the first column instead of its heading; may be empty.
+  /// @param title replaces the heading of the first column; may be empty.
   text_table(data_table const& table, std::string const& title, text_style const& style) : table_{table}, style_{style} {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       column const& each = table.columns[i];
@@ -36,7 +36,7 @@ class text_table {
   }
 
   /// @param rows the rows to print.
-  /// @param min_depth is printed without an indentation.
+  /// @param min_depth rows of this depth have no indentation.
   [[nodiscard]] std::vector<std::string> lines(std::vector<row> const& rows, std::uint32_t min_depth = 0) {
     texts_.clear();
     for (row const& each : rows) texts_.push_back(texts_of(each, min_depth));
@@ -67,7 +67,7 @@ class text_table {
     return result;
   }
 
-  /// Leaves out columns that apply to no row, such as the range of siblings if there are none.
+  /// Removes columns that apply to no row, such as the range of siblings if there are none.
   void leave_out_empty_columns() {
     for (std::size_t i = columns_.size(); i-- > 1;) {
       bool const is_used =
@@ -80,7 +80,7 @@ class text_table {
     }
   }
 
-  /// What the two parts of bars are.
+  /// Explains the two parts of bars.
   [[nodiscard]] std::string legend(std::size_t bars) const {
     bool const has_parts = std::any_of(table_.rows.begin(), table_.rows.end(), [&](row const& each) {
       auto const* const cell = bars < each.cells.size() ? std::get_if<bar_cell>(&each.cells[bars].value) : nullptr;
@@ -113,7 +113,7 @@ class text_table {
     return std::holds_alternative<bar_cell>(value) ? std::string{} : not_measured;
   }
 
-  /// The widths of the columns; 0: left out.
+  /// Chooses the widths of the columns; 0: the column is left out.
   void choose_widths() {
     constexpr std::size_t min_name = 24;
     constexpr std::size_t max_bar = 24;
@@ -141,7 +141,7 @@ class text_table {
     constexpr std::size_t good_name = 40;
     constexpr std::size_t good_bar = 14;
     shrink(bar, good_bar);
-    for (std::size_t i = 1; i < columns_.size() && total() > style_.width; ++i) {  // such as the range of siblings
+    for (std::size_t i = 1; i < columns_.size() && total() > style_.width; ++i) {  // remove ranges, such as those of siblings
       if (at(i).kind == column_kind::range) widths_[i] = 0;
     }
     shrink(0, good_name);
@@ -177,7 +177,7 @@ class text_table {
     return result;
   }
 
-  /// Names are cut in the middle, paths at the beginning: their last part tells them apart. The indentation stays.
+  /// Cuts names in the middle and paths at the beginning, because paths differ in their last part. Keeps the indentation.
   static std::string cut_name(std::string const& name, std::size_t width) {
     if (width_of(name) <= width) return name;
     std::size_t const indent = std::min(name.find_first_not_of(' '), name.size());

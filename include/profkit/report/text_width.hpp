@@ -52,7 +52,7 @@ inline std::string cut_at_the_end(std::string const& text, std::size_t width) {
   return width <= 3 ? first_characters(text, width) : first_characters(text, width - 3) + "...";
 }
 
-/// Fills up with blanks at the right, or at the left.
+/// Pads with blanks at the right, or at the left.
 inline std::string padded(std::string text, std::size_t width, bool is_right_aligned = false) {
   std::size_t const used = width_of(text);
   if (used >= width) return text;
@@ -65,8 +65,8 @@ inline void replace_all(std::string& text, std::string_view what, std::string_vi
     text.replace(at, what.size(), with);
 }
 
-/// One line of valid text: control characters are escaped, and without UTF-8 the signs of profkit are written in ASCII. No-break spaces
-/// stay; `without_no_break` removes them when lines are broken.
+/// Converts valid text to one printable line: control characters are escaped, and without UTF-8 the special characters of profkit are
+/// replaced by ASCII. No-break spaces are kept; `without_no_break` removes them when lines are broken.
 inline std::string printable(std::string_view text, text_style const& style, std::size_t max_bytes = max_shown_reason) {
   std::string result = one_line(text, max_bytes);
   if (style.is_utf8) return result;
@@ -77,14 +77,14 @@ inline std::string printable(std::string_view text, text_style const& style, std
   return result;
 }
 
-/// Blanks in place of no-break spaces.
+/// Replaces no-break spaces by blanks.
 inline std::string without_no_break(std::string text) {
   replace_all(text, "\xc2\xa0", " ");
   return text;
 }
 
-/// Breaks a text at blanks, never at no-break spaces. What does not fit into `max_lines` is cut with "...".
-/// @param first begins the first line, `next` the others.
+/// Breaks a text at blanks, never at no-break spaces. Text beyond `max_lines` is cut with "...".
+/// @param first prefix of the first line; `next` is the prefix of the others.
 inline std::vector<std::string> wrapped(std::string_view text, std::string const& first, std::string const& next, std::size_t width,
                                         std::size_t max_lines) {
   std::vector<std::string> lines;

@@ -145,7 +145,7 @@ class trace_content {
     }
   }
 
-  /// Tracks that are no threads have numbers that no thread has.
+  /// Tracks that are not threads have numbers above all thread numbers.
   [[nodiscard]] std::uint64_t max_thread_number() const {
     std::uint64_t result = 0;
     for (thread_record const& thread : profile_.threads) result = std::max(result, thread.system_id);
@@ -167,8 +167,8 @@ class trace_content {
     for (charged_idle const& each : idle) format.idle(each);
   }
 
-  /// The time in which no operation ran on any device, from the beginning of the first step that is shown to the end of the last one and of
-  /// its operations. Without steps, from the first operation to the last.
+  /// The time in which no operation ran on any device. It begins with the first shown step and ends with the last one and its operations.
+  /// Without steps, it extends from the first operation to the last.
   [[nodiscard]] std::vector<charged_idle> idle_parts() const {
     std::vector<charged_idle> result;
     interval shown{timestamp::max(), timestamp::min()};
@@ -218,8 +218,8 @@ class trace_content {
     }
   }
 
-  /// "GPU 0 NVIDIA H200", in a run of several ranks "rank 3 (node17), GPU 0 NVIDIA H200". The environment has the name of one device, which
-  /// is known to be that of the shown device only if there is one.
+  /// "GPU 0 NVIDIA H200"; in a run of several ranks "rank 3 (node17), GPU 0 NVIDIA H200". The environment has the name of only one device.
+  /// So the name is used only if a single device is shown.
   [[nodiscard]] std::string device_name(std::int32_t device) const {
     bool const is_of_job = profile_.environment.rank && profile_.environment.rank->size > 1;
     std::string result = (is_of_job ? process_track_name(profile_.environment) + ", " : "") + "GPU " + std::to_string(device);

@@ -70,11 +70,11 @@ class short_text {
   void append_to(std::string& text) const { text.append(text_, static_cast<std::size_t>(end_ - text_)); }
 
  private:
-  char text_[512];  // enough: a few numbers of at most 20 digits
+  char text_[512];  // large enough for a few numbers of at most 20 digits
   char* end_ = text_;
 };
 
-/// Writes the events of a trace, one per line. The common text of many events is built once.
+/// Writes the events of a trace, one per line. Text that many events share is built once.
 class json_trace_format {
  public:
   json_trace_format(trace_content const& content, trace_output& to)
@@ -132,7 +132,7 @@ class json_trace_format {
     fmt::format_to(std::back_inserter(text_), R"(,"cat":"idle","name":"{}")", idle_cause_names[static_cast<std::size_t>(part.cause)]);
     if (part.path != attribution::none) {
       text_ += R"(,"args":{)";
-      text_.append(scope_arguments_[part.path], 1);  // without the comma
+      text_.append(scope_arguments_[part.path], 1);  // skip the comma
       text_ += "}";
     }
     text_ += "}";
@@ -226,8 +226,8 @@ class json_trace_format {
   std::vector<std::string> scope_ends_;       ///< by path: the end of its slices as text
   std::vector<std::string> scope_arguments_;  ///< by path: arguments of operations launched in it
   std::vector<std::string> call_ends_;        ///< by name: the text after the times
-  std::vector<std::string> gpu_names_;        ///< in JSON
-  std::string slice_begin_;                   ///< of the current track
+  std::vector<std::string> gpu_names_;        ///< by name, in JSON
+  std::string slice_begin_;                   ///< beginning of a slice on the current track, as text
   std::uint64_t device_ = 0;                  ///< process id of the current device
   std::uint64_t stream_ = 0;                  ///< number of the current stream
   bool is_first_ = true;
@@ -242,12 +242,12 @@ inline void put_trace_json(profile const& profile, attribution const& launched, 
 
 }  // namespace detail
 
-/// @brief The last measured steps, or without steps everything, in Chrome's trace event format for https://ui.perfetto.dev.
+/// @brief The last measured steps, or everything in a session without steps, in Chrome's trace event format for https://ui.perfetto.dev.
 ///
-/// It has a track per thread with scopes and API calls, a track per stream with operations, arrows from launches to operations, a track
-/// with the idle time of the GPUs by cause, counters and memory. Times are microseconds since the beginning of the session. Source: "Trace
-/// Event Format", the Chromium project.
-/// @param profile what was recorded.
+/// It has a track per thread with scopes and API calls, a track per stream with operations, and arrows from launches to operations. It also
+/// has a track with the idle time of the GPUs by cause, counters and memory. Times are microseconds since the beginning of the session.
+/// Source: "Trace Event Format", the Chromium project.
+/// @param profile the profile.
 /// @param launched `attribute(profile)`.
 /// @param steps number of measured steps, counted from the end.
 /// @return the JSON document.

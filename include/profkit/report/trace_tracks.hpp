@@ -25,7 +25,7 @@ struct host_slice {
   bool is_call = false;
 };
 
-/// The tracks of a trace. Slices of one track are nested or disjoint, because viewers cannot draw others.
+/// The tracks of a trace. Slices of one track are nested or disjoint, because viewers cannot draw overlapping slices.
 struct trace_tracks {
   std::vector<step_record> steps;
   std::map<std::uint64_t, std::vector<host_slice>> threads;  ///< by system thread number; outer slices before inner ones
@@ -34,7 +34,7 @@ struct trace_tracks {
   std::map<std::pair<std::int32_t, std::uint32_t>, std::vector<std::vector<std::uint32_t>>> streams;
 };
 
-/// The last `count` measured steps; without steps, everything.
+/// The steps of the profile. Only the last `count` measured steps remain measured; the others become warm-up.
 inline std::vector<step_record> last_measured_steps(profile const& profile, std::uint64_t count) {
   std::vector<step_record> result = profile.steps;
   for (auto step = result.rbegin(); step != result.rend(); ++step) {
@@ -69,11 +69,11 @@ inline bool stands_before(host_slice const& a, host_slice const& b) {
   if (a.time.begin != b.time.begin) return a.time.begin < b.time.begin;
   if (a.time.end != b.time.end) return a.time.end > b.time.end;
   if (a.is_call != b.is_call) return b.is_call;
-  return a.is_call ? a.record < b.record : a.record > b.record;  // of two scopes, the outer one was recorded later
+  return a.is_call ? a.record < b.record : a.record > b.record;  // if two scopes have the same times, the outer one was recorded later
 }
 
-/// Sorts slices. They arrive mostly in the order of their ends, which sorts slowly. Filling buckets by time from last to first gives the
-/// right order except for rare cases.
+/// Sorts slices. They arrive mostly in the order of their ends, which is slow to sort. Filling buckets by time from last to first gives the
+/// correct order except in rare cases.
 inline void sort_slices(std::vector<host_slice>& slices) {
   if (std::is_sorted(slices.begin(), slices.end(), stands_before)) return;
   std::vector<std::uint64_t> begins;

@@ -19,11 +19,11 @@
 #include "sentence_numbers.hpp"
 #include "trend_words.hpp"
 
-// The section "Trend": how the steps of a long run changed over time.
+// The section "Trend": how step times changed over a long run.
 
 namespace profkit::detail {
 
-/// The means of the windows with the least and the greatest mean.
+/// The smallest and the largest mean of the windows.
 inline std::pair<milliseconds, milliseconds> range_of_means(run_trend_summary const& trend) {
   auto const [least, greatest] =
       std::minmax_element(trend.windows.begin(), trend.windows.end(),
@@ -31,7 +31,7 @@ inline std::pair<milliseconds, milliseconds> range_of_means(run_trend_summary co
   return {least->mean, greatest->mean};
 }
 
-/// The largest lasting change of the step time, or the range of the windows. @param trend has windows.
+/// The largest permanent change of the step time, or the range of the windows. @param trend must have windows.
 inline std::string trend_answer(run_trend_summary const& trend) {
   if (trend.change) {
     level_change_summary const& change = *trend.change;
@@ -43,7 +43,7 @@ inline std::string trend_answer(run_trend_summary const& trend) {
                      time_words(greatest));
 }
 
-/// Neighbouring windows as one. The p95 is the highest of them.
+/// Merges neighbouring windows into one. Its p95 is the highest p95 of the windows.
 inline trend_window_summary merged_windows(std::vector<trend_window_summary> const& windows, std::size_t first, std::size_t end) {
   trend_window_summary result = windows[first];
   double busy = 0.0;
@@ -110,7 +110,7 @@ inline lines_figure trend_lines(run_trend_summary const& trend) {
   lines_figure::line mean{"mean", {}, {}, {}, {}};
   lines_figure::line p95{"p95", {}, {}, {}, {}};
   for (trend_window_summary const& each : trend.windows) {
-    // In the middle of its window.
+    // the middle of the window
     double const x = static_cast<double>(each.first_step) + 0.5 * static_cast<double>(each.steps);
     mean.x.push_back(x);
     mean.y.push_back(each.mean.count());

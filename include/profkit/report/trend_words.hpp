@@ -18,7 +18,7 @@ inline std::string format_clock(std::chrono::nanoseconds time) {
   return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-/// A line on the step from which on step times changed permanently; empty if there is no such step.
+/// A line about the step at which step times changed permanently; empty if there is no such step.
 inline std::string level_change_text(run_trend_summary const& trend) {
   if (!trend.change) return {};
   level_change_summary const& change = *trend.change;

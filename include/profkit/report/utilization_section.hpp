@@ -16,11 +16,11 @@
 #include "utilization_words.hpp"
 #include "work_words.hpp"
 
-// The section "GPU utilization": what the counters of the devices say.
+// The section "GPU utilization": the counters of the devices.
 
 namespace profkit::detail {
 
-/// The name of a unit in a table. Parts of a unit lie deeper.
+/// The name of a unit in a table. Parts of a unit have a greater depth.
 struct unit_name {
   char const* name;
   unsigned depth = 0;
@@ -72,15 +72,15 @@ inline std::string utilization_title(utilization_summary const& use) {
                      one_line(use.source));
 }
 
-/// A row for each unit of each device, without units that did nothing and are rarely used.
+/// A row for each unit of each device. Omits rarely used units that were idle.
 inline data_table unit_table(summary const& all) {
   data_table result;
   result.name = "utilization";
   result.columns = {{"unit"},
-                    {"mean", column_kind::share, column_use::always, "of the time or of the most that the device can do"},
+                    {"mean", column_kind::share, column_use::always, "share of the time, or of the maximum of the device"},
                     {"", column_kind::bar},
-                    {"min", column_kind::share, column_use::always, "of one window"},
-                    {"max", column_kind::share, column_use::always, "of one window"}};
+                    {"min", column_kind::share, column_use::always, "lowest window"},
+                    {"max", column_kind::share, column_use::always, "highest window"}};
   for (utilization_summary const& use : all.utilization) {
     result.rows.push_back(heading_row(utilization_title(use), result.columns.size()));
     for (unit_member const& member : unit_members) {
@@ -96,7 +96,7 @@ inline data_table unit_table(summary const& all) {
   return result;
 }
 
-/// A row for each link of each device that moved anything.
+/// A row for each link of each device that transferred data.
 inline data_table link_table(summary const& all) {
   data_table result;
   result.name = "utilization_links";
@@ -114,7 +114,7 @@ inline data_table link_table(summary const& all) {
   return result;
 }
 
-/// @return n/a if nothing was measured.
+/// @return n/a if utilization was not measured.
 inline std::optional<section> utilization_section(report_view const& view) {
   if (view.all.utilization.empty()) return std::nullopt;
   section result;
@@ -124,12 +124,11 @@ inline std::optional<section> utilization_section(report_view const& view) {
   result.blocks.emplace_back(unit_table(view.all));
   if (data_table links = link_table(view.all); !links.rows.empty()) result.blocks.emplace_back(std::move(links));
   result.blocks.emplace_back(
-      note{"Active is not efficient: a pipe is active whenever it works on an instruction. The counters are of the whole device and of all "
-           "programs on it, over windows of a second or more: they say nothing about a single scope or kernel."});
+      note{"Active is not efficient: a pipe is active whenever it works on an instruction. The counters cover the whole device and all "
+           "programs on it, over windows of a second or more: they do not describe a single scope or kernel."});
   result.how_to_read =
-      "Counters of the device in the measured steps. Pipes: share of the time in which they worked, averaged over the SMs. DRAM: bytes "
-      "moved, "
-      "as a share of the most that the memory can move. Method: docs/utilization.md.";
+      "Counters of the device in the measured steps. Pipes: share of the time in which they were active, averaged over the SMs. DRAM: "
+      "transferred bytes, as a share of the maximum bandwidth. Method: docs/utilization.md.";
   return result;
 }
 

@@ -11,18 +11,18 @@
 #include "../analyze/summary.hpp"
 #include "sentence_numbers.hpp"
 
-// The use of devices in words.
+// Sentences about the utilization of devices.
 
 namespace profkit::detail {
 
-/// A unit in a sentence that says what limits the run. @param name with its article, such as "the tensor pipes".
+/// A unit in a sentence about the limit of the run. @param name with its article, such as "the tensor pipes".
 struct busiest_unit {
   char const* name = nullptr;
   char const* verb_ending = "";  ///< "s" for one unit: "memory bandwidth limits"
   double share = -1.0;
 };
 
-/// The pipe with the most work; without a name if the device reports none.
+/// The pipe with the highest utilization; without a name if the device reports none.
 inline busiest_unit busiest_pipe(utilization_summary const& use) {
   busiest_unit result;
   auto const look_at = [&](std::optional<share_of_unit> const& share, char const* name) {
@@ -36,8 +36,8 @@ inline busiest_unit busiest_pipe(utilization_summary const& use) {
   return result;
 }
 
-/// One sentence about what limits the run. Source of 80 % and 60 %: the rules of Nsight Compute's section "GPU Speed Of Light Throughput",
-/// here for the whole run.
+/// One sentence about the limit of the run. The thresholds of 80 % and 60 % are from the rules of Nsight Compute's section "GPU Speed Of
+/// Light Throughput", here applied to the whole run.
 inline std::string utilization_limit(utilization_summary const& use) {
   constexpr double high = 0.8;
   constexpr double low = 0.6;
@@ -55,8 +55,8 @@ inline std::string utilization_limit(utilization_summary const& use) {
   return "No unit is near its limit: kernels wait for data, or for each other.";
 }
 
-/// The declared work of the whole steps, against the same peaks as the device's own shares: "declared 38 % of the FLOP roof and 12 % of the
-/// bandwidth"; empty if nothing is declared.
+/// The declared work of whole steps, relative to the peaks to which the device's own shares refer: "declared 38 % of the FLOP roof and 12 %
+/// of the bandwidth"; empty if no work is declared.
 inline std::string declared_share(summary const& all) {
   std::string text;
   if (all.model && all.model->utilization) text = fmt::format("declared {} of the FLOP roof", share_words(*all.model->utilization));
@@ -87,7 +87,7 @@ inline std::string utilization_facts(summary const& all, utilization_summary con
   return text;
 }
 
-/// The first device in two sentences. @return empty if nothing was measured.
+/// Two sentences about the first device. @return empty if utilization was not measured.
 inline std::string utilization_answer(summary const& all) {
   if (all.utilization.empty()) return {};
   utilization_summary const& first = all.utilization.front();

@@ -19,7 +19,7 @@
 #include "sentence_numbers.hpp"
 #include "work_words.hpp"
 
-// The section "Work and limits": declared work, achieved rates, and what the device could do.
+// The section "Work and limits": declared work, achieved rates, and the limits of the device.
 
 namespace profkit::detail {
 
@@ -30,7 +30,7 @@ inline std::optional<roofline_figure::roof> roof_of(device_rates const& rates, s
                                rates.bytes_per_second.value_or(0.0)};
 }
 
-/// Roofs of the precisions in which work was declared: published and measured ones.
+/// Roofs for the precisions of the declared work, published and measured.
 inline std::vector<roofline_figure::roof> roofs_of(summary const& all) {
   std::vector<roofline_figure::roof> roofs;
   for (std::size_t precision = 0; precision < precision_count; ++precision) {
@@ -45,7 +45,7 @@ inline std::vector<roofline_figure::roof> roofs_of(summary const& all) {
   return roofs;
 }
 
-/// Time of work in milliseconds: per step, or of the whole session without steps.
+/// Time of work in milliseconds: per step; in a session without steps, in total.
 inline double work_time(report_view const& view, work_summary const& work) {
   double const steps = static_cast<double>(std::max<std::uint64_t>(1, view.all.gpu ? view.all.gpu->steps : view.all.steps.host.count));
   return view.has_steps() ? work.time.count() / steps : work.time.count();
@@ -65,7 +65,7 @@ inline data_table work_rows(report_view const& view) {
       {"of roof", column_kind::share, column_use::always, "shortest possible time at the published peaks, divided by the measured time"},
       {"limited by", column_kind::text, column_use::wide},
       {"of measured", column_kind::share, column_use::always, "the same against the rates that this program measured"}};
-  // Four significant digits: the numbers of a column of rates differ by factors.
+  // Four significant digits, because the rates in a column differ by factors.
   auto const rate = [](std::optional<double> value, double unit) {
     return value ? text_cell(format_figure(value, unit)) : missing_cell("no such work was declared");
   };
@@ -122,7 +122,7 @@ inline row work_row(std::string scope, std::uint32_t depth, std::string role, wo
                         number_cell(work.share_of_time_said, "")});
 }
 
-/// Declared work of scopes in all measured steps; then backward work of adopting scopes.
+/// Declared work of scopes in all measured steps, followed by backward work of adopting scopes.
 inline data_table work_table(summary const& all) {
   data_table result = text_list("work", "Work by scope");
   result.columns = work_columns();
@@ -135,7 +135,7 @@ inline data_table work_table(summary const& all) {
   return result;
 }
 
-/// The same by scope name, merged over the tree.
+/// Declared work by scope name, merged over the tree.
 inline data_table work_name_table(summary const& all) {
   data_table result = text_list("work_names", "Work by name");
   result.columns = work_columns();
@@ -145,16 +145,17 @@ inline data_table work_name_table(summary const& all) {
   return result;
 }
 
-/// How to read both.
+/// The explanation below both tables.
 inline constexpr char const* work_note =
     "GFLOP, GB: declared by the scopes and the scopes inside (profkit::work), in all measured steps; backward: work of adopting scopes\n"
-    "time: of everything in the scopes; \"of time declared\" is the share in scopes that declare work\n"
-    "of roof: the shortest time for the work at the rates below (the longer of arithmetic and memory access), divided by the time\n";
+    "time: total time of the scopes; \"of time declared\": its share in scopes that declare work\n"
+    "of roof: shortest possible time for the work at the rates below (arithmetic or memory access, whichever is longer), divided by the "
+    "time\n";
 
-/// Whether the scopes declare most of their work themselves. Others only add up the scopes inside.
+/// Whether the scopes declare most of their work themselves. Other scopes only add up the scopes inside.
 inline bool declares_work(work_summary const& work) { return work.self_flops > 0.5 * work.flops || work.self_bytes > 0.5 * work.bytes; }
 
-/// The scope by name that loses most time against its roof.
+/// The answer: the name of scopes with the largest loss of time compared with its roof.
 inline std::string work_answer(report_view const& view) {
   std::string text;
   if (view.all.model && view.all.model->utilization) {
@@ -177,8 +178,8 @@ inline std::string work_answer(report_view const& view) {
                             time_words(milliseconds{work_time(view, *most->work)}));
 }
 
-/// The bandwidth of the memory in the whole run, by the device's own counters. The use of pipes has no place in the picture: it is a share
-/// of time, not of FLOP/s. @return n/a for several devices, and without a published bandwidth.
+/// The memory bandwidth of the whole run, from the device's own counters. The picture does not show the utilization of pipes, because it is
+/// a share of time, not of FLOP/s. @return n/a for several devices, and without a published bandwidth.
 inline std::optional<roofline_figure::band> measured_memory(summary const& all) {
   std::optional<double> const peak = all.limits.peaks.bytes_per_second;
   if (all.utilization.size() != 1 || !all.utilization.front().dram || !peak) return std::nullopt;

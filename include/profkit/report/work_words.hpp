@@ -11,7 +11,7 @@
 #include "number_format.hpp"
 #include "shown_text.hpp"
 
-// Declared work and the limits of the device in words.
+// Sentences about declared work and the limits of the device.
 
 namespace profkit::detail {
 
@@ -57,7 +57,7 @@ inline bool is_impossible(std::optional<work_summary> const& work) {
   return work && ((work->roof && work->roof->share > 1.0) || (work->measured_roof && work->measured_roof->share > 1.0));
 }
 
-/// A line for each share above 100 %, which hints at wrong declared work.
+/// A line for each share above 100 %, which indicates wrong declared work.
 inline std::string impossible_text(summary const& summary) {
   std::size_t count = 0;
   std::string first;

@@ -13,7 +13,7 @@
 
 namespace profkit::detail {
 
-/// Decides with `steps=auto` whether enough steps are measured; without it, never. To be used on the step thread.
+/// With `steps=auto`, decides whether enough steps are measured. To be used on the step thread.
 class auto_stop {
  public:
   explicit auto_stop(options const& wanted) {
@@ -34,7 +34,7 @@ class auto_stop {
 
   [[nodiscard]] bool has_enough() const noexcept { return has_enough_; }
 
-  /// n/a without `steps=auto`.
+  /// The result of the stop rule; n/a without `steps=auto`.
   [[nodiscard]] std::optional<stop_record> result() const { return rule_ ? std::optional{rule_->result()} : std::nullopt; }
 
  private:

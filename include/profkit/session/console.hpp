@@ -15,7 +15,7 @@
 namespace profkit::detail {
 
 /// Prints to standard output. May be called on any thread.
-/// @throws profkit::error that states why it cannot: closed, a full device, a pipe without a reader (which does not end the program).
+/// @throws profkit::error with the reason if it fails: closed, a full device, a pipe without a reader (which does not end the program).
 inline void print_to_stdout(std::string_view text) {
   write_signals_blocked const no_signals;
   ::flockfile(stdout);
@@ -24,7 +24,7 @@ inline void print_to_stdout(std::string_view text) {
   if (is_printed) {
     is_printed = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     int const reason = errno;
-    if (!is_printed) ::__fpurge(stdout);  // otherwise it would be written, and raise the signal, at the end of the program
+    if (!is_printed) ::__fpurge(stdout);  // otherwise the end of the program would write it and raise the signal
     errno = reason;
   }
   int const reason = errno != 0 ? errno : EIO;

@@ -14,8 +14,8 @@
 
 namespace profkit::detail {
 
-/// Reads GPU times on the step thread, because CUDA events may be queried only on threads that use CUDA. The functions are for the step
-/// thread unless they say otherwise.
+/// Reads GPU times on the step thread, because CUDA events may be queried only on threads that use CUDA. All functions must be called on
+/// the step thread unless they say otherwise.
 class gpu_time_reader {
  public:
   /// Maximum time that the session uses on the step thread after a step, without its collectors.
@@ -48,11 +48,11 @@ class gpu_time_reader {
     drain_side_logs(max_time_between_steps);
   }
 
-  /// Reads all GPU scopes, on any thread, when the session ends. To be called with the content lock.
+  /// Reads all GPU scopes when the session ends. May be called on any thread, with the content lock.
   void read_scopes_at_end() { drain_side_logs(std::nullopt); }
 
-  /// The beginning of the oldest GPU scope that is not in the profile; nothing if there are no GPU scopes. May be called on any thread,
-  /// with the content lock.
+  /// The beginning of the oldest GPU scope that is not in the profile; nothing if there are no such GPU scopes. May be called on any
+  /// thread, with the content lock.
   [[nodiscard]] static std::optional<timestamp> oldest_unread_scope() {
     std::optional<timestamp> result;
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
@@ -62,7 +62,7 @@ class gpu_time_reader {
     return result;
   }
 
-  /// The GPU step times known so far. Without the latest ones if the profile is not free.
+  /// The GPU step times known so far. The latest ones are missing if the profile is not free.
   [[nodiscard]] profile const& step_times() {
     auto const content = shared_.hold_within(max_time_between_steps);
     if (content.owns_lock()) read_step_times();
@@ -88,7 +88,7 @@ class gpu_time_reader {
     seen.insert(seen.end(), all.begin() + static_cast<std::ptrdiff_t>(seen.size()), all.end());
   }
 
-  /// @param longest nothing: read everything, because the session ends.
+  /// @param timeout n/a: read everything, because the session ends.
   void drain_side_logs(std::optional<std::chrono::nanoseconds> timeout) {
     for (side_log* side = __atomic_load_n(&recorder.side_logs, __ATOMIC_ACQUIRE); side != nullptr; side = side->next) {
       side->drain(shared_.content(), timeout ? timeout->count() : side_log::until_the_end);
@@ -97,7 +97,7 @@ class gpu_time_reader {
 
   guarded_profile& shared_;
   collector_list& collectors_;
-  profile step_times_;  ///< only `profile::gpu_steps`
+  profile step_times_;  ///< contains only `profile::gpu_steps`
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 

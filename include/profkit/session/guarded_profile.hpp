@@ -24,13 +24,13 @@ std::unique_lock<Mutex> lock_within(Mutex& mutex, std::chrono::nanoseconds timeo
   return lock;
 }
 
-/// The profile of a running session and its lock, the content lock. A thread that holds the lock for long calls `make_way` from time to
-/// time.
+/// The profile of a running session and its lock, the content lock. A thread that holds the lock for a long time must call `make_way` from
+/// time to time.
 class guarded_profile {
  public:
   using lock = std::unique_lock<std::recursive_mutex>;
 
-  /// The profile. To be called with the lock, unless no other thread can use the profile.
+  /// The profile. Requires the lock if other threads can use the profile.
   [[nodiscard]] profile_builder& content() noexcept { return content_; }
 
   /// Waits for the lock.
@@ -66,7 +66,7 @@ class guarded_profile {
     waiting_.fetch_sub(1);
   }
 
-  std::recursive_mutex mutex_;  ///< lock order: after the call lock, which is otherwise only tried
+  std::recursive_mutex mutex_;  ///< lock order: after the call lock. A thread with this lock only tries to take the call lock.
   std::atomic<int> waiting_{0};
   profile_builder content_;
 };

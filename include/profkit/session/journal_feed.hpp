@@ -25,8 +25,8 @@ class journal_feed {
   [[nodiscard]] bool has_journal() const noexcept { return journal_ != nullptr; }
   [[nodiscard]] bool is_full() const noexcept { return has_journal() && journal_->is_full(); }
 
-  /// Encodes everything new.
-  /// @param open_scopes number of open scopes, which the journal states in case this is its last frame.
+  /// Encodes all new records.
+  /// @param open_scopes number of open scopes. Each frame contains it, because it may be the last one.
   void append(std::uint64_t open_scopes) {
     if (!has_journal()) return;
     std::uint64_t const left_open = content_.so_far().quality.open_scopes;
@@ -35,7 +35,7 @@ class journal_feed {
     content_.set(&quality_record::open_scopes, left_open);
   }
 
-  /// Encodes the rest of an ended session.
+  /// Encodes the remaining records of an ended session.
   void append_last() {
     if (has_journal()) journal_->append(content_.so_far(), content_.rest(), true);
   }

@@ -76,7 +76,7 @@ class live_memory {
     }
   }
 
-  /// @throws profkit::error if it was read from a file and has positions outside these tables.
+  /// @throws profkit::error if the object was read from a file and has positions outside these tables.
   void check(profile const& tables) const {
     bool is_right = bytes_.size() <= tables.allocators.size();
     for (auto const& [where, piece] : live_) {

@@ -21,7 +21,7 @@
 namespace profkit::detail {
 
 /// Writes the reports of `PROFKIT=report=every:60s`: files in the output directory, or a line on stderr without a directory. They have
-/// their own thread, so neither an analysis nor a slow disk delays draining.
+/// their own thread, so that neither an analysis nor a slow disk delays draining.
 ///
 /// A report that takes longer than the period delays the next one. The thread rests at least as long as the report took, so it uses at most
 /// half of one core.
@@ -49,7 +49,7 @@ class live_reports {
     }
   }
 
-  /// Prevents further output. Waits for a report that is being written, but not for one that is being computed.
+  /// Prevents further output. Waits for a report that is being written, but not for a report that is being computed.
   void stop() noexcept {
     is_stopping_.store(true);
     wakes_.wake();

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// Counts the GPU work that has not arrived in a copy of a running session's profile.
+/// Counts the GPU work that is missing in a copy of a running session's profile.
 /// @param times_steps whether a collector adds to `profile::gpu_steps`.
 /// @param into receives the counts.
 inline void count_missing_work(profile const& so_far, bool times_steps, snapshot_record& into) {

@@ -16,8 +16,8 @@
 
 namespace profkit::detail {
 
-/// The process that created a session. In the child of a `fork` the session must not be used, because threads that exist only in the parent
-/// may have left it in an inconsistent state.
+/// The process that created a session. The session must not be used in the child of a `fork`: threads that exist only in the parent may
+/// have left it in an inconsistent state.
 class owning_process {
  public:
   /// Whether the calling process created the session.

@@ -11,7 +11,8 @@
 
 namespace profkit::detail {
 
-/// Replaces the placeholders of a path: "%p" by the process id, "%r" by the rank, "%h" by the host name. A host name has no slash here.
+/// Replaces the placeholders of a path: "%p" by the process id, "%r" by the rank, "%h" by the host name. Slashes in the host name become
+/// "_".
 inline std::string process_path(std::string_view pattern, std::uint32_t rank) {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';

@@ -30,14 +30,14 @@ struct launcher_variables {
 inline constexpr launcher_variables known_launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", ""},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},  // and Intel MPI
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""},  // also Intel MPI
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_RESTART_COUNT"},
 };
 
-/// What the variables of the launchers say.
+/// The result of reading the variables of the launchers.
 struct found_rank {
   std::optional<rank_record> rank{};
-  std::string wrong{};  ///< the variables and their values, if they are no rank; otherwise empty
+  std::string wrong{};  ///< the variables with their values if they are not a valid rank; otherwise empty
 };
 
 [[nodiscard]] inline std::optional<std::uint32_t> number_in(char const* text) noexcept {

@@ -12,7 +12,7 @@
 
 namespace profkit::detail {
 
-/// The options of one process of a run: paths have no placeholders, each rank has files of its own, and only rank 0 prints.
+/// The options of one process of a run: placeholders in paths are replaced, each rank has its own files, and only rank 0 prints.
 inline options options_of_rank(options wanted, std::optional<rank_record> const& rank) {
   std::uint32_t const number = rank ? rank->rank : 0;
   std::string& directory = wanted.output_directory;

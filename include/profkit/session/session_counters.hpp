@@ -23,7 +23,7 @@ class session_counters {
     host_speed_ = measured;
   }
 
-  /// Copies these values, and those of the clock, to the profile. To be called with the content lock.
+  /// Copies these values, and the values of the clock, to the profile. To be called with the content lock.
   void describe(log_drain& logs, profile_builder& into) {
     {
       std::lock_guard<std::mutex> const lock{mutex_};
@@ -41,7 +41,7 @@ class session_counters {
   std::atomic<std::uint64_t> bookkeeping_ticks_{0};
   std::atomic<std::uint64_t> abandoned_steps_{0};
   std::mutex mutex_;
-  std::optional<host_speed_record> host_speed_;  ///< under `mutex_`
+  std::optional<host_speed_record> host_speed_;  ///< guarded by `mutex_`
 };
 
 }  // namespace profkit::detail

@@ -30,13 +30,13 @@ class session_core : public step_loop {
   /// Whether the mean is known precisely enough, with `steps=auto`.
   [[nodiscard]] virtual bool has_enough() const noexcept = 0;
   /// Called by the destructor of the session: stops, then prints and writes the requested outputs.
-  /// @return whether this object may be destroyed. It may not in the child of a `fork`, where a thread of the parent may have left it in an
-  /// inconsistent state, and not while another thread is in a step.
+  /// @return whether this object may be destroyed. It must not be destroyed while another thread is in a step, or in the child of a `fork`,
+  /// where a thread of the parent may have left it in an inconsistent state.
   [[nodiscard]] virtual bool end() noexcept = 0;
 };
 
-/// Creates the implementation of a session, and the report of a session that was saved. Only declared here, so that one unit of a program
-/// can compile it, like `report_code`.
+/// Creates the implementation of a session, and the report of a saved session. Only declared here, so that one translation unit of a
+/// program can compile it, like `report_code`.
 template <class>
 struct session_factory {
   static std::unique_ptr<session_core> make(options wanted);

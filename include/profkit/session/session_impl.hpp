@@ -42,8 +42,8 @@
 
 namespace profkit::detail {
 
-/// The implementation of `session`. A class template with an unused parameter, so that only units that use it compile its functions: all
-/// units, or with `PROFKIT_CODE_ELSEWHERE` only the one that includes `profkit/code.hpp`.
+/// The implementation of `session`. It is a class template with an unused parameter, so that only translation units that use it compile its
+/// functions: all units, or with `PROFKIT_CODE_ELSEWHERE` only the one that includes `profkit/code.hpp`.
 template <class Unused>
 class session_impl final : public session_core, private ends_with_process {
  public:
@@ -207,7 +207,7 @@ class session_impl final : public session_core, private ends_with_process {
     if (!options_.journal.empty() && options_.journal_bytes < std::uint64_t{1} << 20U) {
       throw error{"profkit::options::journal_bytes is " + std::to_string(options_.journal_bytes) + "; it must be at least 1048576"};
     }
-    std::unique_ptr<collector> sampler;  // made here, because it refuses an impossible rate
+    std::unique_ptr<collector> sampler;  // created here, because the constructor rejects an invalid rate
     if (options_.samples_per_second != 0.0) sampler = std::make_unique<host_samples>(host_sample_options{options_.samples_per_second});
     void const* nobody = nullptr;
     if (!__atomic_compare_exchange_n(&recorder.owner, &nobody, static_cast<void const*>(this), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -302,7 +302,7 @@ class session_impl final : public session_core, private ends_with_process {
   auto_stop auto_stop_;
   host_probe host_probe_;
   std::optional<host_speed_record> host_speed_;
-  bool has_utilization_ = false;  ///< a collector of this kind was given
+  bool has_utilization_ = false;  ///< the program added a collector of this kind
   bool is_step_open_ = false;
   std::mutex snapshot_mutex_;  ///< held while the recording is copied; lock order: after the call lock
   measure_loop measure_loop_;

@@ -64,11 +64,11 @@ class session_journal {
   /// To be called when the rest was moved elsewhere and starts empty again.
   void forget_rest() noexcept { encoder_.forget_rest(); }
 
-  /// Whether to begin the next file. A file has at least as many bytes of records as its head.
+  /// Whether to begin the next file. A file contains at least as many bytes of records as its head has.
   [[nodiscard]] bool is_full() const noexcept { return failure_.empty() && written_ >= std::max(max_file_bytes_, 2 * head_bytes_); }
 
-  /// Renames FILE to FILE.1, replacing an older one, and continues in a new FILE. FILE exists at every moment. To be called after `write`,
-  /// when the file contains everything that the head summarises.
+  /// Renames FILE to FILE.1, replacing an older FILE.1, and continues in a new FILE. A file with the name FILE exists at every moment. To
+  /// be called after `write`, when the file contains all records that the head summarises.
   void begin_next_file(journal_head& head) noexcept {
     if (!failure_.empty()) return;
     write_signals_blocked const no_signals;

@@ -45,7 +45,7 @@ class session_recording {
   /// Sets the steps whose records are kept. To be called before `start`.
   void keep(kept_steps const& which) { windows_.keep(which); }
 
-  /// Starts reading the logs. Profile and collectors exist before.
+  /// Starts reading the logs. The profile and the collectors must exist already.
   /// @param clock_flag 0 or `use_monotonic_clock`.
   /// @param journal borrowed; null without a journal.
   /// @param max_share maximum share of one core for draining.
@@ -57,7 +57,7 @@ class session_recording {
 
   [[nodiscard]] std::recursive_mutex& call_mutex() noexcept { return call_mutex_; }
 
-  // For the step thread, with the call lock.
+  // The following functions are for the step thread, with the call lock.
 
   /// To be called before the readings of the collectors.
   void expect_step() { logs_->begin_step(); }
@@ -74,7 +74,7 @@ class session_recording {
     logs_->end_step(done);
   }
 
-  /// Values that the next `round` copies to profile and journal.
+  /// The values that the next `round` copies to profile and journal.
   [[nodiscard]] session_counters& counters() noexcept { return counters_; }
 
   /// Converts ticks to a duration.
@@ -102,7 +102,7 @@ class session_recording {
   }
 
   /// Charges the samples of a collector to scopes. To be called with the content lock.
-  /// @return false if another collector samples already.
+  /// @return false if another collector already provides samples.
   [[nodiscard]] bool use_samples(sample_source& from) {
     if (std::exchange(is_sampled_, true)) return false;
     logs_->use_samples(from);
@@ -198,11 +198,11 @@ class session_recording {
     describe();
     journal_.append_last();
     journal_.write();
-    describe();  // including whether that was written
+    describe();  // includes whether the last frame was written
     journal_.close();
   }
 
-  // For the session's thread, or for the step thread without one.
+  // The following functions are for the session's thread, or for the step thread if there is none.
 
   /// Drains logs and collectors, and writes the journal.
   /// @param is_interrupted called every 4,096 events; if true, the next round drains the rest.
@@ -230,7 +230,7 @@ class session_recording {
       if (is_for_snapshot && is_whole) rounds_.count_one();
     } catch (std::exception const& failure) {  // no memory: the next round continues where this one stopped
       if (!std::exchange(has_told_failure_, true)) {
-        warn("what was recorded cannot be read: ", failure.what());
+        warn("recorded data cannot be read: ", failure.what());
       }
     }
     journal_.write();
@@ -245,7 +245,7 @@ class session_recording {
     if (!windows_.kept().is_all() && logs_->has_steps()) content_.keep_no_more();
   }
 
-  /// Whether the figures cover more records than the profile, or have mostly been computed already.
+  /// Whether the figures cover more records than the profile, or are mostly computed already.
   [[nodiscard]] bool has_figures_of_more() const noexcept {
     return windows_.windows() > 0 || content_.so_far().quality.untraced_records > 0;
   }

@@ -14,8 +14,8 @@
 
 namespace profkit::detail {
 
-/// The one thread of a running session: it drains, writes the journal if there is one, and makes the report if a signal ends the program.
-/// While nothing is recorded it wakes 40 times a second.
+/// The only thread of a running session. It drains, writes the journal if there is one, and creates the report if a signal ends the
+/// program. While nothing is recorded, it wakes 40 times a second.
 ///
 /// Started and stopped by one thread at a time.
 class session_thread {
@@ -38,9 +38,9 @@ class session_thread {
     }
   }
 
-  /// Ends the thread after its current pause or round; a round should call `is_stopping` from time to time. Called on the thread itself, it
-  /// ends after this round.
-  /// @return whether it has ended or is the caller; false if a collector of the program or a write takes longer than `longest`.
+  /// Ends the thread after its current pause or round; a round should call `is_stopping` from time to time. If it is called on the thread
+  /// itself, the thread ends after this round.
+  /// @return whether the thread has ended or is the caller; false if a collector of the program or a write takes longer than `timeout`.
   bool stop(std::chrono::nanoseconds timeout) noexcept {
     is_stopping_.store(true);
     wake();
@@ -63,7 +63,7 @@ class session_thread {
 
   [[nodiscard]] bool is_stopping() const noexcept { return is_stopping_.load(std::memory_order_relaxed); }
 
-  /// Why the thread could not be started; empty if it was.
+  /// Why the thread could not be started; empty if it was started.
   [[nodiscard]] std::string const& failure() const noexcept { return failure_; }
 
  private:

@@ -31,7 +31,7 @@ struct window_waits {
   std::chrono::nanoseconds for_work = std::chrono::seconds{60};
   /// Maximum wait for the end of a scope.
   std::chrono::nanoseconds for_scopes = std::chrono::seconds{60};
-  /// Replaces `for_threads` if no figure depends on the order of events of different threads: a late record counts in the next window.
+  /// Replaces `for_threads` if no figure depends on the order of events on different threads. A late record then counts in the next window.
   std::chrono::nanoseconds for_threads_in_any_order = std::chrono::milliseconds{1};
 
   /// Shorter waits if many records are waiting.
@@ -151,7 +151,7 @@ class window_border {
       timestamp const border = steps[i].end;
       if (works[i].last_end > settled && is_recent(border)) continue;
       if (!collects_kernels || !is_recent(border)) return border;
-      // The pause before the border is launch-bound if a launching call follows soon, which must be known.
+      // The pause before the border is launch-bound if a launching call follows soon. So it must be known whether one follows.
       bool const knows_next_call = border + max_launch_pause <= all_arrived_;
       if (border <= last_work && works[i].next_begin <= all_arrived_ && knows_next_call) return border;
     }

@@ -52,7 +52,7 @@ class window_stream {
     return from.records() - taken_ >= std::max<std::uint64_t>(records_at_a_time, count_waiting());
   }
 
-  /// Takes the records since the last time.
+  /// Takes the records since the last call.
   void take(profile_builder& from) {
     follower_.copy_new(from.so_far(), waiting_);
     from.take_rest(waiting_);
@@ -110,7 +110,7 @@ class window_stream {
     std::istringstream stream{figures};
     archive_reader archive{stream, figures.size()};
     read_state(archive, *this);
-    check_read(archive.at_end(), "figures go on behind their end");
+    check_read(archive.at_end(), "figures continue after their end");
     memory_.check(waiting);
     check_windows(open_gpu_windows_);
     check_read(from_ == timestamp::min() || from_ >= timestamp{} - std::chrono::hours{1}, "a window ends before 1970");
@@ -141,8 +141,8 @@ class window_stream {
   /// Empty if no figure needs it.
   [[nodiscard]] attribution attribution_of_waiting() const { return needs_attribution(waiting_) ? attribute(waiting_) : attribution{}; }
 
-  /// Moves late records, whose window was already added, and scopes that were no longer waited for. Without steps they count in any window.
-  /// With steps, scopes and collectives count in the next measured step.
+  /// Moves late records whose window was already added, and scopes for which the stream no longer waits. Without steps they count in any
+  /// window. With steps, scopes and collectives count in the next measured step.
   void move_late_records(bool has_steps) {
     if (has_steps) {
       move_late_scopes();
@@ -241,7 +241,7 @@ class window_stream {
   std::uint64_t known_scopes_ = 0;  ///< number of scopes in `waiting_` when the last window was added
   std::uint64_t known_calls_ = 0;
   std::uint64_t known_collectives_ = 0;
-  std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes that were no longer waited for
+  std::set<std::pair<std::uint32_t, timestamp>> unfinished_;  ///< thread and beginning of scopes for which the stream no longer waits
   analysis sums_;
   live_memory memory_;
   kept_parts kept_;

@@ -113,8 +113,8 @@ class merged_clocks {
     std::uint64_t throttled_readings = 0;
     std::uint64_t power_readings = 0;
     std::uint64_t reasons = 0;
-    std::uint64_t mhz = 0;        ///< the sum
-    std::uint64_t milliwatt = 0;  ///< the sum
+    std::uint64_t mhz = 0;        ///< sum over the readings
+    std::uint64_t milliwatt = 0;  ///< sum over the readings
     std::uint32_t min_mhz = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max_mhz = 0;
     std::uint32_t device_max_mhz = 0;

@@ -45,12 +45,12 @@ inline constexpr unit_member unit_members[device_units] = {{device_unit::busy, &
                                                            {device_unit::pcie_receive, nullptr, &utilization_summary::pcie_receive},
                                                            {device_unit::pcie_send, nullptr, &utilization_summary::pcie_send}};
 
-/// How each device was used in measured steps. Mergeable across windows of the session.
+/// The utilization of each device in the measured steps. Mergeable across windows of the session.
 class merged_utilization {
  public:
   merged_utilization() = default;
 
-  /// Adds what ended in the measured steps that begin in `own`.
+  /// Adds the readings that ended in the measured steps that begin in `own`.
   merged_utilization(profile const& profile, interval const& own) {
     if (profile.device_utilization.empty()) return;
     std::set<std::uint64_t> const measured = measured_steps_in(profile, own);
@@ -87,7 +87,7 @@ class merged_utilization {
   /// Values are integers, so that sums do not depend on their order.
   struct unit_values {
     std::uint64_t weight = 0;  ///< sum of the lengths of the windows, in microseconds
-    wide_integer sum = 0;      ///< of value times length
+    wide_integer sum = 0;      ///< sum of value times length
     std::uint32_t min = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t max = 0;
 

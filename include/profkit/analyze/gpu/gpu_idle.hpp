@@ -146,8 +146,8 @@ class idle_charging {
     if (steps_lane_) steps_timeline_.emplace(profile, launched.lanes.scopes(*steps_lane_), calls_[*steps_lane_]);
   }
 
-  /// @return the idle time by kind of step. The first element also has what does not depend on steps: both flags, and an entry for each
-  /// path with a scope on the step thread.
+  /// @return the idle time by kind of step. The first element also has the members that do not depend on steps: both flags, and an entry
+  /// for each path with a scope on the step thread.
   [[nodiscard]] std::vector<gpu_idle> operator()(std::vector<idle_stretch> const& stretches) && {
     std::vector<part> parts = parts_of(stretches);
     if (steps_timeline_) {

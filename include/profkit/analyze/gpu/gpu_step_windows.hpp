@@ -41,8 +41,8 @@ struct gpu_step_window {
 /// launched in a measured step, so GPU busy time cannot exceed their length.
 ///
 /// The period of a step ends with the last operation launched in it. It begins when all earlier work is complete and the step has begun on
-/// the host, but no later than the first operation of this step or a later one, which can overlap earlier work. If the host waits for the
-/// devices in each step, the periods lie inside the steps; if it runs ahead, they follow each other without gaps.
+/// the host. It begins no later than the first operation of this step or a later one, because such an operation can overlap earlier work.
+/// If the host waits for the devices in each step, the periods lie inside the steps; if it runs ahead, they follow each other without gaps.
 ///
 /// Steps after the last step with GPU work have no period, because their operations may be missing, for example in the journal of a killed
 /// program.

@@ -46,7 +46,7 @@ class operations_by_name {
   }
 
   /// @param operations the operations; adds those that count.
-  /// @param name_of by name of the profile: the name here.
+  /// @param name_of maps names of the profile to names of this object.
   void add(profile const& profile, std::vector<timed_operation> const& operations, std::vector<std::uint32_t> const& name_of) {
     make_rows(rows_, name_of);
     for (timed_operation const& each : operations) {
@@ -58,8 +58,8 @@ class operations_by_name {
     }
   }
 
-  /// As if the operations of the other one had been added here.
-  /// @param name_of by name of the other one: the name here.
+  /// Merges another object: the result is as if its operations had been added here.
+  /// @param name_of maps names of `other` to names of this object.
   void add(operations_by_name const& other, std::vector<std::uint32_t> const& name_of) { add_rows(rows_, other.rows_, name_of); }
 
   /// @return the number of rows, at most the number of names.

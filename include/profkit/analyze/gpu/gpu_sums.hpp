@@ -146,7 +146,7 @@ class gpu_sums {
   /// Operations launched outside any scope. `busy` covers all operations, `spans` the steps.
   [[nodiscard]] row const& root() const noexcept { return root_; }
 
-  /// Counts the spans of scopes whose windows were not all added, and that of a session without steps. Nothing may be added afterwards.
+  /// Counts the spans of scopes whose windows were not all added, and the span of a session without steps. Nothing may be added afterwards.
   void complete() {
     settle([](interval const&) { return true; });
     if (!session_.is_empty()) root_.spans.add(session_.length());
@@ -212,7 +212,7 @@ class gpu_sums {
 
   struct crossing_scope {
     operation_span span;
-    timestamp end = timestamp::max();  ///< of the scope
+    timestamp end = timestamp::max();  ///< end of the scope
 
     template <class Archive>
     friend void fields(Archive& archive, crossing_scope& value) {

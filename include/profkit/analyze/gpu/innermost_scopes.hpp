@@ -60,7 +60,7 @@ class lane_walk {
   void open(std::uint32_t scope) {
     scope_record const& record = profile_.scopes[scope];
     close_after(record.time.begin);
-    // A step is the root of a new tree, whatever is open around the loop.
+    // A step is the root of a new tree, even if scopes are open around the loop.
     std::uint32_t const parent_path = parents_[record.path];
     if (parent_path != path_record::no_parent) {
       std::size_t parent = depth_;

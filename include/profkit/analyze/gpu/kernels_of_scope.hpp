@@ -50,11 +50,11 @@ std::vector<kernel_summary> kernels_launched_in(profile const& profile, analyze_
 
 }  // namespace detail
 
-/// @brief The kernels launched in some scopes or inside them, over the measured steps with kernels collected.
+/// @brief The kernels launched in the given scopes or inside them, over the measured steps with kernels collected.
 ///
 /// Each execution counts once, even if a scope lies in another scope of its name. Shares refer to the time of these kernels. Takes as long
 /// as `analyze`. Thread-safe.
-/// @param profile what was recorded.
+/// @param profile the profile.
 /// @param scope a name as reports show it, such as "softmax" or "layer_3", wherever it is in the tree; or a path from the root, such as
 ///   "step/forward".
 /// @param with the rules for kernel classes.

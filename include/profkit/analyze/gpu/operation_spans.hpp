@@ -16,8 +16,8 @@
 namespace profkit::detail {
 
 /// The span (first start to last end) of the operations launched in each scope. It includes work on other threads in scopes that adopted
-/// this one. Each launch of a CUDA graph counts as one scope for the scopes in which its nodes were captured; so does each launch of a
-/// thread outside scopes.
+/// this one. Each launch of a CUDA graph counts as one scope, for the scopes in which its nodes were captured. Each launch outside the
+/// scopes of a thread also counts as one scope.
 class operation_spans {
  public:
   operation_spans(profile const& profile, attribution const& launched)

@@ -20,9 +20,9 @@ namespace profkit::detail {
 
 /// Maximum pause between two launching calls of a thread that counts as launch-bound. Longer pauses count as host work of the program.
 ///
-/// Between two launches, the framework prepares the next operation (dispatch, allocation, the runtime above the driver call). Measured in
-/// the four LibTorch runs of tests/data without a CUDA graph (H200, busy host, 708 to 2,328 pauses each): 97.4 to 99.7 % of the pauses
-/// inside the steps are at most this long, and their medians are 7 to 13 us.
+/// Between two launches, the framework prepares the next operation (dispatch, allocation, the runtime above the driver call). The value is
+/// measured in the four LibTorch runs of tests/data without a CUDA graph (H200, busy host, 708 to 2,328 pauses each). 97.4 to 99.7 % of the
+/// pauses inside the steps are at most this long; their medians are 7 to 13 us.
 inline constexpr std::chrono::microseconds max_launch_pause{50};
 
 /// A call in which the host can wait.

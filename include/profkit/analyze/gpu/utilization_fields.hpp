@@ -6,7 +6,7 @@
 #include "../../profile/described.hpp"
 #include "utilization_summary.hpp"
 
-// The part of the description of a summary that is about the use of devices: see `summary_fields.hpp`.
+// Describes the utilization members of a summary: see `summary_fields.hpp`.
 
 namespace profkit::detail {
 

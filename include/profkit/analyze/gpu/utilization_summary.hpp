@@ -9,25 +9,25 @@
 
 namespace profkit {
 
-/// @brief How much of a device's part was used, as fractions. Windows count by their length.
+/// @brief The utilization of one unit of a device, as fractions from 0 to 1. Windows are weighted by their length.
 struct share_of_unit {
-  double mean = 0.0;  ///< of all windows
-  double min = 0.0;   ///< of one window
-  double max = 0.0;   ///< of one window
+  double mean = 0.0;  ///< weighted mean over all windows
+  double min = 0.0;   ///< smallest value of a window
+  double max = 0.0;   ///< largest value of a window
 };
 
-/// @brief A rate of a device, in bytes per second. Windows count by their length.
+/// @brief A transfer rate of a device, in bytes per second. Windows are weighted by their length.
 struct rate_of_unit {
-  double mean = 0.0;  ///< of all windows
-  double min = 0.0;   ///< of one window
-  double max = 0.0;   ///< of one window
+  double mean = 0.0;  ///< weighted mean over all windows
+  double min = 0.0;   ///< smallest value of a window
+  double max = 0.0;   ///< largest value of a window
 };
 
-/// @brief How a device was used in the measured steps, as its own counters say, by all programs on it. What it does not report is n/a. The
-/// parts are described at `device_unit`.
+/// @brief The utilization of a device in the measured steps, by all programs on it, as its own counters report it. Figures that the device
+/// does not report are n/a. `device_unit` describes the units.
 struct utilization_summary {
   std::int32_t device = 0;                        ///< number in the process
-  std::string source{};                           ///< what reported it: "GPM counters", or "utilization rates" of older devices
+  std::string source{};                           ///< source of the figures: "GPM counters", or "utilization rates" on older devices
   std::uint64_t windows = 0;                      ///< number of windows
   milliseconds covered{};                         ///< sum of their lengths
   std::optional<share_of_unit> busy{};            ///< `device_unit::busy`

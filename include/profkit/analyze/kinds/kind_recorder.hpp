@@ -20,7 +20,7 @@ namespace profkit::detail {
 class kind_recorder {
  public:
   /// @param when the measured time.
-  /// @param with_kernels the part of it in which kernels were collected; null where they were not.
+  /// @param with_kernels the part of it in which kernels were collected; null if they were not collected.
   /// @param to contains the kinds of the window.
   /// @param path_of maps paths of the window to paths of `to`.
   /// @param name_of maps names of GPU operations of the window to names of `to`.

@@ -39,7 +39,7 @@ class kind_rows {
     for (std::size_t row = 0; row < row_paths.size(); ++row) row_of_[row_paths[row]] = row;
   }
 
-  /// @param result receives the kinds and the list of steps; all else must be there.
+  /// @param result receives the kinds and the list of steps; all other members must be filled already.
   /// @param kinds figures by kind.
   /// @param steps host times and times between CUDA events.
   /// @param periods GPU periods.
@@ -163,9 +163,9 @@ class kind_rows {
     }
   }
 
-  /// Charges each moment to the innermost row. A scope without a row, such as one of a warm-up step whose GPU work runs in a measured step,
-  /// counts for the row around it.
-  /// @return the time that is in no row.
+  /// Charges each moment to the innermost row. A scope without a row is charged to the row around it. For example, the GPU work of a
+  /// warm-up step can run in a measured step.
+  /// @return the time outside all rows.
   std::chrono::nanoseconds charge(step_budget const& budget, std::vector<moments>& of_path) const {
     std::chrono::nanoseconds outside = budget.busy.outside() + budget.idle.unattributed;
     for (std::size_t path = paths_.size(); path-- > 0;) {  // children stand after their parents

@@ -135,7 +135,7 @@ class launched_kernels {
   [[nodiscard]] std::size_t first_slot(std::uint64_t hash) const noexcept { return (hash >> 48U) & (slots_.size() - 1); }
 
   static constexpr std::uint32_t empty_slot = 0;
-  static constexpr std::uint32_t position_bits = 0x7fff;  ///< of a slot: 1 + position in `pairs_`; the other bits are from the hash
+  static constexpr std::uint32_t position_bits = 0x7fff;  ///< slot: 1 + position in `pairs_`; the other bits are from the hash
   static constexpr std::size_t first_size = 64;
   static_assert(max_pairs <= position_bits);
 

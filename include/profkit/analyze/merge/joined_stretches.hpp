@@ -29,7 +29,7 @@ class joined_stretches {
     return {{at->first, at->second.end}, at->second.part};
   }
 
-  /// @param visit called with interval and part of each, in time order.
+  /// @param visit called with the interval and the part of each stretch, in time order.
   template <class Visit>
   void for_each(Visit const& visit) const {
     for (auto const& [begin, each] : stretches_) visit(interval{begin, each.end}, each.part);

@@ -97,7 +97,7 @@ class step_list {
   template <class Archive>
   friend void fields(Archive& archive, step_list& steps) {
     archive(steps.host_), archive(steps.gpu_), archive(steps.excluded_), archive(steps.items_), archive(steps.model_flops_);
-    if constexpr (Archive::is_reader) archive.check(steps.model_flops_ >= 0.0, "the work of steps is less than nothing, or no number");
+    if constexpr (Archive::is_reader) archive.check(steps.model_flops_ >= 0.0, "the work of steps is negative or not a number");
   }
 
   step_series host_;

@@ -53,7 +53,7 @@ inline nsys_statistics nsys_statistics_of(std::vector<std::int64_t>& samples) {
   return result;
 }
 
-/// Numbers texts from 0, the same text with the same number.
+/// Numbers texts from 0. Equal texts have the same number.
 class text_numbers {
  public:
   std::uint32_t operator()(std::string const& text) {
@@ -68,7 +68,7 @@ class text_numbers {
   std::vector<std::string> texts_;
 };
 
-/// Samples by name. Names come by the position of a record in its list, and several records may have one name.
+/// Samples by name. A name is given by the position of a record in its list; several records may have the same name.
 class nsys_groups {
  public:
   template <class Records, class NameOf>
@@ -79,7 +79,7 @@ class nsys_groups {
 
   void add(std::uint32_t record, std::int64_t sample) { samples_[group_of_[record]].push_back(sample); }
 
-  /// By total, largest first; rows of one total by name.
+  /// @return the rows by total, largest first; rows with equal totals by name.
   [[nodiscard]] std::vector<nsys_row> rows() && {
     std::vector<nsys_row> result;
     for (std::size_t group = 0; group < samples_.size(); ++group) {

@@ -18,9 +18,9 @@
 
 namespace profkit {
 
-/// @brief The figures of the summaries of `nsys stats`, in the same order. `ranges` covers the measured steps; all others cover the
-/// measured steps with kernels collected. Scopes are its ranges. Source: the report scripts of Nsight Systems 2025.3.1, named after each
-/// list.
+/// @brief The figures of the summaries of `nsys stats`, in the same order. Scopes take the place of NVTX ranges. `ranges` covers the
+/// measured steps; all other lists cover the measured steps with kernels collected. Source: the report scripts of Nsight Systems 2025.3.1;
+/// each list names its script.
 struct nsys_summary {
   std::uint64_t process_id = 0;                      ///< process number of the program
   std::vector<nsys_row> ranges;                      ///< nanoseconds; nvtx_pushpop_sum
@@ -53,7 +53,7 @@ inline std::vector<nsys_row> nsys_api(profile const& profile, measured_time cons
 
 /// @brief Computes the summaries of `nsys stats`. Takes time proportional to the records and their nesting (n log n if they are out of
 /// order).
-/// @param profile what was recorded.
+/// @param profile the profile.
 /// @param launched `attribute(profile)`.
 /// @return the figures.
 [[nodiscard]] inline nsys_summary summarize_like_nsys(profile const& profile, attribution const& launched) {

@@ -17,7 +17,7 @@ struct demangled_type {
   std::string left;
   std::string right;  ///< "(int, float) const" for a function, "[3]" for an array, and the closing parts of pointers to them
   form kind = form::plain;
-  bool is_tight = false;  ///< no space between `left` and what follows
+  bool is_tight = false;  ///< no space between `left` and the text after it
   std::string base;       ///< for a class: the name of its constructors
   std::string args;       ///< for a template: its arguments; they follow the space, as in "C <int>*"
 

@@ -11,7 +11,7 @@
 
 namespace profkit::detail {
 
-/// The name of a function in small letters only: "allreduce" for "AllReduce", "all_reduce" and "MPI_Allreduce".
+/// The name of a function in lower case and without prefixes: "allreduce" for "AllReduce", "all_reduce" and "MPI_Allreduce".
 inline std::string plain_function(std::string_view name) {
   for (std::string_view const prefix : {"MPI_", "nccl", "gloo_"}) {
     if (name.substr(0, prefix.size()) == prefix) name.remove_prefix(prefix.size());
@@ -24,7 +24,7 @@ inline std::string plain_function(std::string_view name) {
   return result;
 }
 
-/// Whether a kernel is one of NCCL's collectives. Send and receive are not: ranks do not start them together.
+/// Whether a kernel is one of NCCL's collectives. Send and receive kernels are not, because the ranks do not start them together.
 inline bool is_collective_kernel(std::string_view name) {
   bool const is_of_nccl = name.substr(0, 13) == "ncclDevKernel" || name.substr(0, 10) == "ncclKernel";
   return is_of_nccl && name.find("SendRecv") == std::string_view::npos;

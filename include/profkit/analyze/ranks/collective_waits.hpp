@@ -16,26 +16,28 @@
 
 namespace profkit::detail {
 
-/// What one rank did in one collective. `waiting` and `transfer` add up to the time of the collective exactly.
+/// The waiting and transfer times of one rank in one collective. `waiting` and `transfer` add up exactly to the time of the collective.
 struct rank_wait {
-  std::chrono::nanoseconds waiting{};           ///< until the last rank started; 0 if the clocks cannot tell
-  std::chrono::nanoseconds transfer{};          ///< the rest of its time
-  std::chrono::nanoseconds after_last{};        ///< from the start of the last rank to its end, as the clocks say
-  std::chrono::nanoseconds exposed_waiting{};   ///< with nothing beside it
-  std::chrono::nanoseconds exposed_transfer{};  ///< with nothing beside it
+  std::chrono::nanoseconds waiting{};     ///< from its own start to the start of the last rank; 0 below the clocks' bound
+  std::chrono::nanoseconds transfer{};    ///< the rest of its time
+  std::chrono::nanoseconds after_last{};  ///< from the start of the last rank to the end on this rank; not limited by the clocks' bound
+  std::chrono::nanoseconds exposed_waiting{};   ///< part of `waiting` without other work on the GPU
+  std::chrono::nanoseconds exposed_transfer{};  ///< part of `transfer` without other work on the GPU
 };
 
-/// Waiting and transfer of all ranks in one collective. Definitions: Scalasca's "wait at NxN". If a rank left before the last one arrived,
-/// nobody waited: the collective had been started earlier, and its scope only waits for its end. Without a common clock this cannot be
-/// told. A wait below the clocks' bound counts as transfer.
+/// Waiting and transfer times of all ranks in one collective, defined as in Scalasca's "wait at NxN". A wait below the clocks' bound counts
+/// as transfer.
+///
+/// If a rank left before the last rank arrived, the collective was started earlier, and its scope only waits for its end. Then no rank
+/// waits for another. Only ranks with a common clock can detect this.
 struct collective_waits {
   std::vector<rank_wait> by_rank;  ///< by element of `matched_collective::on`
 
-  std::size_t last = 0;                        ///< the element that started last
-  std::chrono::nanoseconds lead{};             ///< its start minus that of the last but one
-  std::chrono::nanoseconds imposed{};          ///< mean of `waiting` of the others
-  std::chrono::nanoseconds imposed_exposed{};  ///< mean of `exposed_waiting` of the others
-  bool is_awaited = true;                      ///< false: a rank left before the last one arrived, so nobody waited
+  std::size_t last = 0;                        ///< element with the latest start
+  std::chrono::nanoseconds lead{};             ///< its start minus the second latest start
+  std::chrono::nanoseconds imposed{};          ///< mean of `waiting` over the other ranks
+  std::chrono::nanoseconds imposed_exposed{};  ///< mean of `exposed_waiting` over the other ranks
+  bool is_awaited = true;                      ///< false: a rank left before the last rank arrived, so no rank waited
 
   collective_waits(std::vector<job_rank> const& ranks, matched_collective const& what, rank_clocks const& clocks) {
     timestamp latest = timestamp::min();

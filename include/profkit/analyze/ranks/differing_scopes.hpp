@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// The mean GPU time of each scope per step. Scopes whose time was charged to their parents on some ranks only cannot be compared.
+/// The mean GPU time of each scope per step. A scope cannot be compared if only some ranks charged its time to its parent.
 inline std::map<std::string, double> gpu_paces(job_rank const& rank, std::set<std::uint64_t> const& steps) {
   std::map<std::string, double> result;
   double count = 0.0;
@@ -30,8 +30,9 @@ inline std::map<std::string, double> gpu_paces(job_rank const& rank, std::set<st
   return result;
 }
 
-/// The scopes whose time on a rank is over 25 % and over 1 % of the step from the median of all ranks, the largest differences first. The
-/// host time of the children of the step is their lower quartile, because a full launch queue makes the mean that of the GPU.
+/// The scopes whose time on a rank differs from the median of all ranks by over 25 % and by over 1 % of the step. The largest differences
+/// come first. Children of the step are compared by the lower quartile of their host time: with a full launch queue, the mean host time
+/// equals GPU time.
 /// @param steps indices of the compared steps.
 inline std::vector<scope_difference_summary> find_differing_scopes(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
                                                                    milliseconds step) {
@@ -50,7 +51,7 @@ inline std::vector<scope_difference_summary> find_differing_scopes(std::vector<j
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         if (known.count(i) == 0) times.emplace_back(0.0, i);
       }
-      auto const middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);  // of two ranks, the faster one
+      auto const middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);  // with two ranks: the shorter time
       std::nth_element(times.begin(), middle, times.end());
       double const median = middle->first;
       for (auto const& [time, rank] : times) {

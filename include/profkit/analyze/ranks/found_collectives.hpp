@@ -18,20 +18,20 @@
 
 namespace profkit::detail {
 
-/// A collective of a window.
+/// A collective in a window.
 struct found_collective {
   interval time;
-  timestamp issued{};  ///< when it was issued on the host
+  timestamp issued{};  ///< time of the call on the host
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;
   std::uint32_t kind = 0;                  ///< position in `found_collectives::kinds`
   std::uint32_t path = attribution::none;  ///< the scope that issued it
-  bool is_unknown = false;                 ///< a kernel of NCCL whose collective was not collected, such as one of a CUDA graph
-  bool is_in_graph = false;                ///< such a kernel, of a CUDA graph
+  bool is_unknown = false;                 ///< an NCCL kernel whose collective was not collected, for example in a CUDA graph
+  bool is_in_graph = false;                ///< an unknown collective in a CUDA graph
 };
 
 /// The collectives of a window, in the order of their beginnings. A collective of NCCL has the time of its kernel. If NCCL's collectives
-/// were not collected, its kernels are numbered in their order.
+/// were not collected, its kernels are numbered in the order of their starts.
 struct found_collectives {
   std::vector<found_collective> all;
   std::vector<collective_kind> kinds;
@@ -59,10 +59,10 @@ struct found_collectives {
   [[nodiscard]] bool is_collective(std::uint32_t operation) const { return operation < is_collective_.size() && is_collective_[operation]; }
 
  private:
-  /// Collectives launched by one call. They share a kernel, and the first one stands for all.
+  /// Collectives launched by one call. They share a kernel, and the first one represents all.
   struct issued {
     std::uint32_t first = 0;  ///< position in `profile::collectives`
-    std::uint64_t bytes = 0;  ///< sum
+    std::uint64_t bytes = 0;  ///< sum over the collectives
   };
 
   void add_kernels(profile const& records, attribution const& launched, counted_operations const& operations) {

@@ -7,8 +7,9 @@
 
 namespace profkit::detail {
 
-/// What each stage of a step adds to the longest step of all ranks: the maximum over the ranks of the time until the end of the stage,
-/// minus that of the stage before. The parts add up to the longest step. Needs no common clock. Source: StageFrontier, arXiv 2606.06751.
+/// The contribution of each stage to the longest step of all ranks: the maximum over the ranks of the time until the end of the stage,
+/// minus the same maximum for the preceding stage. The parts add up to the longest step. Needs no common clock. Source: StageFrontier,
+/// arXiv 2606.06751.
 /// @param times by rank, the time of each stage in the order of the stages.
 inline std::vector<double> frontier_of(std::vector<std::vector<double>> const& times) {
   std::size_t stages = 0;

@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// What the step thread did during some steps.
+/// The activity of the step thread during the given steps.
 class host_segments {
  public:
   /// @param steps in time order.

@@ -47,7 +47,7 @@ void name_differences(std::vector<job_rank> const& ranks, std::string const& wha
   to.push_back(text + (usual->first.empty() ? "unknown" : usual->first) + " on the others");
 }
 
-/// Names the ranks whose number is far from the median of all.
+/// Names the ranks whose number is far from the median of all ranks.
 /// @param value_of n/a if it is unknown.
 template <class ValueOf>
 void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, std::string const& unit, double min_share,
@@ -72,7 +72,8 @@ void name_outliers(std::vector<job_rank> const& ranks, std::string const& what, 
   }
 }
 
-/// The number of ranks of the job: the largest size that a rank recorded, which knows of missing last ranks, and at least the ranks there.
+/// The number of ranks of the job: the largest job size that any rank recorded, which also reveals missing last ranks; at least the number
+/// of the present ranks.
 /// @param ranks in order.
 inline std::uint64_t expected_ranks(std::vector<job_rank> const& ranks) {
   std::uint64_t result = ranks.empty() ? 0 : std::uint64_t{ranks.back().rank} + 1;

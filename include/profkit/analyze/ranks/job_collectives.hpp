@@ -22,8 +22,8 @@
 
 namespace profkit::detail {
 
-/// What the bandwidth of a collective is multiplied by, so that it can be compared with that of a link; n/a for other functions. The size
-/// of an all-gather, a reduce-scatter and an all-to-all is that of one rank's part. Source: nccl-tests, doc/PERFORMANCE.md.
+/// The factor from the bandwidth of a collective to the bandwidth of a link (the bus bandwidth of nccl-tests); n/a for other functions. The
+/// size of an all-gather, a reduce-scatter and an all-to-all is the part of one rank. Source: nccl-tests, doc/PERFORMANCE.md.
 inline std::optional<double> bus_factor(std::string const& function, std::size_t ranks) {
   auto const n = static_cast<double>(ranks);
   if (ranks < 2) return std::nullopt;
@@ -34,7 +34,7 @@ inline std::optional<double> bus_factor(std::string const& function, std::size_t
   return std::nullopt;
 }
 
-/// The bytes per second of the link between the GPUs of a host, in one direction; 0 if the ranks have several models, or an unknown one.
+/// Bytes per second of the link between the GPUs of a host, in one direction; 0 if the GPU models differ or are unknown.
 inline double link_of(std::vector<job_rank> const& ranks) {
   std::string const& gpu = ranks.front().environment.gpu;
   bool const is_one = std::all_of(ranks.begin(), ranks.end(), [&](job_rank const& each) { return each.environment.gpu == gpu; });
@@ -98,11 +98,11 @@ class job_collectives {
   using group_key = std::tuple<std::string, std::string, std::string, std::string, std::string, std::uint64_t, std::size_t>;
   struct group {
     std::uint64_t count = 0;
-    bool is_awaited = true;                               ///< on all ranks
-    double transfer = 0.0, waiting = 0.0, exposed = 0.0;  ///< ns, over all ranks
-    double after_last = 0.0;                              ///< the same
+    bool is_awaited = true;                               ///< false: on some rank, see `collective_waits::is_awaited`
+    double transfer = 0.0, waiting = 0.0, exposed = 0.0;  ///< sums over all ranks, in ns
+    double after_last = 0.0;                              ///< sum over all ranks, in ns
     std::set<std::uint32_t> ranks;
-    std::map<std::uint32_t, std::uint64_t> last;  ///< how often each rank came last
+    std::map<std::uint32_t, std::uint64_t> last;  ///< by rank: how often it started last
   };
   std::map<group_key, group> groups_;
 };

@@ -6,7 +6,7 @@
 #include "../../profile/described.hpp"
 #include "job_summary.hpp"
 
-// The description of a job: the keys of its JSON, which end in the unit.
+// Describes the members of a job summary: their keys in JSON, which end in the unit.
 
 namespace profkit::detail {
 

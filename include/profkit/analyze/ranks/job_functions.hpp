@@ -18,18 +18,19 @@
 
 namespace profkit::detail {
 
-/// A function on the ranks that have samples of it.
+/// A sampled function on the ranks that have samples of it.
 struct function_on_ranks {
   struct on_rank {
     std::size_t rank = 0;
     std::uint64_t samples = 0;
-    double ms = 0.0;  ///< per step
+    double ms = 0.0;  ///< processor time per step, in ms
   };
   std::vector<on_rank> found;
   std::string file;  ///< on the first rank that knows it
   std::uint32_t line = 0;
 
-  /// Summarizes the function. A count of samples has the variance of its mean, and sampling explains up to 4 standard deviations.
+  /// Summarizes the function. The variance of a number of samples equals its mean; differences up to 4 standard deviations are sampling
+  /// noise.
   /// @param ranks number of ranks with host samples; those without samples of this function took no time in it.
   void fill(job_function_summary& to, std::size_t ranks, milliseconds step) const {
     on_rank most = found.front();

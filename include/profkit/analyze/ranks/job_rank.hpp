@@ -14,16 +14,16 @@
 
 namespace profkit {
 
-/// @brief What the report of many ranks takes from the report of one rank.
+/// @brief The data of one rank from which the report of many ranks is computed.
 struct job_rank {
   std::uint32_t rank = 0;                            ///< rank number in the job, from 0
-  std::string source;                                ///< the file
-  std::string problem;                               ///< why it cannot be used; empty: it can
+  std::string source;                                ///< name of the file
+  std::string problem;                               ///< why the rank cannot be used; empty if it can
   environment_record environment;                    ///< its machine and process
   std::vector<clock_summary> clocks;                 ///< by device
   std::vector<utilization_summary> utilization;      ///< by device
   std::optional<host_samples_summary> host_samples;  ///< n/a without host samples
-  std::uint64_t measured_steps = 0;                  ///< of the whole run
+  std::uint64_t measured_steps = 0;                  ///< number of measured steps of the whole run
   rank_timeline timeline;                            ///< its steps and collectives
 
   /// @brief "rank 3 (node17)"; "rank 3" if the host is unknown.
@@ -32,7 +32,7 @@ struct job_rank {
 
 namespace detail {
 
-/// Why a rank has nothing that can be compared.
+/// Explains why a rank has no collectives to compare.
 /// @param has_all_api_calls whether all API calls were collected.
 inline std::string why_no_collectives(rank_timeline const& timeline, bool has_all_api_calls) {
   if (timeline.unknown_collectives == 0) return "it has no collectives in its steps";
@@ -40,13 +40,13 @@ inline std::string why_no_collectives(rank_timeline const& timeline, bool has_al
   if (timeline.graph_collectives == timeline.unknown_collectives)
     return kernels + "ran in CUDA graphs, for which NCCL gives no sequence numbers";
   if (has_all_api_calls)
-    return kernels + "have no collective, because kernel_options::all_api_calls takes the place of the callbacks that see launches";
+    return kernels + "have no collective, because kernel_options::all_api_calls replaces the callbacks that record launches";
   return kernels + "have no collective of the collector";
 }
 
 }  // namespace detail
 
-/// @brief Takes from a summary what the report of many ranks needs.
+/// @brief Extracts from a summary the data that the report of many ranks needs.
 /// @param from the summary of the rank.
 /// @param rank its number.
 /// @param source the file.

@@ -65,7 +65,7 @@ class job_maker {
     std::uint64_t collectives = 0;
   };
 
-  /// Compares the measured steps with a matched collective and a following step. The last step has no end.
+  /// Compares the measured steps that have a matched collective and a next step. The last step has no end.
   void choose_steps(job_summary& to) {
     std::map<std::uint64_t, bool> steps;
     for (matched_collective const& each : all_) {
@@ -274,13 +274,13 @@ class job_maker {
   std::vector<rank_sums> sums_;
   std::set<std::uint64_t> compared_;  ///< indices of the compared measured steps
   std::unordered_map<std::uint64_t, std::size_t> column_of_;
-  std::vector<std::pair<std::uint32_t, matched_collective const*>> last_of_;  ///< who came last to which collective
+  std::vector<std::pair<std::uint32_t, matched_collective const*>> last_of_;  ///< the rank that started last in each collective
   job_collectives collectives_;
 };
 
 }  // namespace detail
 
-/// @brief Merges what was recorded on the ranks of a job: who waits for whom, and why. Ranks with problems are named and left out. Takes
+/// @brief Merges the data of the ranks of a job: which ranks wait for which, and why. Ranks with problems are listed and excluded. Takes
 /// time proportional to the collectives of all ranks. Thread-safe. Definitions: docs/distributed.md.
 /// @param ranks the ranks in any order.
 [[nodiscard]] inline job_summary summarize_job(std::vector<job_rank> ranks) {

@@ -21,7 +21,7 @@ struct participant {
   std::uint32_t collective = 0;  ///< position in `rank_timeline::collectives`
 };
 
-/// What the rank recorded of the collective.
+/// The rank's record of the collective.
 inline timeline_collective const& collective_of(std::vector<job_rank> const& ranks, participant const& one) {
   return ranks[one.rank].timeline.collectives[one.collective];
 }
@@ -30,7 +30,7 @@ inline timeline_collective const& collective_of(std::vector<job_rank> const& ran
 struct matched_collective {
   std::vector<participant> on;  ///< by rank
   bool is_measured = false;
-  bool is_complete = true;        ///< all ranks of its communicator have it
+  bool is_complete = true;        ///< all ranks of its communicator recorded it
   bool is_contradictory = false;  ///< ranks disagree about its size or type
 };
 
@@ -82,7 +82,7 @@ class collective_matcher {
         group_of_.push_back(group);
       }
       matched_collective& whole = all_[at->second];
-      if (!whole.on.empty() && whole.on.back().rank == rank) continue;  // twice on one rank: the first counts
+      if (!whole.on.empty() && whole.on.back().rank == rank) continue;  // A rank can have the collective twice; the first one counts.
       auto const in_step = measured.find(each.step);
       bool const counts = in_step != measured.end() && in_step->second;
       whole.is_measured = (whole.on.empty() || whole.is_measured) && counts;

@@ -20,9 +20,9 @@
 
 namespace profkit::detail {
 
-/// A straight line.
+/// A straight line: offset plus slope times x.
 struct fitted_line {
-  double offset = 0.0;  ///< at 0
+  double offset = 0.0;  ///< value at x = 0
   double slope = 0.0;
   [[nodiscard]] double at(double x) const noexcept { return offset + slope * x; }
 };
@@ -33,13 +33,13 @@ inline double median_in(std::vector<double>& values) {
   return select_quantile(values.begin(), values.end(), middle, [](double value) { return value; }).value_or(0.0);
 }
 
-/// Some ranks suffice for a median. @return every how many ranks one of them is looked at.
+/// A sample of the ranks suffices for a median. @return the distance between sampled ranks.
 inline std::size_t stride_of_sample(std::size_t ranks) noexcept {
   constexpr std::size_t enough = 64;
   return std::max<std::size_t>(1, ranks / enough);
 }
 
-/// @return the smallest value that is not smaller than a share of all; 0 without values. Changes their order.
+/// @return the q-quantile as a value of the list, with q = `share`; 0 without values. Changes their order.
 inline double quantile_in(std::vector<double>& values, double share) {
   if (values.empty()) return 0.0;
   auto const rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
@@ -48,10 +48,10 @@ inline double quantile_in(std::vector<double>& values, double share) {
   return *at;
 }
 
-/// Tukey's resistant line: the slope between the medians of the first and the last third, and the median of what remains. A third of the
-/// points may be arbitrarily wrong. Source: Tukey, Exploratory Data Analysis, 1977, chapter 5.
+/// Tukey's resistant line: the slope between the medians of the first and the last third; the offset is the median of the residuals. Up to
+/// a third of the points may be arbitrarily wrong. Source: Tukey, Exploratory Data Analysis, 1977, chapter 5.
 /// @param points x and y, in the order of x.
-/// @param has_slope false: the median of y alone.
+/// @param has_slope false: only the median of y.
 inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& points, bool has_slope) {
   fitted_line result;
   constexpr std::size_t min_points = 9;
@@ -77,9 +77,9 @@ inline fitted_line resistant_line(std::vector<std::pair<double, double>> const& 
   return result;
 }
 
-/// Estimates what the clock of each rank is ahead of the mean of all, from the ends of collectives: all ranks leave an all-reduce at about
-/// the same time. Even on one host, the clocks of GPUs differ by some microseconds. Collectives on the processors of one machine need no
-/// estimate.
+/// Estimates by how much the clock of each rank is ahead of the mean of all ranks, from the ends of collectives: all ranks leave an
+/// all-reduce at about the same time. Even on one host, the clocks of GPUs differ by some microseconds. Collectives timed on the host by
+/// the ranks of one machine share a clock and need no estimate.
 class rank_clocks {
  public:
   rank_clocks(std::vector<job_rank> const& ranks, std::vector<matched_collective> const& all) : ranks_{ranks}, ahead_(ranks.size()) {
@@ -100,17 +100,17 @@ class rank_clocks {
     measure();
   }
 
-  /// @return what to subtract from the times of a collective.
+  /// @return the correction to subtract from the times of a collective.
   [[nodiscard]] std::chrono::nanoseconds shift(participant const& participant) const {
     return shift_at(participant.rank, end_of(participant));
   }
 
-  /// @return what to subtract from a time of a rank.
+  /// @return the correction to subtract from a time of a rank.
   [[nodiscard]] std::chrono::nanoseconds shift_at(std::uint32_t rank, timestamp moment) const {
     return std::chrono::nanoseconds{std::llround(ahead_[rank].at(since_base(moment)))};
   }
 
-  /// What to subtract from the times of a rank in the middle of its collectives, and the drift.
+  /// @return the correction of a rank in the middle of its collectives, and its drift.
   [[nodiscard]] fitted_line ahead(std::size_t rank) const {
     auto const& own = ranks_[rank].timeline.collectives;
     if (own.empty()) return ahead_[rank];
@@ -137,7 +137,7 @@ class rank_clocks {
     return !ranks_[first.rank].timeline.kinds[collective_of(ranks_, first).kind].is_host;
   }
 
-  /// Containers of one machine may have different host names, and share its clock.
+  /// Containers of one machine may have different host names but share its clock.
   static std::string const& machine_of(job_rank const& rank) {
     return rank.environment.boot_id.empty() ? rank.environment.host : rank.environment.boot_id;
   }
@@ -206,7 +206,7 @@ class rank_clocks {
   std::vector<job_rank> const& ranks_;
   timestamp base_ = timestamp::max();
   std::vector<matched_collective const*> used_;
-  std::vector<fitted_line> ahead_;  ///< by rank: ns, over ns since `base_` on its own clock
+  std::vector<fitted_line> ahead_;  ///< by rank: correction in ns, over ns since `base_` on its own clock
   job_clock_summary summary_;
 };
 

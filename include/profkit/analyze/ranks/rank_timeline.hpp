@@ -17,7 +17,7 @@ struct path_time {
   std::chrono::nanoseconds time{};  ///< the duration
 };
 
-/// @brief What the collectives of one communicator with equal properties have in common. Unknown texts are empty.
+/// @brief The common properties of collectives of one communicator. Unknown texts are empty.
 struct collective_kind {
   std::uint64_t communicator = 0;  ///< id, equal on all its ranks; 0: unknown
   std::string group;               ///< name of the communicator; may be empty
@@ -38,7 +38,7 @@ struct timeline_collective {
   interval time;                  ///< on the GPU; on the host if `collective_kind::is_host`
   std::vector<interval> exposed;  ///< the parts of `time` during which no other work of its step ran on the GPU; in time order
 
-  // What the rank did since its previous collective in this step, or since the step began on its GPU.
+  // The activity of the rank since its previous collective in this step, or since the step began on its GPU.
   std::vector<path_time> busy;  ///< GPU time by the scope that launched the operation; on the host: empty
   std::vector<path_time> idle;  ///< GPU idle time by the scope open on the step thread; on the host: the time of the step thread
 };
@@ -54,24 +54,24 @@ struct timeline_step {
   std::chrono::nanoseconds compute{};        ///< length of the union of its operations that are not collectives
   std::chrono::nanoseconds communication{};  ///< length of the union of its collectives
   std::chrono::nanoseconds exposed{};        ///< the part of `communication` during which nothing else ran on the GPU
-  std::vector<path_time> stages;             ///< host time of the direct children of the step
+  std::vector<path_time> stages;             ///< host time of each direct child of the step
   std::vector<path_time> gpu;                ///< GPU time by the scope that launched the operation; without collectives
-  std::vector<interval> computing;           ///< when such operations ran; neighbours are joined if there are many
+  std::vector<interval> computing;           ///< when operations other than collectives ran; neighbours are joined if there are many
 };
 
-/// @brief What the report of many ranks needs of one rank: steps and collectives with their times, bounded in size.
+/// @brief The data of one rank for the report of many ranks: steps and collectives with their times, bounded in size.
 ///
-/// If it has no room for all steps, it keeps every second, fourth, eighth ... step by index. So all ranks keep the same ones.
+/// Beyond the bound, it keeps every second, fourth, eighth ... step by index, so all ranks keep the same steps.
 struct rank_timeline {
-  std::uint64_t stride = 1;                      ///< it keeps the steps whose index is a multiple
+  std::uint64_t stride = 1;                      ///< steps are kept if their index is a multiple of it
   std::vector<std::string> paths;                ///< such as "step/forward"; "" for code outside any scope
   std::vector<collective_kind> kinds;            ///< table: kinds of collectives
-  std::vector<timeline_step> steps;              ///< in order
+  std::vector<timeline_step> steps;              ///< in order of their indices
   std::vector<timeline_collective> collectives;  ///< in order of their beginnings within a step
   std::uint64_t all_steps = 0;                   ///< number of steps, kept or not
   std::uint64_t all_collectives = 0;             ///< number of collectives, kept or not
-  std::uint64_t unknown_collectives = 0;         ///< kernels of NCCL whose collective was not collected
-  std::uint64_t graph_collectives = 0;           ///< the part of them that ran in CUDA graphs
+  std::uint64_t unknown_collectives = 0;         ///< number of NCCL kernels whose collective was not collected
+  std::uint64_t graph_collectives = 0;           ///< the part of `unknown_collectives` in CUDA graphs
   bool has_numbers = true;  ///< false: collectives are numbered by their order on the GPU, because NCCL's numbers were not collected
 };
 

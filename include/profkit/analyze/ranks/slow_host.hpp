@@ -38,7 +38,7 @@ inline std::vector<std::string> stage_order(std::vector<job_rank> const& ranks) 
   return result;
 }
 
-/// The lower quartile of the host time of each stage, because a full launch queue makes the mean that of the GPU.
+/// The lower quartile of the host time of each stage: with a full launch queue, the mean host time equals GPU time.
 inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<std::uint64_t> const& steps) {
   std::map<std::string, std::vector<double>> times;
   std::size_t count = 0;
@@ -57,9 +57,9 @@ inline std::map<std::string, double> stage_paces(job_rank const& rank, std::set<
   return result;
 }
 
-/// The slowest host, if its pace is 10 % of the step behind the median of the others.
+/// The slowest host, if its pace exceeds the median of the others by at least 10 % of the step.
 /// @param steps indices of the compared steps.
-/// @param job its ranks and step are known.
+/// @param job must have its ranks and its step time.
 inline std::optional<slow_host_summary> find_slow_host(std::vector<job_rank> const& ranks, std::set<std::uint64_t> const& steps,
                                                        job_summary const& job) {
   if (job.ranks.size() < 2) return std::nullopt;

@@ -23,10 +23,10 @@
 
 namespace profkit::detail {
 
-/// Times by scope, of one rank and of the others.
+/// Times in a scope, on one rank and on the others.
 struct scope_excess {
   double own = 0.0;     ///< ns
-  double others = 0.0;  ///< ns; sum of the medians
+  double others = 0.0;  ///< ns; sum of the medians over the other ranks
 };
 
 /// @return the parts of a path from the root: "a", "a/b", "a/b/c" for "a/b/c"; "" for "".
@@ -39,7 +39,7 @@ inline std::vector<std::string> prefixes_of(std::string const& path) {
 
 /// Finds the innermost scope with at least half of the excess of all scopes.
 /// @param times by innermost path.
-/// @return the path and its times; n/a if nothing is in excess.
+/// @return the path and its times; n/a if no scope has an excess.
 inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std::map<std::string, scope_excess> const& times) {
   std::map<std::string, scope_excess> inclusive;
   double total = 0.0;
@@ -64,17 +64,17 @@ inline std::optional<std::pair<std::string, scope_excess>> scope_with_excess(std
   return result;
 }
 
-/// Finds the scope in which a rank spent more time than the others before the collectives where it came last, and how much in all.
+/// Finds the scope in which a rank spent more time than the others before the collectives that it started last, and the total excess.
 class excess_finder {
  public:
-  /// @param holding positions of the ranks that hold the others up: the one to look at, and those that are no others.
+  /// @param holding positions of the ranks for which the others wait: first the rank to examine; none of them counts as another rank.
   excess_finder(std::vector<job_rank> const& ranks, std::vector<std::size_t> const& holding)
       : ranks_{ranks}, rank_{static_cast<std::uint32_t>(holding.front())}, is_holding_(ranks.size()) {
     for (std::size_t const each : holding) is_holding_[each] = true;
   }
 
   /// Adds a collective of a compared step.
-  /// @param is_late whether one of the holding ranks came last to it.
+  /// @param is_late whether one of the holding ranks started it last.
   void add(matched_collective const& what, bool is_late) {
     std::map<std::string, std::vector<double>> busy;
     std::map<std::string, std::vector<double>> idle;
@@ -105,7 +105,7 @@ class excess_finder {
     if (ranks_[rank_].timeline.kinds[own->kind].is_host) is_host_only_ = true;
   }
 
-  /// @param steps number of steps that were compared.
+  /// @param steps number of compared steps.
   [[nodiscard]] std::optional<straggler_summary> find(std::uint64_t steps) const {
     auto const busy = scope_with_excess(late_.busy);
     auto const idle = scope_with_excess(late_.idle);
@@ -138,7 +138,7 @@ class excess_finder {
     std::map<std::string, scope_excess> idle;
   };
 
-  /// The time in a scope and in all that it contains.
+  /// The time in a scope, including the scopes inside it.
   static scope_excess time_in(std::string const& scope, std::map<std::string, scope_excess> const& times) {
     scope_excess result;
     for (auto const& [path, each] : times) {
@@ -153,7 +153,7 @@ class excess_finder {
     return path == scope || (path.size() > scope.size() && path.compare(0, scope.size(), scope) == 0 && path[scope.size()] == '/');
   }
 
-  /// The time of any rank in a scope and in all that it contains, before the collectives that were added.
+  /// The time of any rank in a scope, including the scopes inside it, before the collectives that were added.
   [[nodiscard]] double time_of(std::size_t rank, std::string const& scope, bool is_gpu) const {
     rank_timeline const& timeline = ranks_[rank].timeline;
     std::vector<bool> counts;
@@ -172,7 +172,7 @@ class excess_finder {
   static double ns(path_time const& time) { return static_cast<double>(time.time.count()); }
   [[nodiscard]] std::string const& path(std::uint32_t rank, path_time const& time) const { return ranks_[rank].timeline.paths[time.path]; }
 
-  /// @param times of the others; a rank without a path spent no time in it.
+  /// @param times times of the other ranks; a rank without a path spent no time in it.
   static void add_medians(std::map<std::string, scope_excess>& to, std::map<std::string, std::vector<double>>& times, std::size_t others) {
     for (auto& [path, each] : times) {
       each.resize(std::max(each.size(), others));
@@ -182,14 +182,14 @@ class excess_finder {
 
   std::vector<job_rank> const& ranks_;
   std::uint32_t rank_;
-  times_by_scope late_;  ///< before the collectives to which the rank came last
+  times_by_scope late_;  ///< before the collectives that the rank started last
   times_by_scope all_;
   std::vector<bool> is_holding_;                     ///< by rank
-  std::vector<matched_collective const*> compared_;  ///< all that were added
+  std::vector<matched_collective const*> compared_;  ///< all added collectives
   bool is_host_only_ = false;
 };
 
-/// Whether the ranks that hold the others up are all ranks of their host, and the others have other hosts.
+/// Whether the ranks for which the others wait are all ranks of their host, and the others are on other hosts.
 inline bool is_whole_host(std::vector<job_rank> const& ranks, straggler_summary const& straggler) {
   std::string const& host = ranks[straggler.rank].environment.host;
   auto const is_on = [&](std::size_t rank) { return ranks[rank].environment.host == host; };
@@ -199,7 +199,7 @@ inline bool is_whole_host(std::vector<job_rank> const& ranks, straggler_summary 
   return !host.empty() && slow > 1 && is_there_only && on_host == slow && slow < static_cast<std::ptrdiff_t>(ranks.size());
 }
 
-/// The values, each at most 3 robust standard deviations from the median: single long values no longer decide about the mean.
+/// Clips values at 3 robust standard deviations from the median, so that single long values do not dominate the mean.
 inline std::vector<double> without_extremes(std::vector<double> values) {
   constexpr double max_deviations = 3.0;
   std::optional<median_spread> const spread = median_and_mad(values);
@@ -209,11 +209,11 @@ inline std::vector<double> without_extremes(std::vector<double> values) {
   return values;
 }
 
-/// Which ranks hold the others up, by how long each does in each step.
+/// Finds the ranks for which the others wait, from the waits that each rank imposes in each step.
 class holding_ranks {
  public:
   /// @param held by rank: the imposed waits in each compared step, in ms.
-  /// @param ranks the ranks, whose `host` and `imposed_exposed` are known.
+  /// @param ranks the ranks; `host` and `imposed_exposed` must be filled.
   holding_ranks(std::vector<std::vector<double>> const& held, std::vector<job_rank_summary> const& ranks)
       : held_{held}, ranks_{ranks}, order_(held.size()) {
     std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -221,12 +221,14 @@ class holding_ranks {
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return means_[a] > means_[b]; });
   }
 
-  /// Ranks that are equally slow come last in turn. So the ranks before the largest drop are looked at together, then the first alone, then
-  /// all ranks of its host. They hold the others up for at least 2 % of the step, also counting only the time in which these have nothing
-  /// else to do, for 3 times the clocks' bound, and at least twice as long as the others do on average. It must not be by chance: chance
-  /// delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean distance to the others, without extremes,
-  /// is at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
-  /// @return positions, the one that does most first; empty if no rank does.
+  /// Ranks that are equally slow take turns in starting last. So three candidates are tried in this order: the ranks before the largest
+  /// drop of the imposed waits, the first rank alone, and all ranks of its host.
+  ///
+  /// A candidate is accepted if the waits that it imposes are long, are at least twice those of the other ranks, and are not due to chance.
+  /// Long means at least 2 % of the step and at least 3 times the clocks' bound. The 2 % must also be exceeded without the time in which
+  /// the waiting GPUs have other work. Random delays hit all ranks alike, and a busy host delays the same rank for some steps. So the mean
+  /// distance to the others, without extremes, must be at least 2.5 half-widths of its 95 % interval, which accounts for autocorrelation.
+  /// @return positions, longest imposed waits first; empty if no candidate is accepted.
   [[nodiscard]] std::vector<std::size_t> find(double step, double bound) const {
     if (held_.size() < 2 || held_.front().empty()) return {};
     std::size_t count = 1;
@@ -280,8 +282,8 @@ class holding_ranks {
 
   std::vector<std::vector<double>> const& held_;
   std::vector<job_rank_summary> const& ranks_;
-  std::vector<std::size_t> order_;  ///< of the ranks, by `means_`
-  std::vector<double> means_;       ///< by rank
+  std::vector<std::size_t> order_;  ///< positions of the ranks, by `means_`, largest first
+  std::vector<double> means_;       ///< mean imposed wait, by rank
 };
 
 }  // namespace profkit::detail

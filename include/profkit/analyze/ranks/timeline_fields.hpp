@@ -12,7 +12,7 @@
 #include "../../profile/time.hpp"
 #include "rank_timeline.hpp"
 
-// The binary form of a timeline.
+// Describes the binary form of a timeline.
 
 namespace profkit::detail {
 
@@ -50,7 +50,7 @@ inline bool is_same(collective_kind const& a, collective_kind const& b) {
   return all(a) == all(b);
 }
 
-/// @return the position of a kind in a list, to which it is added if it is not there.
+/// @return the position of a kind in a list. Adds the kind if the list lacks it.
 inline std::uint32_t find_or_add(std::vector<collective_kind>& in, collective_kind const& wanted) {
   auto at = std::find_if(in.begin(), in.end(), [&](collective_kind const& each) { return is_same(each, wanted); });
   if (at == in.end()) at = in.insert(at, wanted);
@@ -69,7 +69,7 @@ inline void check_timeline(rank_timeline const& timeline, bool has_paths) {
       return (!has_paths || each.path < timeline.paths.size()) && each.time.count() >= 0 && each.time <= latest;
     });
   };
-  check_read(timeline.stride > 0, "a timeline keeps every 0th step");
+  check_read(timeline.stride > 0, "a timeline has a stride of 0");
   for (timeline_step const& each : timeline.steps) {
     bool const is_right = is_interval(each.host) && is_time(each.begin) && is_time(each.end) && each.begin <= each.end &&
                           (!each.next_begin || (is_time(*each.next_begin) && each.begin <= *each.next_begin));

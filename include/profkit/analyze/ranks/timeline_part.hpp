@@ -21,13 +21,13 @@ namespace profkit::detail {
 /// The timeline of a stretch of a session. Positions of paths are those of the analysis.
 class timeline_part {
  public:
-  /// Beyond them, every second step is dropped. 2,048 collectives take about 300 KB in a file.
+  /// Beyond these bounds, every second step is dropped. 2,048 collectives take about 300 KB in a file.
   static constexpr std::size_t max_steps = 128;
   static constexpr std::size_t max_collectives = 2048;
 
   timeline_part() = default;
 
-  /// @param content a stretch with all its steps and a stride of 1; `paths` is empty, unnumbered collectives count from 0.
+  /// @param content a stretch with all its steps and a stride of 1; `paths` is empty, and collectives without a number count from 0.
   explicit timeline_part(rank_timeline content) : timeline_{std::move(content)} {
     timeline_.all_steps = timeline_.steps.size();
     timeline_.all_collectives = timeline_.collectives.size();
@@ -108,7 +108,7 @@ class timeline_part {
       archive(state.index), archive(state.begin);
     }
   };
-  using number_key = std::tuple<std::uint64_t, std::string, std::string>;  ///< communicator and function
+  using number_key = std::tuple<std::uint64_t, std::string, std::string>;  ///< the communicator (id and name) and the function
 
   template <class Archive>
   friend void fields(Archive& archive, timeline_part& state) {
@@ -150,8 +150,8 @@ class timeline_part {
     all.erase(std::remove_if(all.begin(), all.end(), [&](timeline_collective const& each) { return is_dropped(each.step); }), all.end());
   }
 
-  /// Drops every second step until the rest is within the bounds. The steps that remain depend on all steps alone, not on the stretches in
-  /// which they were added.
+  /// Drops every second step until the rest is within the bounds. The remaining steps depend only on the set of all steps, not on the
+  /// stretches in which they were added.
   void fit() {
     while ((timeline_.steps.size() > max_steps || timeline_.collectives.size() > max_collectives) && timeline_.steps.size() > 1) {
       keep_every(2 * timeline_.stride);
@@ -162,7 +162,7 @@ class timeline_part {
   rank_timeline timeline_;
   std::optional<edge> first_;                    ///< the first step, kept or not
   std::optional<std::uint64_t> last_;            ///< index of the last step, kept or not
-  std::map<number_key, std::uint64_t> numbers_;  ///< number of unnumbered collectives
+  std::map<number_key, std::uint64_t> numbers_;  ///< number of collectives without a number of their own
 };
 
 }  // namespace profkit::detail

@@ -25,7 +25,7 @@
 
 namespace profkit::detail {
 
-/// Makes the timeline of a window. A step is in the timeline if a collective was issued in it.
+/// Creates the timeline of a window. It contains the steps in which a collective was issued.
 class timeline_recorder {
  public:
   /// @param launched `attribute(records)`.
@@ -49,18 +49,18 @@ class timeline_recorder {
   }
 
  private:
-  static constexpr std::size_t max_parts = 24;  ///< of the scopes and intervals of a collective, and of the scopes of a step
-  static constexpr std::size_t max_shown = 16;  ///< intervals of computing in a step
+  static constexpr std::size_t max_parts = 24;  ///< limit for the scopes and intervals of a collective, and for the scopes of a step
+  static constexpr std::size_t max_shown = 16;  ///< limit for the computing intervals of a step
 
   /// A step of the window.
   struct draft {
     step_record const* record = nullptr;
-    std::size_t position = 0;               ///< in `profile::steps`
+    std::size_t position = 0;               ///< position in `profile::steps`
     std::vector<std::size_t> collectives;   ///< positions in `found_collectives::all`
-    operation_span span;                    ///< of the operations launched in it
-    std::vector<interval> compute;          ///< union of those that are not collectives
-    timestamp period = timestamp::min();    ///< when the devices became free for it
-    std::vector<interval> busy;             ///< of all its operations, and of collectives on the host; not in order
+    operation_span span;                    ///< span of the operations launched in it
+    std::vector<interval> compute;          ///< union of its operations that are not collectives
+    timestamp period = timestamp::min();    ///< beginning of its GPU period
+    std::vector<interval> busy;             ///< intervals of all its operations and of collectives on the host; not in order
     std::vector<charged_segment> segments;  ///< `compute` by path; each moment belongs to the operation that began first
     timestamp busy_until = timestamp::min();
   };
@@ -86,7 +86,7 @@ class timeline_recorder {
     return moment < step.record->time.end || moment == step.record->time.begin ? &step : nullptr;
   }
 
-  /// Work that was launched in another step does not count: it may be in another window.
+  /// Work that was launched in another step does not count, because that step may be in another window.
   void add_operations(found_collectives const& found, std::vector<draft>& steps) const {
     for (timed_operation const& each : operations_->all()) {
       draft* const step = step_at(steps, launch_moment(records_, launched_, each.record));
@@ -154,7 +154,7 @@ class timeline_recorder {
   void add_collectives(rank_timeline& to, timeline_step& step, found_collectives const& found, draft const& from,
                        host_segments const& host) const {
     timestamp since = from.period;
-    timestamp covered = timestamp::min();  // by earlier collectives of the step
+    timestamp covered = timestamp::min();  // up to here, earlier collectives of the step cover the time
     std::vector<interval> const all_busy = union_of(from.busy);
     for (std::size_t const position : from.collectives) {
       found_collective const& each = found.all[position];
@@ -187,7 +187,7 @@ class timeline_recorder {
         }
         next.idle = folded(std::move(idle), records_.paths, max_parts);
       }
-      // A collective on the host blocks its thread; what runs beside one on the GPU counts for the next.
+      // A collective on the host blocks its thread; work that overlaps a collective on the GPU counts for the next one.
       since = std::max(since, found.kinds[each.kind].is_host ? each.time.end : each.time.begin);
       to.collectives.push_back(std::move(next));
     }

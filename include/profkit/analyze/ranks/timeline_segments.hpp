@@ -23,7 +23,7 @@ struct charged_segment {
   std::uint32_t path = 0;
 };
 
-/// Appends an interval to a union. Intervals come in the order of their beginnings.
+/// Appends an interval to a union. Intervals are appended in the order of their beginnings.
 inline void add_to_union(std::vector<interval>& to, interval const& next) {
   if (!to.empty() && next.begin <= to.back().end) {
     to.back().end = std::max(to.back().end, next.end);
@@ -86,7 +86,7 @@ inline void charge(std::map<std::uint32_t, std::chrono::nanoseconds>& to, std::v
   }
 }
 
-/// Charges paths to their parents until at most `max_count` paths remain: scopes with an index first, then the deepest ones. So ranks with
+/// Charges paths to their parents until at most `max_count` paths remain: first scopes with an index, then the deepest ones. So ranks with
 /// the same scopes keep the same paths.
 inline std::vector<path_time> folded(std::map<std::uint32_t, std::chrono::nanoseconds> times, std::vector<path_record> const& paths,
                                      std::size_t max_count) {
@@ -116,8 +116,7 @@ inline std::vector<path_time> folded(std::map<std::uint32_t, std::chrono::nanose
   return result;
 }
 
-/// Joins the neighbours with the smallest gaps until a list has at most `max_count` intervals. The result covers more than before, by the
-/// joined gaps.
+/// Joins the neighbours with the smallest gaps until a list has at most `max_count` intervals. The result also covers the joined gaps.
 inline void limit(std::vector<interval>& list, std::size_t max_count) {
   while (list.size() > max_count) {
     std::size_t smallest = 1;

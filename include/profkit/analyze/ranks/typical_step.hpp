@@ -22,7 +22,7 @@
 
 namespace profkit::detail {
 
-/// What the ranks did in the step whose length is nearest to the median.
+/// The activity of the ranks in the step whose length is nearest to the median.
 class typical_step {
  public:
   /// @param steps indices of the compared steps.
@@ -30,7 +30,7 @@ class typical_step {
                std::set<std::uint64_t> const& steps)
       : ranks_{ranks}, all_{all}, clocks_{clocks}, steps_{steps} {}
 
-  /// @param job its ranks are known.
+  /// @param job must have its ranks.
   [[nodiscard]] std::optional<job_step_summary> find(job_summary const& job) const {
     auto const index = nearest_to_median();
     if (!index) return std::nullopt;
@@ -82,7 +82,7 @@ class typical_step {
     return result;
   }
 
-  /// All ranks; of more than eight, evenly from the one that holds the others up most to the one that does least.
+  /// All ranks. If there are more than eight: eight ranks, spread evenly by the waits that they impose, from the longest to the shortest.
   static std::vector<std::size_t> chosen(job_summary const& job) {
     std::vector<std::size_t> all(job.ranks.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
@@ -94,7 +94,7 @@ class typical_step {
     return result;
   }
 
-  /// By rank and position of the collective.
+  /// Waits by rank and by position of the collective.
   [[nodiscard]] std::map<std::size_t, std::map<std::uint32_t, milliseconds>> waits_in(std::uint64_t step) const {
     std::map<std::size_t, std::map<std::uint32_t, milliseconds>> result;
     for (matched_collective const& each : all_) {

@@ -19,10 +19,10 @@
 
 namespace profkit::detail {
 
-/// Calls of one name in which a thread can wait for a device.
+/// The calls of one function in which a thread can wait for a device.
 struct device_wait {
   std::uint64_t calls = 0;
-  std::uint64_t ns = 0;  ///< their time
+  std::uint64_t ns = 0;  ///< sum of their durations
 
   void add(device_wait const& other) {
     calls += other.calls;
@@ -35,10 +35,10 @@ struct device_wait {
   }
 };
 
-/// By name.
+/// By name of the function.
 using device_waits = std::map<std::string, device_wait>;
 
-/// "cudaStreamSynchronize" for "cudaStreamSynchronize_v3020" and "cudaStreamSynchronize_ptsz_v7000".
+/// Removes version suffixes: "cudaStreamSynchronize" for "cudaStreamSynchronize_v3020" and "cudaStreamSynchronize_ptsz_v7000".
 inline std::string name_without_version(std::string const& name) {
   std::size_t const digits = name.find_last_not_of("0123456789");
   std::string result = digits != std::string::npos && digits > 0 && digits + 1 < name.size() && name.compare(digits - 1, 2, "_v") == 0
@@ -51,8 +51,8 @@ inline std::string name_without_version(std::string const& name) {
   return result;
 }
 
-/// A part of a call that waits for a device: in the measured time, and in no call that began earlier. A call of the driver inside one of
-/// the runtime is no part.
+/// A part of a call that waits for a device, inside the measured time and outside all calls that began earlier. So a driver call inside a
+/// runtime call does not count.
 struct wait_piece {
   interval time;
   std::uint32_t thread = 0;  ///< position in `profile::threads`
@@ -60,7 +60,7 @@ struct wait_piece {
   std::uint64_t calls = 0;   ///< 1 if the call begins in it
 };
 
-/// Which pieces there are at a moment depends on the calls at that moment only, so they are the same in all windows.
+/// The pieces at a moment depend only on the calls at that moment, so all windows find the same pieces.
 /// @param calls positions of the calls of a lane, by their beginning.
 inline void add_wait_pieces(profile const& profile, grouped_positions::range calls, std::vector<interval> const& measured,
                             std::vector<wait_piece>& to) {
@@ -80,8 +80,8 @@ inline void add_wait_pieces(profile const& profile, grouped_positions::range cal
 }
 
 /// Finds the calls that wait for a device in the measured time, with the innermost scope open on their thread.
-/// @param has_waited receives for each sample whether it was taken in such a call: most calls poll the device.
-/// @return by path; calls outside any scope are left out.
+/// @param has_waited receives for each sample whether it was taken in such a call, because most calls wait by polling the device.
+/// @return the waits by path; calls outside any scope are omitted.
 inline std::vector<device_waits> find_device_waits(profile const& profile, thread_lanes const& lanes, measured_time const& when,
                                                    std::vector<bool>& has_waited) {
   std::vector<bool> waits;

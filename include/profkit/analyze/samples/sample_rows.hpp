@@ -21,10 +21,10 @@
 
 namespace profkit::detail {
 
-/// A share with its interval of 95 %. Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal
-/// of the American Statistical Association 22 (1927).
+/// A share with its 95 % interval. Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", Journal of
+/// the American Statistical Association 22 (1927).
 /// @param share from 0 to 1.
-/// @param trials number of samples of the whole; may be estimated.
+/// @param trials total number of samples; may be estimated.
 inline sampled_share share_of_samples(double share, double trials) {
   if (!(trials > 0.0)) return {share, 0.0, 1.0};
   constexpr double z = 1.959964;
@@ -80,8 +80,8 @@ class sample_rows {
  private:
   static constexpr std::size_t max_functions = 32;
   static constexpr std::size_t max_waits = 8;
-  static constexpr double min_wait = 0.001;      ///< share of the scope
-  static constexpr double min_intervals = 10.0;  ///< of scopes without samples, which have waited
+  static constexpr double min_wait = 0.001;      ///< minimum share of the scope
+  static constexpr double min_intervals = 10.0;  ///< minimum length of scopes without samples, in sampling intervals, to count as waiting
 
   [[nodiscard]] sampled_scope_summary row_of_path(std::size_t path, sampling_record const& how) const {
     sampled_scope_summary result;
@@ -96,7 +96,7 @@ class sample_rows {
     return result;
   }
 
-  /// Names parts of the waiting; together they are at most the whole of it.
+  /// Names parts of the waiting time. Their sum is at most the waiting time.
   static void fill_waits(sampled_scope_summary& to, device_waits const& waits) {
     milliseconds const whole = std::max(*to.self, to.sampled);
     for (auto const& [name, each] : waits) {
@@ -115,7 +115,7 @@ class sample_rows {
 
   static milliseconds ms_of(sample_sums::sum const& sum) { return std::chrono::nanoseconds{static_cast<std::int64_t>(sum.ns)}; }
 
-  /// Samples count in the step in which they were taken, and scopes in that in which they began; so `sampled` can exceed `self`.
+  /// A sample counts in the step in which it was taken, a scope in the step in which it began. So `sampled` can exceed `self`.
   void fill(sampled_scope_summary& to, sample_sums::functions const& functions, sampling_record const& how) const {
     sample_sums::sum sum;
     for (auto const& [function, each] : functions) sum.add(each);

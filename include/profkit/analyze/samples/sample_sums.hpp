@@ -45,7 +45,7 @@ class sample_sums {
 
   sample_sums() = default;
 
-  /// @param lanes null: calls that wait for a device are not looked for.
+  /// @param lanes null: do not look for calls that wait for a device.
   sample_sums(profile const& profile, measured_time const& when, thread_lanes const* lanes) {
     std::vector<bool> has_waited(profile.samples.size());
     if (profile.sampling && lanes != nullptr && !profile.api_calls.empty()) waits_ = find_device_waits(profile, *lanes, when, has_waited);
@@ -87,7 +87,7 @@ class sample_sums {
     for (auto const& [function, where] : other.places_) keep(function, where);
   }
 
-  /// Where a function begins; without a file if that is unknown.
+  /// The source position of a function; without a file if it is unknown.
   [[nodiscard]] place place_of(function_key const& function) const {
     auto const found = places_.find(function);
     return found == places_.end() ? place{} : found->second;
@@ -114,7 +114,7 @@ class sample_sums {
     archive(state.rows_), archive(state.outside_), archive(state.places_), archive(state.waits_);
   }
 
-  /// Of functions that share a key, such as overloads, the first place: so the order of windows does not matter.
+  /// Functions can share a key, for example overloads. Keeps the smallest place, so that the order of windows does not matter.
   void keep(function_key const& function, place const& where) {
     auto const [known, is_new] = places_.emplace(function, where);
     if (!is_new) known->second = std::min(known->second, where);

@@ -17,7 +17,7 @@
 
 namespace profkit::detail {
 
-/// The work of adopting scopes for each scope, beside the scope's own work.
+/// The work of adopting scopes for each scope, compared with the scope's own work.
 class adopted_scopes {
  public:
   adopted_scopes(std::vector<path_record> const& paths, path_tree const& tree, adopted_sums const& done, bool has_kernels)
@@ -26,8 +26,8 @@ class adopted_scopes {
     fold();
   }
 
-  /// @return the rows in tree order, the roles of a scope in the order of their first appearance; without rows that have no work in the
-  ///   measured time.
+  /// @return the rows in tree order, without rows that have no work in the measured time. The roles of a scope are in the order of their
+  /// first appearance.
   /// @param paths receives the paths of the rows.
   [[nodiscard]] std::vector<adopted_summary> rows(std::vector<std::uint32_t>& paths) const {
     auto const& rows = rows_.rows();

@@ -71,7 +71,7 @@ class measured_time {
 
   [[nodiscard]] bool has_steps() const noexcept { return has_steps_; }
 
-  /// Whether the session had a step. Abandoned steps are in no list, nor is the open step of a snapshot.
+  /// Whether the session had a step. No list contains abandoned steps or the open step of a snapshot.
   [[nodiscard]] static bool had_steps(profile const& profile) {
     bool const is_in_step = profile.quality.snapshot && profile.quality.snapshot->is_step_open;
     return !profile.steps.empty() || profile.quality.abandoned_steps > 0 || is_in_step;
@@ -101,7 +101,7 @@ class measured_time {
 
   [[nodiscard]] bool contains(timestamp moment) const { return step_of(moment).has_value(); }
 
-  /// Whether it contains no moment.
+  /// Whether the measured time is empty.
   [[nodiscard]] bool is_empty() const noexcept { return has_steps_ ? measured_.empty() : all_.end <= all_.begin; }
 
   /// The position, in time order, of the measured step that contains a moment; 0 in a session without steps.

@@ -122,7 +122,7 @@ class quantile_sketch {
 
   using bucket_count = std::pair<std::uint16_t, std::uint64_t>;  ///< a bucket and the number of durations in it
 
-  /// Describes the members for an archive, which has the non-empty buckets in ascending order.
+  /// Describes the members for an archive, which contains the non-empty buckets in ascending order.
   template <class Archive>
   friend void fields(Archive& archive, quantile_sketch& value) {
     std::vector<bucket_count> buckets = value.used_buckets();

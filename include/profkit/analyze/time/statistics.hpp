@@ -82,7 +82,7 @@ class running_statistics {
 namespace detail {
 
 /// The q-quantile of `count` samples, interpolated linearly; n/a without samples.
-/// @param at the sample at a rank, from 0 in ascending order.
+/// @param at returns the sample at a rank, from 0 in ascending order.
 template <class At>
 [[nodiscard]] std::optional<double> interpolated_quantile(std::size_t count, double q, At const& at) {
   if (count == 0) return std::nullopt;

@@ -179,7 +179,7 @@ class step_rows {
     archive(state.steps_), archive(state.figures_);
     if constexpr (Archive::is_reader) {
       state.now_.resize(state.figures_.size());
-      for (figures const& each : state.figures_) archive.check(each.is_in(state.steps_), "a row has a step that was not made");
+      for (figures const& each : state.figures_) archive.check(each.is_in(state.steps_), "a row refers to a missing step");
     }
   }
 

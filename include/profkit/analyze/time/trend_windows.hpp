@@ -20,7 +20,7 @@ struct trend_window {
   interval time;                                           ///< from the beginning of the first step to the end of the last
   std::uint64_t steps = 0;                                 ///< number of steps
   std::chrono::nanoseconds total{};                        ///< sum of the steps' host times
-  quantile_sketch host;                                    ///< of the steps' host times
+  quantile_sketch host;                                    ///< quantiles of the steps' host times
   std::chrono::nanoseconds collected_time{};               ///< sum of host times of the steps with kernels collected
   std::chrono::nanoseconds gpu_busy{};                     ///< GPU busy time of these steps
   std::vector<std::optional<std::uint64_t>> memory_bytes;  ///< maximum reading of each quantity; n/a if it was not read
@@ -31,7 +31,8 @@ struct trend_window {
     archive(state.first_step), archive(state.time), archive.amount(state.steps), archive.amount(state.total), archive(state.host);
     archive.amount(state.collected_time), archive.amount(state.gpu_busy), archive(state.memory_bytes);
     if constexpr (Archive::is_reader) {
-      archive.check(state.steps > 0 && state.steps == state.host.count(), "a window of the history has other steps than their times");
+      archive.check(state.steps > 0 && state.steps == state.host.count(),
+                    "a window of the history has different numbers of steps and times");
       archive.check(timestamp{} <= state.time.begin && state.time.begin <= state.time.end, "a window of the history ends before it begins");
     }
   }
@@ -56,8 +57,8 @@ struct trend_window {
 /// @brief The history of a run in at most `max_windows` windows of equally many steps. Beyond that number, neighbours are merged, and the
 /// number of steps per window doubles.
 ///
-/// A window has the steps whose index divided by a power of two is equal, so the result does not depend on the parts in which steps are
-/// added. A value: parts of a run can be built separately and appended in order. Not thread-safe.
+/// A window contains the steps whose indices, divided by a power of two, are equal. So the result does not depend on the parts in which
+/// steps are added. A value: parts of a run can be built separately and appended in order. Not thread-safe.
 class trend_windows {
  public:
   static constexpr std::size_t max_windows = 512;  ///< beyond this number neighbours are merged

@@ -8,8 +8,8 @@
 
 namespace profkit {
 
-/// @brief Means of blocks of neighbouring values, at most `most` of them; the values themselves if there are no more. An incomplete last
-/// block is omitted.
+/// @brief Means of blocks of neighbouring values, at most `max_points` of them; the values themselves if there are no more. An incomplete
+/// last block is omitted.
 [[nodiscard]] inline std::vector<double> at_most_points(std::vector<double> const& values, std::size_t max_points) {
   std::size_t const block = (values.size() + max_points - 1) / max_points;
   if (block <= 1) return values;

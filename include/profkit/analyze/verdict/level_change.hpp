@@ -14,7 +14,7 @@
 
 namespace profkit {
 
-/// @brief The position in a series from which on the values have another mean.
+/// @brief A position in a series at which the mean of the values changes.
 struct level_change {
   std::size_t at = 0;    ///< position of the first value of the new level
   double before = 0.0;   ///< mean from the previous change, or from the beginning, to here
@@ -118,12 +118,12 @@ class level_change_finder {
 /// @brief Finds the last permanent change of the mean of a series. n/a if there is none, and with fewer than 20 values.
 ///
 /// The position is the split into two parts that explains most of the variance; each part is split again (binary segmentation). A split is
-/// a change if the means differ by more than 2 %, if it explains more of the variance than a straight line, and if a step at that position
-/// is beyond noise: p < 0.0005 by generalized least squares, averaged over the `noise_models`, so that correlated noise does not look like
-/// a change. Takes linear time beyond 500 values. False alarms and power: docs/statistics.md. Sources: D. M. Hawkins, "Testing a sequence
-/// of observations for a shift in location", JASA 72 (1977); A. J. Scott and M. Knott, "A cluster analysis method for grouping means in the
-/// analysis of variance", Biometrics 30 (1974); G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6 (1978);
-/// `noise_fit`.
+/// a change under three conditions. The means differ by more than 2 %. The split explains more of the variance than a straight line. A step
+/// at that position is beyond noise: p < 0.0005 by generalized least squares, averaged over the `noise_models`. So correlated noise does
+/// not look like a change. Takes linear time beyond 500 values. False alarms and power: docs/statistics.md. Sources: D. M. Hawkins,
+/// "Testing a sequence of observations for a shift in location", JASA 72 (1977); A. J. Scott and M. Knott, "A cluster analysis method for
+/// grouping means in the analysis of variance", Biometrics 30 (1974); G. Schwarz, "Estimating the dimension of a model", Annals of
+/// Statistics 6 (1978); `noise_fit`.
 /// @param values in the order in which they were measured.
 [[nodiscard]] inline std::optional<level_change> find_level_change(std::vector<double> const& values) {
   detail::level_change_finder const finder{values};

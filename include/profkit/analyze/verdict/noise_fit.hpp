@@ -97,16 +97,16 @@ class noise_fit {
   /// Sums over the coefficients, each divided by the density of the model.
   struct weighted_sums {
     double log_density = 0.0;
-    double squares = 0.0;        ///< of the values
-    double shape_squares = 0.0;  ///< of the shape
-    double products = 0.0;       ///< of both
+    double squares = 0.0;        ///< sum of squares of the values
+    double shape_squares = 0.0;  ///< sum of squares of the shape
+    double products = 0.0;       ///< sum of products of values and shape
   };
 
   static constexpr double negligible = 1e-6;
 
   static weighted_sums sums_of(noise_model const& model, cosine_series const& values, cosine_series const* shape) {
     weighted_sums result;
-    double densities = 1.0;  // their product, of which a logarithm is taken before it can overflow
+    double densities = 1.0;  // Product of the densities. Its logarithm is taken before it can overflow.
     for (std::size_t i = 0; i < values.coefficients().size(); ++i) {
       double const density = model.density(values.cosines()[i]);
       double const value = values.coefficients()[i];

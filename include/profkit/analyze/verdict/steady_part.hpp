@@ -18,7 +18,7 @@ namespace profkit {
 struct steady_part {
   warmup_finding finding = warmup_finding::unknown;  ///< whether the warm-up was long enough
   std::size_t begin = 0;                             ///< position of the beginning of the steady part, or for `never_steady` of the change
-  double change = 0.0;          ///< mean from there on divided by the mean from the warm-up up to there, minus 1; 0 for `enough`
+  double change = 0.0;          ///< mean after `begin` divided by the mean between warm-up and `begin`, minus 1; 0 for `enough`
   bool is_line_better = false;  ///< a straight line through the measured steps explains them better than a change at `begin`
 };
 
@@ -101,14 +101,15 @@ class steady_part_finder {
     }
   }
 
-  /// Whether the mean from `begin` on changes without the values before `end`.
+  /// Whether omitting the values before `end` changes the mean from `begin` on.
   [[nodiscard]] bool matters(std::size_t begin, std::size_t end) const {
     double const all = mean(series_, begin, series_.size());
     return std::abs(mean(series_, end, series_.size()) - all) > min_effect * std::abs(all);
   }
 
-  /// Whether the values from `begin` to `end` have another mean than the following values, beyond noise and by a relevant amount.
-  /// @param highest maximum p-value.
+  /// Whether the mean of the values from `begin` to `end` differs from the mean of the following values, beyond noise and by a relevant
+  /// amount.
+  /// @param significance maximum p-value.
   [[nodiscard]] bool differs(std::size_t begin, std::size_t end, double significance) const {
     double const early = mean(values_, begin, end);
     double const rest = mean(values_, end, values_.size());
@@ -157,10 +158,10 @@ class steady_part_finder {
 
 /// @brief Finds the position from which on steps are of one kind: the split into two parts that explains most of the variance.
 ///
-/// The parts must differ beyond noise (`noise_fit`, p < 0.0015, or 0.0005 for a split in the second half) and by more than 2 %, most steps
-/// of the shorter part must differ, and the mean of the measured steps must move by more than 0.5 % without the first part. In the first
-/// half of the series the first part is warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer
-/// than 10 values, or 5 after the warm-up.
+/// The parts must differ beyond noise (`noise_fit`, p < 0.0015, or 0.0005 for a split in the second half) and by more than 2 %. Most steps
+/// of the shorter part must differ. The mean of the measured steps must change by more than 0.5 % without the first part. In the first half
+/// of the series the first part is warm-up, and the rest is split again; later it is a change. The finding is `unknown` with fewer than 10
+/// values, or 5 after the warm-up.
 /// @param series step times in order, including warm-up.
 /// @param warmup number of warm-up steps among them.
 [[nodiscard]] inline steady_part find_steady_part(std::vector<double> const& series, std::size_t warmup) {

@@ -17,7 +17,8 @@ namespace profkit {
 /// mean. The step time is host time, or GPU time if that is known and longer.
 ///
 /// It checks after 60 steps, and then after each further quarter. Fewer than 60 steps miss a kind of step with a frequency of 1 in 20 with
-/// a probability above 5 %, and each check is another chance to stop by coincidence. Coverage of the final interval: docs/statistics.md.
+/// a probability above 5 %. Each check is another chance to stop by coincidence, so checks are rare. Coverage of the final interval:
+/// docs/statistics.md.
 class stop_rule {
  public:
   /// @brief Creates the rule.
@@ -30,11 +31,11 @@ class stop_rule {
   /// @brief Adds the host time of the next measured step.
   void add(double ticks) { ticks_.push_back(ticks); }
 
-  /// @brief Excludes a step after the warm-up that is not measured; its GPU time does not count.
+  /// @brief Excludes a step after the warm-up. Its GPU time does not count.
   /// @param step `step_record::index`, in increasing order.
   void leave_out(std::uint64_t step) { left_out_.push_back(step); }
 
-  /// @brief Whether to stop. To be called after each step.
+  /// @brief Decides whether to stop. To be called after each step.
   /// @param so_far contains the GPU step times known so far.
   /// @param has_gpu whether GPU step times exist; then at least 60 must be known.
   /// @param tick the duration of a tick of `add`.
@@ -79,7 +80,7 @@ class stop_rule {
 
   std::uint64_t warmup_;
   stop_record result_;
-  std::vector<double> ticks_;            ///< of the measured steps
+  std::vector<double> ticks_;            ///< host times of the measured steps
   std::vector<std::uint64_t> left_out_;  ///< in increasing order
   std::size_t next_look_ = min_steps;
   bool is_known_ = false;

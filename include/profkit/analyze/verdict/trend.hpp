@@ -58,8 +58,8 @@ inline std::vector<double> near_line(std::vector<double> values, double slope) {
 
 }  // namespace detail
 
-/// @brief Finds the drift of a series. Its size is that of the Theil-Sen line, which is robust against single values. Its p-value is that
-/// of a straight line by generalized least squares, averaged over the `noise_models`, because slow noise looks like a trend.
+/// @brief Finds the drift of a series. Its size is the drift of the Theil-Sen line, which is robust against single values. Its p-value is
+/// the p-value of a straight line by generalized least squares, averaged over the `noise_models`, because slow noise looks like a trend.
 ///
 /// n/a with fewer than 4 values. Takes quadratic time up to 1000 values, and linear time beyond.
 /// Sources: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968); `noise_fit`.

@@ -14,7 +14,7 @@ namespace profkit {
 enum class step_verdict : std::uint8_t {
   too_few = 0,        ///< no fault found, but too few measured steps for `stable`
   stable = 1,         ///< the mean is known to 1 %, and at most a tenth of the steps are outliers
-  noisy = 2,          ///< one of these conditions fails
+  noisy = 2,          ///< the mean is not known to 1 %, or more than a tenth of the steps are outliers
   drifting = 3,       ///< the steps got longer or shorter during the measurement
   still_warming = 4,  ///< the first measured steps belong to the warm-up
   throttled = 5,      ///< a device reduced its clocks because of heat or power
@@ -35,8 +35,8 @@ struct verdict_summary {
   std::optional<double> drift_p_value;  ///< probability of a drift this large by chance
   std::uint64_t warmup = 0;             ///< number of warm-up steps
   warmup_finding finding = warmup_finding::unknown;  ///< whether that was enough
-  /// @brief `step_record::index` of the first steady step, which is also the sufficient number of warm-up steps; for `never_steady` that of
-  /// the last change; n/a if `finding` is unknown.
+  /// @brief `step_record::index` of the first steady step, which is also the sufficient number of warm-up steps. For `never_steady`, the
+  /// index of the last change. n/a if `finding` is unknown.
   std::optional<std::uint64_t> steady_from;
   double change = 0.0;  ///< change of the mean there, relative to the measured steps before; 0 if there is none
 };

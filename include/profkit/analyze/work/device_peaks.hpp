@@ -9,15 +9,15 @@
 
 namespace profkit {
 
-/// @brief The published peaks of a device. Rates are dense; if a data sheet states only rates with sparsity, half of them. fp64, tf32,
-/// fp16, bf16 and fp8 are rates of tensor cores with fp32 accumulation (fp64 for fp64), if the device has them; fp32 is the rate without
-/// tensor cores.
+/// @brief The published peaks of a device. Rates are dense; if a data sheet states only rates with sparsity, they are half of those. fp64,
+/// tf32, fp16, bf16 and fp8 are rates of tensor cores with fp32 accumulation (fp64 for fp64), if the device has them; fp32 is the rate
+/// without tensor cores.
 struct device_peaks {
   std::string_view device;                        ///< exactly as `cudaDeviceProp::name`
   std::array<double, precision_count> teraflops;  ///< 10^12 operations per second, by `precision`; 0: unknown
-  double gigabytes;                               ///< of its memory: 10^9 bytes per second
-  double link_gigabytes;                          ///< to the other devices of its host, in one direction: 10^9 bytes per second; 0: unknown
-  std::string_view source;                        ///< the data sheet
+  double gigabytes;                               ///< memory bandwidth: 10^9 bytes per second
+  double link_gigabytes;    ///< bandwidth to the other devices of its host, in one direction: 10^9 bytes per second; 0: unknown
+  std::string_view source;  ///< the data sheet
 
   /// @brief The rates per second.
   [[nodiscard]] device_rates rates() const {
@@ -32,9 +32,10 @@ struct device_peaks {
 
 /// @brief Devices with known peaks. docs/roofline.md has the same table.
 inline constexpr device_peaks known_devices[] = {
-    // Links: half of the NVLink bandwidth of the data sheet, which counts both directions. None for cards with PCI Express, whose bridges
-    // may be missing, and for devices whose links depend on the machine.
-    // unknown, fp64, fp32, tf32, fp16, bf16, fp8
+    // Links: half of the NVLink bandwidth of the data sheet, which counts both directions. 0 for PCI Express cards, whose bridges may be
+    // missing, and for devices whose links depend on the machine.
+    //
+    // Rates: unknown, fp64, fp32, tf32, fp16, bf16, fp8.
     {"NVIDIA H200", {0, 67, 67, 494.5, 989.5, 989.5, 1979}, 4800, 450, "NVIDIA H200 data sheet"},
     {"NVIDIA H200 NVL", {0, 60, 60, 417.5, 835.5, 835.5, 1670.5}, 4800, 0, "NVIDIA H200 data sheet"},
     {"NVIDIA GH200 480GB", {0, 67, 67, 494.5, 989.5, 989.5, 1979}, 4000, 0, "NVIDIA GH200 data sheet"},

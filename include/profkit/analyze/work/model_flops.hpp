@@ -50,7 +50,7 @@ inline limits_summary summarize_limits(std::string const& gpu, std::vector<measu
   } else if (result.device.empty()) {
     result.why_no_peaks = "the device is not known";
   } else if (peaks == nullptr) {
-    result.why_no_peaks = "no dense peaks are known of \"" + result.device + "\"";
+    result.why_no_peaks = "no dense peaks are known for \"" + result.device + "\"";
   } else {
     result.peaks = peaks->rates();
     result.source = peaks->source;
@@ -70,9 +70,9 @@ inline std::optional<model_summary> summarize_model(double flops, precision kind
     counted_steps = static_cast<double>(work.steps());
     std::optional<double> const backward = work.backward_flops();
     flops = work.flops() + backward.value_or(0.0);
-    result.flops_source = !work.has_backward() ? "what the scopes said"
-                          : backward           ? "what the scopes said, and their backward work"
-                                               : "what the scopes said, without their backward work, which not all of them said";
+    result.flops_source = !work.has_backward() ? "declared by the scopes"
+                          : backward           ? "declared by the scopes, with backward work"
+                                               : "declared by the scopes, without backward work, which some scopes did not declare";
   }
   if (flops <= 0.0) return std::nullopt;
   result.flops_per_step = flops / counted_steps;
@@ -88,7 +88,7 @@ inline std::optional<model_summary> summarize_model(double flops, precision kind
   result.why_no_peak = limits.why_no_peaks;
   if (result.why_no_peak.empty()) {
     result.why_no_peak = precision == 0 ? "the precision is not given (PROFKIT=precision=NAME)"
-                                        : std::string{"no dense peak is known of "} + limits.device + " for " + name_of(kind);
+                                        : std::string{"no dense peak is known for "} + name_of(kind) + " on " + limits.device;
   }
   return result;
 }

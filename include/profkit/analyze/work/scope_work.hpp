@@ -42,7 +42,7 @@ class work_by_path {
 
   work_by_path() = default;
 
-  /// @param when the measured time with kernels collected, if kernels were collected, because rates refer to that time.
+  /// @param when the measured time; with kernels collected, only the part with kernels, because rates refer to that time.
   work_by_path(profile const& profile, measured_time const& when) {
     if (profile.work.empty()) return;
     rows_.resize(profile.paths.size());
@@ -75,7 +75,7 @@ class work_by_path {
 
 /// Declared work by path, and the achieved rates of each row of a summary.
 ///
-/// If a scope and scopes inside it declare work, the scope declares only the rest, and its row has the sum.
+/// If a scope and scopes inside it declare work, the scope declares only the remaining work, and its row has the sum.
 class scope_work {
  public:
   /// @param steps number of steps with this work.
@@ -126,8 +126,8 @@ class scope_work {
     }
   }
 
-  /// Fills `work` of rows with the role "backward": the declared work of the adopted scopes times `work::backward`. Not filled for scopes
-  /// without backward work. n/a if a scope declared work without a factor for backward.
+  /// Fills `work` of rows with the role "backward": the declared work of the adopted scopes times `work::backward`. Skips scopes without
+  /// backward work. n/a if a scope declared work without a factor for backward.
   /// @param paths the path of each row of `into.adopted`.
   void fill_backward(summary& into, std::vector<std::uint32_t> const& paths) {
     std::vector<work_sums> self(paths_.size());

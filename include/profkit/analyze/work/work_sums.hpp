@@ -76,7 +76,7 @@ class work_sums {
     if constexpr (Archive::is_reader) {
       bool const is_right =
           state.bytes_ >= 0.0 && std::all_of(state.flops_.begin(), state.flops_.end(), [](double each) { return each >= 0.0; });
-      archive.check(is_right, "work is less than nothing, or no number");
+      archive.check(is_right, "work is negative or not a number");
     }
   }
 
