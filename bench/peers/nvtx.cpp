@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVTX ranges: no tool listens, or this runs under Nsight Systems.
-//
-// usage: profkit_peer_nvtx on|off FILE
+// NVTX ranges, without a tool or under Nsight Systems.
 #include "nvtx_scope.hpp"
 
 #include "peer.hpp"
