@@ -107,7 +107,7 @@ TEST_CASE("the report has a table of the units, and states the limiting unit bes
   CHECK_THAT(profkit::report_json(report.summary()), ContainsSubstring("\"tensor_mean\": 0.61"));
 }
 
-TEST_CASE("a report without utilization has no word about it", "[utilization]") {
+TEST_CASE("a report without utilization does not mention it", "[utilization]") {
   profkit::report const report{std::make_shared<profkit::profile const>(made_work_profile{}.profile)};
   CHECK_THAT(report.text() + report.full_text() + profkit::report_json(report.summary()),
              !ContainsSubstring("utilization") && !ContainsSubstring("UNITS"));
