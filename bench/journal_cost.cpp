@@ -2,6 +2,8 @@
 //
 // The cost of a journal for the recording thread, for the session between steps, and for the process, compared with a session without one.
 // Each step has one burst of scopes, with a pause in which the journal thread can catch up.
+//
+// usage: profkit_journal_cost [FILE]
 #include <profkit/profkit.hpp>
 
 #include <algorithm>

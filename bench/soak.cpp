@@ -2,6 +2,8 @@
 //
 // A long session under load: threads open scopes in bursts. At the end, the figures must have all scopes, and memory must never have
 // exceeded the limit.
+//
+// usage: profkit_soak [SECONDS [THREADS [RECORDS [MIB]]]]     default: 600 s, 8 threads, records=1000000, 128 MiB
 #include <profkit/profkit.hpp>
 
 #include <unistd.h>

@@ -6,7 +6,7 @@ set(profkit_has_cuda FALSE)
 if(TARGET CUDA::cudart AND CMAKE_CUDA_COMPILER)
   set(profkit_has_cuda TRUE)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual) # One architecture needs one compiler pass; the driver compiles its PTX for any later GPU.
+    set(CMAKE_CUDA_ARCHITECTURES 75-virtual) # one compiler pass; the driver compiles its PTX for later GPUs
   endif()
   enable_language(CUDA)
 endif()

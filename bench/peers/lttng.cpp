@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LTTng-UST: bench_peers.py creates the session; without it, the tracepoints are disabled.
+//
+// usage: profkit_peer_lttng on|off FILE
 #include "lttng_scope.hpp"
 
 #include "peer.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NVTX ranges, without a tool or under Nsight Systems.
+//
+// usage: profkit_peer_nvtx on|off FILE
 #include "nvtx_scope.hpp"
 
 #include "peer.hpp"
