@@ -40,7 +40,7 @@ def side_of(place, name, runs):
     return folder
 
 
-def count_same(checks, place, name, results):
+def count_same(checks, name, results):
     """Checks the error rates with both ways of counting."""
     clean = sum(not changed(result) for result in results)
     verdicts = collections.Counter()
@@ -62,13 +62,13 @@ def check_same(checks, place):
         runs.append(place.out / "compare" / f"run_{number:02}")
         train(place, SMALL.options(WARMUP, STEPS), runs[-1], "compare.log")
     pairs = [compare(place, a, b) for a, b in itertools.combinations(runs, 2)]
-    lines = count_same(checks, place, "one run a side, all pairs", pairs)
+    lines = count_same(checks, "one run a side, all pairs", pairs)
     # Sides whose runs alternated, as recommended for measurements, in every rotation.
     several = []
     for turn in range(RUNS):
         order = runs[turn:] + runs[:turn]
         several.append(compare(place, side_of(place, "a", order[0:2 * SIDE:2]), side_of(place, "b", order[1:2 * SIDE:2])))
-    lines += count_same(checks, place, f"{SIDE} runs a side that took turns", several)
+    lines += count_same(checks, f"{SIDE} runs a side that took turns", several)
     return lines
 
 

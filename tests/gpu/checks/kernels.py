@@ -63,7 +63,7 @@ def check_windows(checks, place):
     saved.unlink()
 
 
-def compare(checks, run, place, nsys_folder, folder, has_head_start):
+def compare(checks, run, nsys_folder, folder, has_head_start):
     """Without a head start, times of single kernels and of scopes are shown but not judged."""
     what = "--head-start" if has_head_start else "as it is, names, counts, total time"
     title = f"{run.name}{', ' + ' '.join(HEAD_START) if has_head_start else ''}, {PARITY_WARMUP} warm-up steps, {PARITY_STEPS} measured"
@@ -108,7 +108,7 @@ def check_parity(checks, place):
             add_classes(checks, run, report)
         if has_nsys(place):
             train_under_nsys(place, arguments, nsys_folder, "parity.log", profkit="kernels=off")
-            parts.append(compare(checks, run, place, nsys_folder, folder, bool(extra)))
+            parts.append(compare(checks, run, nsys_folder, folder, bool(extra)))
             discard_nsys(nsys_folder)
     for run, options in CLASSES:
         report, _ = train(place, [*run.options(PARITY_WARMUP, 5), *options], place.out / f"classes-{run.folder}", "parity.log")

@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import socket
 import sqlite3
