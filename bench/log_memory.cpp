@@ -115,7 +115,7 @@ drained of_drained_scopes(std::chrono::microseconds pause) {
     all_ns = bench::now_ns(CLOCK_THREAD_CPUTIME_ID);
   }};
   writer.join();
-  std::this_thread::sleep_for(std::chrono::milliseconds{100});  // drains what is left
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});  // drains the rest
   double const reader_ns = bench::now_ns(CLOCK_PROCESS_CPUTIME_ID) - process_begin - all_ns;
   bench::recording::result const found = session.end();
   result.scopes = found.scopes;

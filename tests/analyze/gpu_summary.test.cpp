@@ -266,7 +266,7 @@ TEST_CASE("the same name in several places is one row by name, with its busy tim
   CHECK(backward.latency_p95->count() == Approx(0.3));
   CHECK(row_named(summary.names, "backward").host.total.count() == Approx(6.0));
 
-  profile.paths[5].name = "forward";  // the kernel [1.7, 3.7] runs beside the copy
+  profile.paths[5].name = "forward";  // the kernel [1.7, 3.7] overlaps the copy
   summary = profkit::analyze(profile);
   profkit::gpu_work_summary const forward = *row_named(summary.names, "forward").gpu;
   CHECK(forward.kernel_time.count() == Approx(10.0));

@@ -236,7 +236,7 @@ TEST_CASE("an invalid count counts as 0", "[work]") {
 
 TEST_CASE("scopes with one name have the sum of their work, and count none twice", "[work]") {
   made_work work;
-  work.profile.paths[made_work::other].name = "scores";    // beside the other
+  work.profile.paths[made_work::other].name = "scores";    // next to the other
   work.profile.paths[made_work::forward].name = "scores";  // around both
   work.say(made_work::other, 9.2, {2e12, 0.0, precision::bf16, 0.0F});
   profkit::summary const summary = profkit::analyze(work.profile);

@@ -35,7 +35,7 @@ TEST_CASE("a step function is steady from its step on", "[statistics]") {
   CHECK(find_steady_part(series, 12).begin == 9);
 }
 
-TEST_CASE("a step function without noise is found, too", "[statistics]") {
+TEST_CASE("a step function without noise is also found", "[statistics]") {
   std::vector<double> series(30, 10.0);
   std::fill(series.begin(), series.begin() + 7, 20.0);
   CHECK(find_steady_part(series, 3).finding == warmup_finding::too_short);

@@ -99,7 +99,7 @@ TEST_CASE("copies from or to the host are recognised by their direction, not by 
   CHECK(host_copies() == 0.0);
 }
 
-TEST_CASE("scopes and kernels have their times per step, with what is launched inside", "[per_step]") {
+TEST_CASE("scopes and kernels have their times per step, including operations launched inside", "[per_step]") {
   profkit::summary const summary = profkit::analyze(made_gpu_profile());
   auto const row = [&](char const* path) { return find_row(summary, path)->per_step.value(); };
   CHECK(row("step").steps == 2);

@@ -79,7 +79,7 @@ std::uint64_t nest(std::uint64_t i) {
   PROF_SCOPE_INDEXED("middle", i % 5);
   PROF_COUNTER("i", i);
   PROF_SCOPE("inner", (profkit::work{1.0, 2.0}));
-  return 5;  // the work, too
+  return 5;  // the work itself
 }
 
 void install(int flags) {

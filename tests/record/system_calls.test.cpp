@@ -24,7 +24,7 @@ constexpr int skipped = 4;
 #define __has_feature(feature) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool is_sanitized = true;  // the sanitizers make system calls of their own
+constexpr bool is_sanitized = true;  // sanitizers make system calls themselves
 #else
 constexpr bool is_sanitized = false;
 #endif

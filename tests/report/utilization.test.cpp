@@ -88,7 +88,7 @@ TEST_CASE("windows of measured steps count by their length, for each device", "[
   CHECK(all.utilization[1].memory_active->mean == Approx(0.41));
 }
 
-TEST_CASE("the report has a table of the units, and states the limiting unit beside the declared work", "[utilization]") {
+TEST_CASE("the report has a table of the units, and states the limiting unit next to the declared work", "[utilization]") {
   profkit::report const report{std::make_shared<profkit::profile const>(profile_with_utilization())};
   std::string const text = report.full_text();
   CHECK_THAT(text, ContainsSubstring("GPU utilization"));

@@ -112,7 +112,7 @@ class questions {
       add_unknown(gaps, "time per step");
       return;
     }
-    // Copies and memsets keep the GPU busy, too.
+    // Copies and memsets also keep the GPU busy.
     milliseconds const work = forward->gpu->kernel_time;
     add(gaps,
         agree(work, events) ? "they agree: the GPU runs without gaps"

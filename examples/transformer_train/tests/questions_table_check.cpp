@@ -188,7 +188,7 @@ void check_without_kernels(recorded_run const& run) {
   check(cells.names().size() == 14, "without kernels every question is there once");
   for (std::string const& question : cells.names()) {
     check_equal(cells.at(question, "answer").substr(0, 3), "n/a", question);
-    if (question.front() == 'a') continue;  // the host's clock is there
+    if (question.front() == 'a') continue;  // host time is available
     check_equal(cells.at(question, "figures"), "n/a", question);
   }
   check_equal(cells.at("a. forward pass: host clock and CUDA events", "figures"), "host 4.446 ms, events n/a", "a");

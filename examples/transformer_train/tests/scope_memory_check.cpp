@@ -95,7 +95,7 @@ class moments {
       if (what.time > scope.time.end) break;
       bool const is_inside = what.time >= scope.time.begin;
       auto const bytes = static_cast<std::int64_t>(what.bytes);
-      if (is_inside) highest = std::max(highest, total);  // before the first change, too
+      if (is_inside) highest = std::max(highest, total);  // also before the first change
       if (what.kind == profkit::allocation_kind::released) {
         total -= bytes;
         give_back(pieces, what.address, balance);
